@@ -51,6 +51,7 @@ from bot.commands.common import (
 )
 from bot.commands.running import Options, run_all, told
 from bot.commands.sites import site_of, venue_for_a_moment
+from bot.commands.staying_down import nothing_left_behind
 from bot.io.early import last_command, remembered
 from venue.quiet import Quiet
 
@@ -130,7 +131,11 @@ def run(
     run_ns = None if for_ is None else duration_ns("--for", for_)
     options = Options(run_ns, json_line, tape, seed, status_port, state_dir)
     with remembered():
-        with faults_told(), printed_aside() if json_line else nullcontext():
+        with (
+            faults_told(),
+            printed_aside() if json_line else nullcontext(),
+            nothing_left_behind(configs, state_dir),
+        ):
             code, summary = run_all([read(config) for config in configs], options)
         try:
             typer.echo(json.dumps(summary) if json_line else told(summary))
@@ -146,14 +151,21 @@ def check(
     json_line: Annotated[
         bool, typer.Option("--json", help="Print what was found as one line of JSON.")
     ] = False,
+    state_dir: Annotated[
+        Path | None, state_dir_option("Where journal and latch stand, instead of ./state/<name>.")
+    ] = None,
 ) -> None:
-    """Check the configuration and try the venue, the key and its scopes; change nothing."""
+    """Check the configuration and try the venue, the key and its scopes; change nothing.
+
+    Says too whether the bot is latched, and what a start that was refused left resting.
+    """
     with faults_told(), printed_aside():
         draft = read(config)
         enough_files(FILES_OF_A_LOOK)
         keep_memory_private()
         with venue_for_a_moment(draft, "check") as embedded:
             findings = _probe(draft, embedded)
+        findings += _kept_down(state_dir or draft.state.directory)
     well = all(finding.well for finding in findings)
     if json_line:
         rows = [
@@ -203,6 +215,28 @@ def main() -> None:
 
 
 # --- check ----------------------------------------------------------------------------------------
+
+
+def _kept_down(folder: Path) -> "list[Finding]":
+    """The latch of a state directory, and what the newest refused start left resting."""
+    from bot.commands.staying_down import CANCEL_ADVICE
+    from bot.io.client.probe import Finding
+    from bot.io.folder import crashes
+    from bot.io.folder.latch import Latch
+    from bot.io.folder.remains import read_remains
+
+    found = []
+    latch, remains = Latch(folder).read(), read_remains(folder)
+    if latch is not None:
+        since = f"latched since {latch.at or 'unknown'} by {latch.by}: {latch.reason}"
+        found.append(Finding("latch", False, since, "bot reset CONFIG lets the bot quote again"))
+    if remains is not None:
+        advice = "" if remains.verified else CANCEL_ADVICE
+        found.append(Finding("what rests", remains.verified, remains.text, advice))
+    elif latch is not None and latch.by == crashes.BY:
+        text = "no list has shown what rests since the last crash"
+        found.append(Finding("what rests", False, text, CANCEL_ADVICE))
+    return found
 
 
 def _probe(draft: "Draft", embedded: "EmbeddedVenue | None") -> "list[Finding]":

@@ -122,6 +122,7 @@ def cancel_all(
     with acting("orders may rest, and cancels may be under way; run it again"):
         verdict = _swept(settings, key, read_key, wanted, quiet=json_line)
     code, text, shown = _told(verdict, reaper_key=reaper_key)
+    _prove_remains(state_dir or draft.state.directory, verdict)
     if json_line:
         typer.echo(json.dumps({"exit_code": code, "bot_paused": paused, **shown}))
     else:
@@ -276,6 +277,22 @@ def _told(verdict: "Verdict", *, reaper_key: bool) -> tuple[int, str, dict[str, 
                 _listed(text, verdict.left),
                 {**fields, "left": _rows(verdict.left)},
             )
+
+
+def _prove_remains(folder: Path, verdict: "Verdict") -> None:
+    """What a refused start left is gone now: `bot check` and `bot reset` are to say so."""
+    import time
+
+    import msgspec
+
+    from bot.core.sweeper import Clean
+    from bot.io.folder.remains import keep_remains, read_remains
+
+    remains = read_remains(folder)
+    if remains is not None and isinstance(verdict, Clean):
+        at = time.strftime("%H:%M:%S", time.gmtime())
+        text = f"nothing of ours rests, as a list at {at} UTC showed (bot cancel-all)"
+        keep_remains(folder, msgspec.structs.replace(remains, verified=True, text=text))
 
 
 def _cancelled(count: int) -> str:

@@ -47,9 +47,10 @@ def reset(
         folder = state_dir or read_where(config).state.directory
         from bot.io.folder.crashes import CrashLog
         from bot.io.folder.latch import CONTRADICTION, Latch
+        from bot.io.folder.remains import read_remains
         from bot.io.folder.statedir import BOT_LOCK
 
-        latch = Latch(folder)
+        latch, remains = Latch(folder), read_remains(folder)
         record = latch.read()
         if record is None and not (folder / BOT_LOCK).exists():
             if state_dir is not None:
@@ -70,6 +71,8 @@ def reset(
             if not (json_line and yes):
                 since = f" since {record.at}" if record.at else ""
                 typer.echo(f"latched{since} by {record.by}: {record.reason}", err=json_line)
+                if remains is not None:
+                    typer.echo(remains.text, err=json_line)
             if not yes:
                 _ask(aside=json_line)
         # The latch goes last: where the disk refuses either, the bot is not let go.
@@ -81,7 +84,13 @@ def reset(
         by = "" if record is None else record.by
         typer.echo(
             json.dumps(
-                {"was_latched": record is not None, "by": by, "reason": reason, "crashes": forgot}
+                {
+                    "was_latched": record is not None,
+                    "by": by,
+                    "reason": reason,
+                    "crashes": forgot,
+                    "rests": "" if remains is None else remains.text,
+                }
             )
         )
     elif record is None:

@@ -258,6 +258,7 @@ def _plan(
     from bot.io.journal.archivist import Archivist
     from bot.io.run.session import Plan
     from bot.io.run.watched import Watch
+    from bot.lab.shadow.shadow import shadow_of
     from bot.live import LiveConfig
 
     watch = Watch(config.strategy_budget_ns)
@@ -272,7 +273,7 @@ def _plan(
         None if first is None else first.out.purse_of(Key.TRADE),
         None if first is None else first.out.purse_of(Key.READ),
         None if first is None else first.quoting.weighing.account,
-        shadows,
+        shadow_of(shadows),
         makers,
         None if first is None else first.out.purse_of(Key.STANDBY),
     )

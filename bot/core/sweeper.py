@@ -52,8 +52,8 @@ class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
     it by lists; else every order of one list is cancelled and no more is claimed. deadline_ns: how
     long it may take, None is for ever. read_lag_ns: reads may lag a write by so much.
 
-    known: ids and client ids of orders that are swept whatever their series; with no series, these
-    alone. None: no order is swept for its id.
+    known: ids and client ids of orders, and of markets, that are swept whatever their series; with
+    no series, these alone. None: no order is swept for an id.
     """
 
     series_ticker: Ticker | None = None
@@ -252,7 +252,8 @@ class Sweeper:
     def _is_ours(self, order: model.Order) -> bool:
         """Whether an order is swept: an event's ticker is its series', a hyphen, and no other."""
         series, known = self._settings.series_ticker, self._settings.known
-        if known is not None and order.order_id in known:
+        ids = (order.order_id, order.client_order_id, order.market_id)
+        if known is not None and not known.isdisjoint(ids):
             return True
         if series is None:
             return known is None

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from bot.core import messages as m
 from bot.core.account.account import Account, Kind, Walk
 from bot.core.account.ledgers import Ledgers
-from bot.core.candidate import Candidate
 from bot.core.custody.custody import Custody
 from bot.core.desk.credible import is_news
 from bot.core.desk.desk import Desk
@@ -35,6 +34,7 @@ from bot.core.sending.hints import Hints
 from bot.core.sending.sending import Sending
 from bot.core.series.ending import is_flat
 from bot.core.series.quoting import Quoting
+from bot.core.series.scoring import MakeShadow
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Strategy
 from venue.wire.errors import Advice, Code
@@ -64,13 +64,14 @@ class Trader:
         purse: Purse | None = None,
         read_purse: Purse | None = None,
         account_risk: AccountRisk | None = None,
-        candidates: Sequence[Candidate] = (),
+        make_shadow: MakeShadow | None = None,
         remake: Remake | None = None,
         standby_purse: Purse | None = None,
     ) -> None:
         """purse, read_purse, standby_purse: shared with other traders on the same credential, and
-        account_risk with those on the same account; None: our own. candidates: run beside the
-        strategy. remake: makes another strategy, should one be wanted; None: there will be none."""
+        account_risk with those on the same account; None: our own. make_shadow: makes what
+        follows the live strategy without sending. remake: makes another strategy, should one be
+        wanted; None: there will be none."""
         self._trust = settings.trust
         self.out = Gate(settings.budget, settings.keys, purse, read_purse, standby_purse)
         self.desk = Desk(settings.trust, self.out)
@@ -78,7 +79,7 @@ class Trader:
         self.quoting = Quoting(
             settings, make_strategy, self.desk, self.ledgers, self.out, account_risk
         )
-        self.quoting.scoring.cast(candidates, settings)
+        self.quoting.scoring.attach(make_shadow, settings)
         self._account = Account(
             settings.series_ticker, settings.trust, self.ledgers.booking.page, settings.beside
         )

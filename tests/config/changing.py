@@ -9,6 +9,7 @@ from bot.core.candidate import Candidate
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Quote, Strategy
 from bot.core.trader import Trader
+from bot.lab.shadow.shadow import shadow_of
 from tests.bot.thin import Thin
 from venue.wire.money import BookSide, Price, Qty
 
@@ -78,7 +79,9 @@ class Changing(Thin):
     def __init__(self, candidates: tuple[Candidate, ...] = ()) -> None:
         super().__init__([40, 60], lambda: Around(2))
         settings = self.trader.reconfiguration.settings
-        self.trader = Trader(settings, lambda: Around(2), candidates=candidates, remake=remake)
+        self.trader = Trader(
+            settings, lambda: Around(2), make_shadow=shadow_of(candidates), remake=remake
+        )
         self.log: list[tuple[int, m.Event, list[m.Effect]]] = []
         self.notes: list[m.Noted] = []
         self.number = 0

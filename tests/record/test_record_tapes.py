@@ -64,7 +64,7 @@ class World:
                 self._orders[event_.order.order_id] = event_.order
         for event_ in events:
             if isinstance(event_, v.LevelChanged):
-                at = event_.market_id, now_ns + self.world.exchange.clock_ns
+                at = event_.market_id, now_ns
                 self.truth[at] = self._others(event_.market_id)
 
     def _others(self, market) -> Book:

@@ -4,13 +4,10 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.house import tree
 from venue.wire.assumptions import ASSUMPTIONS
 
 HERE = Path(__file__).parent
-PAGE = tree.ROOT.parent / "shared/venue/silences.md"
 SURVIVED = [
     1, 3, 4, 5, 6, 8, 9, 10, 13, 14, 16, 17, 18, 21, 22, 23, 25, 28, 29, 30, 31, 33, 35, 39, 42, 43,
     46, 48, 49, 50, 51, 53,
@@ -35,15 +32,6 @@ def test_every_entry_has_a_test_in_which_the_venue_behaves_that_way():
 def test_the_entries_are_those_of_our_own_table():
     kept = {int(name[1:]) for name, row in ASSUMPTIONS.items() if row.survives}
     assert kept == {*SURVIVED, *DECIDED_BY_NOBODY}
-
-
-def test_the_entries_are_those_of_the_page():
-    if not PAGE.is_file():
-        pytest.skip("the page is not beside the project")
-    rows = re.findall(r"^\| S(\d+) \|.*\| ([^|]+) \|$", PAGE.read_text(), re.MULTILINE)
-    assert len(rows) == 50
-    kept = {int(number) for number, kept in rows if kept.strip() != "-"}
-    assert kept == {number for number in (*SURVIVED, *DECIDED_BY_NOBODY) if number <= len(rows)}
 
 
 def names_used(*folders: str) -> dict[str, list[str]]:

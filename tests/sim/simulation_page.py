@@ -19,8 +19,8 @@ Drawn from `bot/lab/sim/coverage.py` and `bot/lab/bugs/hunt.py` by
 real one, with the real journal format under it; the venue is the real engine with its real read
 side. Between them is a made-up world, all of it drawn from a seed: a network that delays, loses
 (before and after the venue has acted), duplicates and garbles; reads that lag; a channel that
-stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles,
-is set back, lists rungs late, gives amended orders other ids, and charges makers as it likes;
+stalls, closes and reorders; a disk that tears; a host whose clock is off; a venue that halts and
+throttles, lists rungs late, gives amended orders other ids, and charges makers as it likes;
 events whose end comes near; an operator, who changes the configuration in the midst of a life,
 wants everything flat, and has a start keep or refuse what rests; a second series on the account, in
 one process; somebody else on the same account; a strategy that loses its mind; and a crowd to trade
@@ -59,23 +59,14 @@ event ends: after either all must become what is wanted once more. A limit that 
 passed by what is held, which can only shrink; nothing may rest beyond it for long. What has been
 lost is told by the venue's account, with what is held at the bot's own fair values: five cents
 beyond a breaker's limit for three tenths of a second, and nothing new may leave; a second later the
-latch stands. None may trip for less than it says. Where somebody else trades on the account and the
-list of fills lacks it, the bot says so once two lists of positions have shown it, and from then on
-only what shrinks a position may leave or rest. Trades amid a start may be in its opening, or not:
-in the end all must agree.
+latch stands. None may trip for less than it says. Trades amid a start may be in its opening, or
+not: in the end all must agree.
 
 Where the account trades two series each has ladders, limits, and a judge of its own, and faults of
 one alone; crashes, outages and halts befall both. Together they may lose no more than the account's
 limit, which is drawn near; what both send keeps to one bucket, and locks no more than the cash that
 is there; neither writes about an order of the other; and in the end the books of each hold the cash
 of both, to the cent, and its own shares. Both are replayed together.
-
-Where the venue is set back, a backup from moments ago is put back once all is quiet, or amid faults
-of requests, reads and frames that go on for a while, after the crowd has traded and quotes have
-moved: orders, fills, cash and positions are those of then, and ids are used anew. Where fills that
-are booked are gone, and cash with them, `fills_forgotten` has to stand within the minute, and a
-person begins the bot anew; else it has to mend by itself. Some are killed with the venue. Then all
-must become what is wanted once more, and the books agree.
 
 ## What the coverage table means
 

@@ -12,7 +12,6 @@ from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.run import Patch, planted, run
 from bot.lab.sim.show import last_events, replay_command
 from bot.lab.sim.shrink import Shrinker, invariant_of
-from tests.sim.regressions import REGRESSIONS
 from venue.wire.money import Qty
 
 
@@ -82,8 +81,3 @@ def test_the_replay_command_names_everything_that_was_narrowed():
 def test_an_unknown_fault_cannot_be_left_out():
     with pytest.raises(ValueError, match="no fault"):
         narrowed(draw(0), without=("rain",))
-
-
-@pytest.mark.parametrize("found", REGRESSIONS, ids=lambda each: f"{each.profile}-{each.seed}")
-def test_what_once_broke_holds(found):
-    run(narrowed(draw(found.seed, found.profile), without=found.left_out))

@@ -73,7 +73,6 @@ def member(loses: int = 0, strange: int = 0, locks: int = 0, orders: tuple[str, 
         locks_cents=lambda: locks,
         live_count=lambda: len(orders),
         has_order=lambda order_id: order_id in orders,
-        unlisted_cents=list,
     )
 
 

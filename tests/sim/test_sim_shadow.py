@@ -10,6 +10,7 @@ from bot.core import messages as m
 from bot.core.candidate import Candidate
 from bot.core.trader import Trader
 from bot.io.settings.plugins import find_strategy
+from bot.lab.shadow.shadow import shadow_of
 from bot.lab.sim.life import process
 from bot.lab.sim.life.configured import make_strategy
 from bot.lab.sim.odds import Odds, draw
@@ -38,7 +39,7 @@ def shadowed(odds: Odds) -> Patch:
         Candidate("same", odds.strategy, lambda: make_strategy(odds)),
         Candidate("fails", "fails", lambda: Fails(Fails.Params())),
     ]
-    return Patch(process, "Trader", functools.partial(Trader, candidates=candidates))
+    return Patch(process, "Trader", functools.partial(Trader, make_shadow=shadow_of(candidates)))
 
 
 def live_log(world: World) -> list[tuple]:

@@ -3,7 +3,9 @@
 Run: python -m tests.spec.venue_page > docs/venue.md
 """
 
+import re
 import sys
+from collections import Counter
 
 from venue.check.runner import suite
 
@@ -262,15 +264,24 @@ def rows() -> list[tuple[str, str, str, str]]:
     return sorted(made, key=lambda row: HEADINGS.index(row[1]))
 
 
+def anchors(heading: str, number: int) -> str:
+    """Targets of links to a row: `put-orders-order-id-3`; the first row also has its heading's."""
+    name = re.sub(r"[^a-z0-9]+", "-", heading.partition(" (")[0].lower()).strip("-")
+    names = (name, f"{name}-1") if number == 1 else (f"{name}-{number}",)
+    return "".join(f'<a id="{each}"></a>' for each in names)
+
+
 def page() -> str:
     """The whole page."""
     table = rows()
     lines = [INTRODUCTION + "\n".join((*CLIENT_FRAMES, *SERVER_FRAMES)), AFTERWARDS]
     lines += [f"{len(table)} statements, {len(suite())} checks.", ""]
     lines += ["| statement | where | proved by | reading |", "|---|---|---|---|"]
-    lines += [
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table
-    ]
+    seen: Counter[str] = Counter()
+    for words, heading, *rest in table:
+        seen[heading] += 1
+        cells = (anchors(heading, seen[heading]) + words, heading, *rest)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -6,11 +6,11 @@ first be heard of: the venue's own time of it, and the least delay that prints h
 Source: strategy, 3, Metrics; design, law 9.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
-from bot.core.candidate import Candidate
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.event.room import Ladder, Rung
@@ -21,11 +21,46 @@ from bot.core.profit.marks import Marks
 from bot.core.report import Against, FillReport, ProfitReport, ShadowReport
 from bot.core.series.channel import Channel
 from bot.core.settings import TraderSettings
-from bot.core.shadow.shadow import Shadows
-from bot.core.strategy import EventView
+from bot.core.strategy import EventView, Quote
 from venue.wire import instant, model
 from venue.wire.money import PAYOUT_CENTS, Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId
+
+
+class ShadowRuns(Protocol):
+    """Candidate strategies that follow the live one and send nothing. None of them may raise."""
+
+    def reconfigure(self, settings: TraderSettings) -> None:
+        """Hold the candidates to what the live strategy is held to from here on."""
+
+    def beat(self, now_ns: int) -> None:
+        """Time has passed."""
+
+    def decided(
+        self,
+        ladder: Ladder,
+        view: EventView | None,
+        live: dict[MarketId, tuple[Quote, ...]] | None,
+        now_ns: int,
+    ) -> None:
+        """The live decision about an event was made. view: what its strategy was shown, None when
+        it was not asked. live: what it answered, None when it failed."""
+
+    def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:
+        """A print on a rung that was not shown before."""
+
+    def settled(self, market_id: MarketId, winner: Outcome, now_ns: int) -> None:
+        """A rung has paid out."""
+
+    def forget(self, ladder: Ladder) -> None:
+        """An event leaves."""
+
+    def report(self) -> tuple[ShadowReport, ...]:
+        """The score of each candidate."""
+
+
+MakeShadow = Callable[[TraderSettings, Marks, Outbox], ShadowRuns]
+"""Makes the shadow runs of a trader. They may read the marks and log events, and nothing else."""
 
 
 class Scoring:
@@ -47,7 +82,7 @@ class Scoring:
         self._rungs = rungs
         self._out = out
         self.marks = Marks()
-        self._shadows: Shadows | None = None
+        self._shadows: ShadowRuns | None = None
         self._attribution = Attribution(self.marks, self._tell_marked)
         self._sure_cents = 0
         self._gone_cents = 0
@@ -57,10 +92,10 @@ class Scoring:
         self._moved: dict[MarketId, None] = {}
         self._lag_ns: int | None = None
 
-    def cast(self, candidates: Sequence[Candidate], settings: TraderSettings) -> None:
-        """Let these run beside the live strategy; before anything has happened."""
-        if candidates:
-            self._shadows = Shadows(candidates, settings, self.marks, self._out)
+    def attach(self, make_shadow: MakeShadow | None, settings: TraderSettings) -> None:
+        """Let candidates follow the live strategy; before anything has happened."""
+        if make_shadow is not None:
+            self._shadows = make_shadow(settings, self.marks, self._out)
 
     def reconfigure(self, settings: TraderSettings) -> None:
         """The candidates are held to what the live strategy is held to, from here on."""

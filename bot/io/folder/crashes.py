@@ -90,11 +90,17 @@ class CrashLog:
         if stays_down:
             assert standing is not None
             raise LatchFault(
-                f"stays down since {standing.at or 'unknown'}: {standing.reason}; see the log and "
-                "the account: `bot cancel-all CONFIG --verify` shows and cancels what rests, "
+                f"stays down since {standing.at or 'unknown'}: {standing.reason}; see the log; "
                 "`bot reset CONFIG` lets the next start quote"
             )
         return standing
+
+    @property
+    def has_crashed(self) -> bool:
+        """True if the newest run did not end cleanly, or crashes keep this bot down."""
+        latch = self._latch.read()
+        is_down = latch is not None and latch.by == BY
+        return is_down or self._read(self._now()).running is not None
 
     def end(self) -> None:
         """The run ended cleanly. Raises LatchFault when the disk does not take it."""

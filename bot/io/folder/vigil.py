@@ -17,6 +17,7 @@ from bot.core import messages as m
 from bot.io.folder.crashes import CrashLog
 from bot.io.folder.heartbeat import Beats, Heartbeat
 from bot.io.folder.latch import Latch, LatchFault, LatchRecord
+from bot.io.folder.remains import forget_remains
 from venue.wire.instant import NS_PER_SECOND
 
 LOOK_NS: Final = NS_PER_SECOND
@@ -27,6 +28,7 @@ class Vigil:
     """One run's. `begin` before anything is sent, `settle` and `end` when all is over."""
 
     def __init__(self, folder: Path, boot_nonce: str) -> None:
+        self._folder = folder
         self._latch = Latch(folder)
         self._crashes = CrashLog(folder)
         self._beats = Beats(Heartbeat(folder, boot_nonce))
@@ -39,7 +41,9 @@ class Vigil:
 
         Raises LatchFault when this bot is to stay down, or the disk does not take the mark.
         """
-        return _why(self._took(self._crashes.begin()))
+        why = _why(self._took(self._crashes.begin()))
+        forget_remains(self._folder)
+        return why
 
     def look(self, now_ns: int, *, after_a_gap: bool) -> m.LatchSet | m.LatchCleared | None:
         """What the latch has become since the last look, if that was a second ago or there was a

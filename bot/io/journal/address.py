@@ -21,6 +21,15 @@ EMBEDDED: Final = "an embedded venue"
 _NAME: Final = "venue-address"
 
 
+def address_kept(folder: Path) -> str | None:
+    """Where the last run traded; None where no file says it."""
+    try:
+        content = read_file(folder / _NAME)
+    except OSError:
+        return None
+    return None if content is None else content.decode("utf-8", "replace").strip()
+
+
 def keep_address(folder: Path, address: str, memory: Memory) -> None:
     """Write down where the run that begins now trades. memory: what earlier runs left.
 

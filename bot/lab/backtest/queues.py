@@ -1,13 +1,13 @@
 """Our resting orders in the queues of a recorded market: which stands where, and behind how many.
 
-The place of each is that of `bot.core.shadow.imagined`, under any of three readings. Orders of one
+The place of each is that of `bot.lab.shadow.imagined`, under any of three readings. Orders of one
 price stand in the order in which they came to it; the engine keeps them the same way.
 
 Source: strategy, 4, Backtest realism; interface, PUT /orders, rule 3.
 """
 
-from bot.core.shadow.imagined import Bound, Place
 from bot.lab.backtest.terms import Reading
+from bot.lab.shadow.imagined import Bound, Place
 from venue.core.messages import OrderState
 from venue.wire import model
 from venue.wire.money import BookSide, Price, book_side, canonical

@@ -21,7 +21,6 @@ from bot.core import messages as m
 from bot.core.desk.outbox import kind_of as request_kind
 from bot.core.report import ProfitRow
 from bot.core.settings import TraderSettings
-from bot.core.shadow.imagined import Bound
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.backtest.exchange import Exchange
@@ -29,6 +28,7 @@ from bot.lab.backtest.faults import Faults
 from bot.lab.backtest.market import Kind, kind_of
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.patience import ended_when_stalled
+from bot.lab.shadow.imagined import Bound
 from venue.crowd.tape import Tape, closes_ns, decode_record
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome

@@ -3,7 +3,7 @@
 Source: reliability, rows 52-58 and 75-80, B3, B9.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -11,7 +11,6 @@ import msgspec
 from bot.core import messages as m
 from bot.core.account import portfolio
 from bot.core.account.booking import Booking
-from bot.core.account.ledgers import Ledgers
 from bot.core.account.portfolio import OrderTally, Portfolio, _Market
 from bot.core.desk.desk import Desk
 from bot.core.desk.spend import Lane
@@ -27,15 +26,13 @@ from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 from venue.wire import model
 from venue.wire.money import Cents, FeeRate, Outcome, Qty
-from venue.wire.names import MarketId, OrderId, Ticker
+from venue.wire.names import MarketId, OrderId
 
 # --- E. accounting --------------------------------------------------------------------------------
 
 _terms_of = RungTerms.__dict__["of"].__func__
 _book_fill = Portfolio.book_fill
 _page_booked = Booking.page
-_positions_read = Ledgers.positions_read
-_event_cash = Ledgers.event_cash_cents
 _settle = Portfolio.settle
 
 _FREE: Final = FeeRate.parse("0")
@@ -78,24 +75,6 @@ def _as_float(self: Desk, own: OwnOrder, why: str, now_ns: int) -> bool:
     return True
 
 
-def _by_cost_basis(self: Ledgers, event_ticker: Ticker, rungs: Iterable[MarketId]) -> Cents:
-    held: dict[MarketId, int] = getattr(self, "cost_basis", {})
-    costs = [held[market_id] for market_id in rungs if market_id in held]
-    return Cents(-sum(costs)) if costs else _event_cash(self, event_ticker, rungs)
-
-
-def _keeps_cost_basis(
-    self: Ledgers, rows: Iterable[model.Position], begun_ns: int, now_ns: int
-) -> None:
-    shown = list(rows)
-    _positions_read(self, shown, begun_ns, now_ns)
-    costs: dict[MarketId, int] = {}
-    for row in shown:
-        if row.market_id is not None:
-            costs[row.market_id] = costs.get(row.market_id, 0) + (row.cost_basis or 0)
-    setattr(self, "cost_basis", costs)  # noqa: B010 - no field of the real class
-
-
 def _unpaid(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
     before = self._cash_cents
     paid = _settle(self, market_id, winner)
@@ -126,17 +105,6 @@ ACCOUNTS: Final = (
         "The last fill of a page is not booked.",
         ("B2", "B3", "B9", "findings"),
         (Patch(Booking, "page", _but_the_oldest),),
-    ),
-    Bug(
-        "cost-basis-is-cash",
-        (56,),
-        "cost_basis, whose meaning is not given, is taken for what the shares have cost.",
-        ("B2", "B3"),
-        (
-            Patch(Ledgers, "event_cash_cents", _by_cost_basis),
-            Patch(Ledgers, "positions_read", _keeps_cost_basis),
-        ),
-        likely=("odd_costs",),
     ),
     Bug(
         "order-id-as-a-number",
@@ -189,14 +157,6 @@ def _not_counted(*states: State) -> Patch:
         return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
 
     return Patch(Standing, "exposure", exposure)
-
-
-def _old_size(self: Standing) -> Qty:
-    return Qty(0) if self.state is State.DONE else self.known.unfilled
-
-
-def _old_terms(self: Standing) -> Live:
-    return Live(self.market_id, self.outcome, self.own_side, self.price, self.may_fill)
 
 
 def _netted(self: Exposure, index: int, is_bid: bool, limit_qty: int) -> int:
@@ -263,32 +223,11 @@ LIMITS: Final = (
         likely=("lost_after", "lost_before", "result_unknown_after"),
     ),
     Bug(
-        "limit-forgets-in-flight",
-        (75,),
-        "A create whose answer is awaited is not counted by the limits.",
-        ("B3",),
-        (_not_counted(State.SENT),),
-        likely=("delayed", "lost_after"),
-        shape=(("event_loss_cents", 600),),
-    ),
-    Bug(
         "limit-forgets-cancelling",
         (75, 30),
         "An order is taken out of the limits when its cancel leaves.",
         ("B3",),
         (_not_counted(State.CANCELLING),),
-        likely=("mad_strategy",),
-        shape=(("event_loss_cents", 600), ("lot_qty", 10)),
-    ),
-    Bug(
-        "limit-forgets-the-amend",
-        (75, 26),
-        "An amend on its way is counted at the old size and price.",
-        ("B3",),
-        (
-            Patch(Standing, "may_fill", property(_old_size)),
-            Patch(Standing, "exposure", _old_terms),
-        ),
         likely=("mad_strategy",),
         shape=(("event_loss_cents", 600), ("lot_qty", 10)),
     ),

@@ -7,19 +7,13 @@ from typing import Final
 
 import msgspec
 
-from bot.core import messages as m
-from bot.core.account import settling
 from bot.core.desk.outbox import Outbox
 from bot.core.event.rung import Rung
-from bot.core.limits import breaker
 from bot.core.limits.breaker import Breakers
 from bot.core.plan.wishes import WantCreate
-from bot.core.sending.guard import Guard
 from bot.core.sending.sending import Sending
 from bot.lab.bugs.bug import Bug
-from bot.lab.sim.odds import LATER, SECOND
 from bot.lab.sim.run import Patch
-from venue.wire.money import Cents
 
 _FAR: Final = 1_000_000
 
@@ -49,40 +43,7 @@ def _opening_sinks(
     return _judge(self, pnl_cents, oldest_unknown_ns, now_ns)
 
 
-def _never_rises(self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int) -> str:
-    if self._opening_cents is not None:
-        self._peak_cents = self._opening_cents
-    return _judge(self, pnl_cents, oldest_unknown_ns, now_ns)
-
-
-def _cash_alone(self: Guard) -> int:
-    return self._ledgers.book.own_cash_cents
-
-
-def _uncounted(self: Breakers, count: int, qty: int, now_ns: int) -> None:
-    pass
-
-
-def _worth_a_cent(request: m.Create) -> Cents:
-    return Cents(1)
-
-
-_ENDS_LIVES: Final = (
-    *("crash", "crash_at_effect", "lost_journal", "operator_restart", "disk_fault"),
-    *(name for name in LATER if name != "taken"),
-)
-"""Without these a world has one life: another one begins with all that was paid before."""
-
 COUNTS: Final = (
-    Bug(
-        "winner-never-told",
-        (58,),
-        "What a rung paid is never said to be the payout that it was, though nothing else fits.",
-        ("B9",),
-        (Patch(settling, "_SUMS_MAX", 0),),
-        likely=("taken", "market_resolve"),
-        shape=(("safety_ns", 20 * SECOND), ("without", _ENDS_LIVES)),
-    ),
     Bug(
         "time-to-flat-ignored",
         (65, 75),
@@ -100,22 +61,6 @@ COUNTS: Final = (
         shape=(("variants", {"resting_orders": "5"}),),
     ),
     Bug(
-        "fills-uncounted",
-        (76,),
-        "The breaker that counts fills is told of none, and quoting goes on while all is taken.",
-        ("B13",),
-        (Patch(Breakers, "saw_fills", _uncounted),),
-        shape=(("variants", {"breaker": "fills"}), ("crowd_per_second", 160.0)),
-    ),
-    Bug(
-        "creates-counted-not-weighed",
-        (76, 71),
-        "The breaker of what is asked for in a minute counts orders, whatever they are worth.",
-        ("B13",),
-        (Patch(breaker, "notional_of", _worth_a_cent),),
-        shape=(("variants", {"breaker": "notional"}), ("creates_per_minute", 0)),
-    ),
-    Bug(
         "loss-from-the-lowest",
         (76,),
         "What is lost is reckoned from the lowest that there has been: there is never a loss.",
@@ -123,23 +68,5 @@ COUNTS: Final = (
         (Patch(Breakers, "judge", _opening_sinks),),
         likely=("greed", "taken"),
         shape=(("variants", {"loss_breaker": "loss"}), ("fee_rate", "0.0700")),
-    ),
-    Bug(
-        "drawdown-from-the-opening",
-        (76,),
-        "How far profit has fallen is reckoned from its opening, however high it has been since.",
-        ("B13",),
-        (Patch(Breakers, "judge", _never_rises),),
-        likely=("greed", "taken"),
-        shape=(("variants", {"loss_breaker": "drawdown"}),),
-    ),
-    Bug(
-        "held-counts-for-nothing",
-        (76, 58),
-        "In the profit that a breaker looks at what is held counts for nothing.",
-        ("B13",),
-        (Patch(Guard, "_pnl_cents", _cash_alone),),
-        likely=("taken",),
-        shape=(("variants", {"loss_breaker": "loss"}),),
     ),
 )

@@ -28,7 +28,6 @@ from bot.lab.bugs.market import MARKET
 from bot.lab.bugs.orders import ORDERS
 from bot.lab.bugs.patience import PATIENCE
 from bot.lab.bugs.restart import OPERATOR, RESTART
-from bot.lab.bugs.setback import SET_BACK
 from bot.lab.bugs.shrinking import SHRINKING
 from bot.lab.bugs.takes import TAKES
 from bot.lab.bugs.together import TOGETHER
@@ -50,7 +49,6 @@ ROTATING: Final = 10
 _GROUPS = (
     *(TRANSPORT, PACE, PATIENCE, ORDERS, MARKET, ACCOUNTS),
     *(RESTART, OPERATOR, LIMITS, COUNTS, TAKES, CHANGES, SHRINKING, ABSENT, TOGETHER),
-    SET_BACK,
 )
 BUGS: Final[tuple[Bug, ...]] = tuple(
     sorted((bug for group in _GROUPS for bug in group), key=lambda bug: (bug.group, bug.rows[0]))

@@ -9,12 +9,10 @@ from typing import Final
 from bot.core import messages as m
 from bot.core.books.book import Book
 from bot.core.books.others import Others
-from bot.core.books.venuetime import VenueTime
 from bot.core.event.believed import BelievedRung
 from bot.core.orders.order import OwnOrder
 from bot.core.series.channel import Channel
 from bot.core.series.lag import Lag
-from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.odds import SECOND
@@ -49,10 +47,6 @@ def _older_too(
     return _replace(self, bids, asks, ts_ns, now_ns, is_dated=is_dated)
 
 
-def _never_beyond(self: VenueTime, stamp_ns: int, now_ns: int) -> bool:
-    return False
-
-
 def _at_any_age(self: Book, now_ns: int, max_age_ns: int) -> bool:
     return _believable(self, now_ns, 2**62)
 
@@ -66,14 +60,6 @@ def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
 
 
 def _skipped(self: Channel, known: bool, now_ns: int) -> None:
-    pass
-
-
-def _never_leads(self: Book, ts_ns: int) -> bool:
-    return False
-
-
-def _depth_unseen(self: BelievedRung, trust: TrustSettings, now_ns: int) -> None:
     pass
 
 
@@ -143,14 +129,6 @@ MARKET: Final = (
         likely=("frame_stale", "frame_delayed"),
     ),
     Bug(
-        "impossible-stamp-believed",
-        (10, 43),
-        "A stamp that the venue's clock cannot show yet is believed: all that comes is older.",
-        ("B2", "B4"),
-        (Patch(VenueTime, "is_beyond", _never_beyond),),
-        likely=("frame_ahead",),
-    ),
-    Bug(
         "late-feed-quoted",
         (44,),
         "Frames that come seconds late look as fresh as any.",
@@ -174,14 +152,6 @@ MARKET: Final = (
         ),
     ),
     Bug(
-        "emptied-book-believed",
-        (46,),
-        "A book that is empty from one moment to the next is quoted on.",
-        ("B4",),
-        (Patch(BelievedRung, "_look_for_depth", _depth_unseen),),
-        likely=("book_emptied", "rung_silent", "frame_garbled"),
-    ),
-    Bug(
         "own-size-is-theirs",
         (47,),
         "Our own orders are left in the book that our quotes follow.",
@@ -203,13 +173,5 @@ MARKET: Final = (
         ("B4",),
         (Patch(Channel, "garbled", _skipped),),
         likely=("frame_garbled",),
-    ),
-    Bug(
-        "print-ahead-ignored",
-        (43, 44),
-        "A trade well after the book's time does not make the book doubtful.",
-        ("B4",),
-        (Patch(Book, "leads", _never_leads),),
-        likely=("rung_silent", "mad_strategy"),
     ),
 )

@@ -13,13 +13,13 @@ from bot.core.account.account import Account, Walk
 from bot.core.desk.desk import Desk
 from bot.core.desk.shelf import Shelf, slot_shown, slots_of
 from bot.core.desk.spend import Pace
-from bot.core.orders.known import Known, _newness
+from bot.core.orders.known import Known
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.orders.standing import Standing
 from bot.core.plan import reconcile
 from bot.core.plan.reconcile import _Side
-from bot.core.plan.stand import Level, Stand
-from bot.core.plan.wishes import WantAmend, crosses
+from bot.core.plan.stand import Level
+from bot.core.plan.wishes import WantAmend
 from bot.core.sending.venuepark import VenuePark
 from bot.core.series.parking import Parking
 from bot.core.trader import Trader
@@ -89,18 +89,6 @@ CREATES: Final = (
         likely=("lost_after", "lost_before", "result_unknown_before"),
     ),
     Bug(
-        "refused-resend-never-landed",
-        (23,),
-        "A 4xx to a re-send is taken to mean that the create never landed.",
-        FORGOTTEN,
-        (
-            forgets(
-                lambda own, fact: own.state is State.LOST and fact is Fact.REFUSED, Fact.UNLISTED
-            ),
-        ),
-        likely=("invalid_request", "lost_after", "market_halt", "venue_cancel_only"),
-    ),
-    Bug(
         "duplicate-is-a-rejection",
         (24,),
         "duplicate_order_id is taken for a rejection, though it says that the order exists.",
@@ -133,7 +121,6 @@ CREATES: Final = (
 _order_answered = OwnOrder.answered
 _send_amend = Desk.send_amend
 _fill_up = _Side._fill_up
-_move = _Side._move
 _cancelled = OwnOrder.cancelled
 
 
@@ -167,11 +154,6 @@ def _amend_up(self: _Side, level: Level) -> None:
                 self.wishes.append(WantAmend(own, amend, False, "more wanted here", 1.0))
             return
     _fill_up(self, level)
-
-
-def _at_once(self: _Side, stand: Stand, level: Level) -> None:
-    self._pace = msgspec.structs.replace(self._pace, dwell_ns=0)
-    _move(self, stand, level)
 
 
 def _always(self: Pace, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
@@ -225,14 +207,6 @@ CHANGES: Final = (
         ("B1", "B3"),
         (Patch(_Side, "_fill_up", _amend_up),),
         likely=("fat_finger",),
-    ),
-    Bug(
-        "no-dwell",
-        (27,),
-        "An order follows every tick toward the touch, however young it is.",
-        ("B2",),
-        (Patch(_Side, "_move", _at_once),),
-        likely=("mad_strategy",),
     ),
     Bug(
         "no-write-budget",
@@ -301,12 +275,6 @@ def _no_care(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[O
     return []
 
 
-def _unanswered_is_not_there(
-    side: BookSide, price: Price, orders: Iterable[OwnOrder]
-) -> list[OwnOrder]:
-    return [own for own in crosses(side, price, orders) if own.order_id is not None]
-
-
 CROSSES: Final = (
     Bug(
         "self-cross-unchecked",
@@ -314,15 +282,6 @@ CROSSES: Final = (
         "A new order is not compared with our own on the other side.",
         ("B11",),
         (Patch(reconcile, "crosses", _no_care),),
-    ),
-    Bug(
-        "self-cross-forgets-unanswered",
-        (33,),
-        "A create without an answer is not compared with when the other side is quoted.",
-        ("B11",),
-        (Patch(reconcile, "crosses", _unanswered_is_not_there),),
-        likely=("mad_strategy", "delayed", "lost_before", "lost_after"),
-        shape=(("event_loss_cents", 20_000), ("series_loss_cents", 0)),
     ),
 )
 
@@ -359,12 +318,6 @@ def _gone_at_once(
         own.move(Fact.READ_ENDED, now_ns)
         self._file(own, now_ns)
     return not own.is_live
-
-
-def _newest_word(self: Known, other: Known) -> Known:
-    newer = max(self, other, key=_newness)
-    filled = other.filled if other.epoch < 0 else newer.filled
-    return Known(newer.epoch, newer.price, newer.size, filled, self.ended or other.ended)
 
 
 def _one_page(
@@ -422,21 +375,6 @@ READS: Final = (
         "An order that one list does not show is taken for ended.",
         FORGOTTEN,
         (Patch(Shelf, "missing_from_list", _gone_at_once),),
-    ),
-    Bug(
-        "newest-read-wins-the-fill",
-        (28, 36),
-        "The filled quantity is the newest read's, though reads lag and it can only grow.",
-        ("B3", "B8"),
-        (Patch(Known, "join", _newest_word),),
-        likely=("read_lag", "flicker", "result_unknown_after", "lost_after"),
-        shape=(
-            ("slow_read", 0.6),
-            ("crowd_per_second", 40.0),
-            ("strategy", "ladder_joint"),
-            ("lot_qty", 10),
-            ("order_qty", 25),
-        ),
     ),
     Bug(
         "first-page-is-all",

@@ -23,20 +23,17 @@ from bot.core.sending.guard import Guard
 from bot.core.series.weighing import Weighing
 from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
-from bot.io.journal.intents import Intents, _is_against
+from bot.io.journal.intents import Intents
 from bot.io.journal.records import Entry, Segment
 from bot.lab.bugs.bug import FORGOTTEN, Bug
-from bot.lab.sim.odds import MS
 from bot.lab.sim.run import Patch
 from venue.wire import model
 from venue.wire.money import Qty
-from venue.wire.names import ClientOrderId, MarketId
+from venue.wire.names import MarketId
 
 # --- F. restart and crash -------------------------------------------------------------------------
 
 _started = Trader._started
-_intents_answered = Intents._answered
-_drained = Custody.drained
 _dispatch = Trader._dispatch
 _blocking = Trader._blocking
 _decided = Trader._decided
@@ -44,13 +41,6 @@ _decided = Trader._decided
 
 def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) -> None:
     pass
-
-
-def _any_refusal(self: Intents, name: ClientOrderId, answer: m.Answer) -> None:
-    if _is_against(answer):
-        self._open.pop(name, None)
-    else:
-        _intents_answered(self, name, answer)
 
 
 def _no_intents(self: Trader, event: m.Started) -> None:
@@ -109,22 +99,6 @@ RESTART: Final = (
         FORGOTTEN,
         (Patch(Intents, "_sent", _after_the_answer),),
         likely=("crash", "crash_at_effect", "late_commit"),
-    ),
-    Bug(
-        "refusal-closes-the-intent",
-        (59, 23),
-        "In the journal a refusal of a re-send closes the create, whatever came of the first one.",
-        FORGOTTEN,
-        (Patch(Intents, "_answered", _any_refusal),),
-        shape=(
-            ("trust_lag_ns", 5_200 * MS),
-            ("late_ns", 4_160 * MS),
-            ("timeout_ns", 300 * MS),
-            ("crowd_per_second", 5.0),
-            ("request_faults", {"late_commit": 0.1}),
-            ("write_faults", {"unknown_code": 0.3}),
-            ("episodes", {"crash": 10.0}),
-        ),
     ),
     Bug(
         "open-intents-ignored",
@@ -186,7 +160,6 @@ RESTART: Final = (
 
 # --- G. the operator, and H. the breakers ---------------------------------------------------------
 
-_latch = Trader._latch
 _clear = Trader._clear
 
 
@@ -226,13 +199,6 @@ def _never_judges(
     self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int
 ) -> str:
     return ""
-
-
-def _latch_told_only(self: Trader, reason: str, *, ours: bool) -> None:
-    _latch(self, reason, ours=ours)
-    self.guard.unlatch(looked=True)
-    if self.phase is Phase.LATCHED:
-        self.phase = Phase.QUOTING
 
 
 def _not_while_latched(self: Trader) -> None:
@@ -280,15 +246,6 @@ OPERATOR: Final = (
         ("B13",),
         (_deaf_to(m.StopRequested),),
         likely=("operator_restart",),
-    ),
-    Bug(
-        "latch-ignored",
-        (76, 73),
-        "A breaker trips, says so, is armed anew at once, and quoting goes on.",
-        ("B13",),
-        (Patch(Trader, "_latch", _latch_told_only),),
-        likely=("mad_strategy", "fat_finger"),
-        shape=(("creates_per_minute", 30),),
     ),
     Bug(
         "latch-keeps-orders",

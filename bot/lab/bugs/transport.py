@@ -10,21 +10,16 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.books.book import Book
-from bot.core.desk import outbox
 from bot.core.desk.desk import Desk
 from bot.core.desk.refusals import Refusals
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.desk.spend import Lane, Purse
-from bot.core.event.believed import BelievedRung
 from bot.core.event.rung import Rung
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.plan.wishes import Wish
 from bot.core.sending.sending import Sending
 from bot.core.series.channel import Channel
 from bot.core.series.parking import Parking
-from bot.core.settings import BudgetSettings
-from bot.core.strategy import Levels
 from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets, misread
 from bot.lab.sim.run import Patch
 from venue.wire import codec
@@ -60,21 +55,6 @@ def _no_gap(self: Channel, gap_ns: int, now_ns: int) -> None:
     self._out.note("warning", "process_paused", gap_ns=gap_ns)
 
 
-_replace = Book.replace
-
-
-def _dated_by_venue(
-    self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int, *, is_dated: bool = False
-) -> bool:
-    return _replace(self, bids, asks, ts_ns, ts_ns, is_dated=is_dated)
-
-
-def _confirmed_by_venue(self: BelievedRung, now_ns: int) -> None:
-    _rung_confirmed(self, self.book.confirmed_ns or now_ns)
-
-
-_rung_confirmed = BelievedRung._confirmed
-
 TRANSPORT: Final = (
     Bug(
         "new-id-on-retry",
@@ -93,22 +73,6 @@ TRANSPORT: Final = (
         likely=("lost_after", "lost_before"),
     ),
     Bug(
-        "reset-is-never-sent",
-        (2, 4),
-        "A connection reset under a create is taken for a request that never left.",
-        FORGOTTEN,
-        (misread(m.Create, "connection reset"),),
-        likely=("reset_after", "reset_before"),
-    ),
-    Bug(
-        "redirect-is-a-refusal",
-        (5,),
-        "A redirect of a create is taken for a definite refusal.",
-        FORGOTTEN,
-        (misread(m.Create, "307"),),
-        likely=("redirected",),
-    ),
-    Bug(
         "no-pong-deadline",
         (7,),
         "An open socket counts as a living feed, however long it is silent.",
@@ -125,19 +89,6 @@ TRANSPORT: Final = (
         likely=("feed_stall", "half_open", "feed_close"),
     ),
     Bug(
-        "outage-drops-orders",
-        (8,),
-        "An order whose cancel could not be sent for want of a connection is no longer tracked.",
-        FORGOTTEN,
-        (
-            forgets(
-                lambda own, fact: own.state is State.CANCELLING and fact is Fact.NEVER,
-                Fact.READ_ENDED,
-            ),
-        ),
-        likely=("outage", "not_connected"),
-    ),
-    Bug(
         "quotes-after-a-pause",
         (9,),
         "After the process stood still it quotes on the books from before.",
@@ -145,23 +96,12 @@ TRANSPORT: Final = (
         (Patch(Channel, "paused_for", _no_gap),),
         likely=("process_pause", "mad_strategy"),
     ),
-    Bug(
-        "age-by-two-clocks",
-        (10,),
-        "The age of a book is this host's clock less the venue's timestamp.",
-        ("B2", "B4"),
-        (
-            Patch(Book, "replace", _dated_by_venue),
-            Patch(BelievedRung, "_confirmed", _confirmed_by_venue),
-        ),
-    ),
 )
 
 # --- B. rate limit and retry ----------------------------------------------------------------------
 
 _wait = Purse._wait
 _spend = Purse.spend
-_purse_init = Purse.__init__
 _purse_answered = Purse.answered
 
 
@@ -169,21 +109,9 @@ def _no_wait(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_n
     pass
 
 
-def _in_milliseconds(
-    self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int
-) -> None:
-    _wait(self, None if retry_after_ns is None else retry_after_ns // 1_000, 0, now_ns)
-
-
 def _with_jitter(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int) -> None:
     later_ns = int(random.random() * NS_PER_SECOND)
     _wait(self, (retry_after_ns or 0) + later_ns, backoff_ns_max, now_ns)
-
-
-def _as_the_venue(self: Purse, settings: BudgetSettings, now_ns: int) -> None:
-    rate, burst = settings.rate_per_second * 5 // 4, settings.burst * 5 // 4
-    larger = msgspec.structs.replace(settings, rate_per_second=rate, burst=burst)
-    _purse_init(self, larger, now_ns)
 
 
 def _no_reserve(self: Purse, lane: Lane, now_ns: int, user: int = 0) -> bool:
@@ -228,21 +156,6 @@ PACE: Final = (
         (Patch(Purse, "_wait", _no_wait),),
     ),
     Bug(
-        "retry-after-in-milliseconds",
-        (12, 16),
-        "Retry-After is read as milliseconds.",
-        ("B5",),
-        (Patch(Purse, "_wait", _in_milliseconds),),
-    ),
-    Bug(
-        "bare-429-is-short",
-        (16, 12),
-        "A 429 that does not say how long is waited for no longer than the first backoff.",
-        ("B5",),
-        (Patch(outbox, "WAIT_DEFAULT_NS", 0),),
-        likely=("rate_limited_bare",),
-    ),
-    Bug(
         "jitter-from-chance",
         (12,),
         "The backoff draws its jitter from the process's own source of chance.",
@@ -251,26 +164,11 @@ PACE: Final = (
         replays=True,
     ),
     Bug(
-        "bucket-is-the-venues",
-        (13,),
-        "The client spends as much as the venue allows, and leaves nothing for bunching.",
-        ("B5",),
-        (Patch(Purse, "__init__", _as_the_venue),),
-    ),
-    Bug(
         "no-reserve-for-cancels",
         (14,),
         "New orders spend the tokens that are kept for cancels.",
         ("B5",),
         (Patch(Purse, "spend", _no_reserve),),
-    ),
-    Bug(
-        "internal-error-is-a-refusal",
-        (15, 1),
-        "A 500 to a create is taken for an order that was not made.",
-        FORGOTTEN,
-        (misread(m.Create, "500"),),
-        likely=("internal_error_after", "internal_error_before"),
     ),
     Bug(
         "throttled-resend-never-landed",

@@ -1,7 +1,7 @@
 """What ten shares resting at each best price of a recorded book would have met, by two bounds.
 
 The whole depth was recorded, so an order's place in its queue can be followed: by the bound that
-takes every cancel to be behind us, and by the likely one (`bot.core.shadow.imagined`). A result
+takes every cancel to be behind us, and by the likely one (`bot.lab.shadow.imagined`). A result
 that stands by the second alone is none. Nobody reacts to such orders; executions that the recorder
 did not match look like cancels. Fills are followed up against the fair value and the middle.
 
@@ -20,10 +20,10 @@ from bot.core.messages import TradeSeen
 from bot.core.profit.markouts import HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
 from bot.core.settings import PaceSettings
-from bot.core.shadow.hypothetical import HypotheticalRung, Met
-from bot.core.shadow.imagined import Bound
 from bot.core.strategy import Levels, Quote
 from bot.lab.counted import Counted, Told, untold
+from bot.lab.shadow.hypothetical import HypotheticalRung, Met
+from bot.lab.shadow.imagined import Bound
 from venue.crowd.tape import (
     BookRecord,
     Tape,

@@ -35,6 +35,7 @@ from bot.io.journal.journal import (
 )
 from bot.io.journal.records import MAGIC, READABLE, Entry, JournalFault, entry_of
 from bot.io.run.watched import Retold, interruptions
+from bot.lab.shadow.shadow import shadow_of
 from venue.wire.names import Ticker
 
 _BEGINS_WITHIN: Final = 64
@@ -149,7 +150,7 @@ class Relived:
             purse if first is None else first.out.purse_of(m.Key.TRADE),
             None if first is None else first.out.purse_of(m.Key.READ),
             None if first is None else first.quoting.weighing.account,
-            candidates,
+            shadow_of(candidates),
             None if remake is None else lambda choice: retold(remake(choice)),
             None if first is None else first.out.purse_of(m.Key.STANDBY),
         )

@@ -50,7 +50,7 @@ ROWS: Final = (
     Row(7, "half-open socket", ("half_open", "feed_stall")),
     Row(8, "DNS outage", ("outage_request",)),
     Row(9, "loop stall", ("process_pause",)),
-    Row(10, "clock step or skew", ("clock_skew", "clock_step", "frame_ahead*")),
+    Row(10, "clock step or skew", ("clock_skew",)),
     Row(11, "a task dies", elsewhere="the shell's tasks; tests/io and tests/shell"),
     # B. Rate limit and retry
     Row(12, "429 rate_limited", ("rate_limited:*", "throttled_request")),

@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.lab.sim.beside import begin_amid, listed, may_lack_a_fill, trade_beside
+from bot.lab.sim.beside import begin_amid, trade_beside
 from bot.lab.sim.life.moods import Mood
 from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import HOUR, MS, SECOND
+from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.venue.exchange import MAKER
 from venue.core import messages as v
 from venue.wire.model import VenueState
@@ -41,11 +41,6 @@ _SILENT_TIMES: Final = 2
 """A rung is silent for longer than a book is believed, some of the time."""
 
 _BARRED_TIMES: Final = 3
-
-_UNLISTED: Final = 0.75
-_UNLISTED_NS: Final = 16 * SECOND
-_UNLISTED_LAGS: Final = 6
-"""Longer than it takes until positions have been read, and after them the fills once more."""
 
 _PULLED_NS: Final = 5 * SECOND
 _UP_NS: Final = 300 * MS
@@ -332,21 +327,6 @@ class Episodes:
     def _lag_ends(self) -> None:
         self._world.exchange.slow.lag_ns = self._lag_ns
 
-    def _clock_step(self, for_ns: int, rng: random.Random) -> None:
-        """The venue's clock jumps ahead; afterwards it is what it was, or, half the time, stays."""
-        world = self._world
-        knows_time = all(each.channel.knows_time for each in world.together)
-        step_ns = rng.choice((SECOND // 5, SECOND, HOUR if knows_time else SECOND))
-        world.exchange.clock_ns += step_ns
-        if step_ns < HOUR:
-            self._later(for_ns, lambda: self._step_back(step_ns))
-        else:
-            world.channel.stamps.jumped(world.now_ns + world.exchange.clock_ns, step_ns)
-
-    def _step_back(self, step_ns: int) -> None:
-        self._world.exchange.clock_ns -= step_ns
-        self.over_ns = max(self.over_ns, self._world.now_ns + step_ns + SECOND)
-
     # --- somebody else ----------------------------------------------------------------------------
 
     def _twin_orders(self, for_ns: int, rng: random.Random) -> None:
@@ -381,23 +361,10 @@ class Episodes:
 
         meet()
 
-    def _twin_trades(self, for_ns: int, rng: random.Random) -> None:
-        """Somebody else buys a share on the account, of others; most of the time the list of fills
-        lacks that for so long that the positions tell it first."""
-        world = self._world
-        # Trades amid a start are drawn by themselves.
-        opened = all(each.process.opened_ns is not None for each in world.together)
-        is_unlisted = rng.random() < _UNLISTED and opened and may_lack_a_fill(world)
-        traded = trade_beside(world, rng)
-        if not traded:
-            return
-        world.seen.fault("twin_traded")
-        if is_unlisted:
-            for_ns += _UNLISTED_NS + _UNLISTED_LAGS * world.odds.trust_lag_ns
-            self.over_ns = max(self.over_ns, world.now_ns + for_ns + SECOND)
-            world.seen.fault("twin_unlisted")
-            world.exchange.unlisted.update(dict.fromkeys(traded))
-            self._later(for_ns, partial(listed, world, traded))
+    def _twin_trades(self, _: int, rng: random.Random) -> None:
+        """Somebody else buys a share on the account, of others."""
+        if trade_beside(self._world, rng):
+            self._world.seen.fault("twin_traded")
 
     def _begun_amid(self, _: int, rng: random.Random) -> None:
         """A life begins while somebody else trades on the account."""

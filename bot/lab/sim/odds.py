@@ -66,7 +66,6 @@ FRAME_FAULTS: Final = (
     "frame_unknown",  # a type of a later version
     "frame_crossed",
     "frame_stale",  # an older book of the rung once more
-    "frame_ahead",  # stamped up to a day ahead
 )
 EPISODES: Final = (
     "feed_stall",
@@ -90,7 +89,6 @@ EPISODES: Final = (
     "outage",  # nothing connects
     "key_revoked",
     "read_lag",  # the slow replica falls further behind
-    "clock_step",  # the venue's clock jumps and comes back
     "twin_orders",  # somebody else's orders on the account
     "twin_stp",  # somebody else's order on the account meets ours
     "foreign_spend",  # somebody else spends tokens of the key
@@ -107,7 +105,7 @@ EPISODES: Final = (
     "resend_barred",  # every create that is sent again is refused, whatever became of it
     "taken",  # others take of the bot's orders, one after the other
     "flatten",  # the operator wants everything flat, and then to quote again
-    "twin_trades",  # somebody else buys a share on the account, and no list of fills may show it
+    "twin_trades",  # somebody else buys a share on the account
     "begun_amid",  # somebody else trades on the account just as a life begins
 )
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
@@ -120,9 +118,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
     "loss_breaker": ("loss", "drawdown"),  # the one of money lost that is near
     "amend_ids": ("change",),  # an amended order goes on under another id, which shows its fills
-    "set_back": ("100", "2000", "8000"),  # a backup of so many ms ago is put back in the end
     "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
-    "back_amid": ("0", "500", "4000"),  # faults go on around a set-back, for so many ms behind it
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
@@ -147,7 +143,7 @@ _EPISODE_HIGH: Final = 2.5
 """The highest odds of any seed."""
 
 _VARIANT: Final = 0.35
-_RARER: Final = {"loss_breaker": 0.15, "amend_ids": 0.15, "set_back": 0.1, "second_series": 0.1}
+_RARER: Final = {"loss_breaker": 0.15, "amend_ids": 0.15, "second_series": 0.1}
 """The part of the seeds that has a variant."""
 
 
@@ -266,19 +262,6 @@ class Odds:
     def amend_ids(self) -> str:
         """Empty where the id of an amended order stays."""
         return self._variant("amend_ids", "")
-
-    @property
-    def set_back_ns(self) -> int | None:
-        """How old the backup is that is put back; None where none is, as wherever the ids of
-        amended orders change, of which the engine knows nothing."""
-        ms = self._variant("set_back", "")
-        return int(ms) * MS if ms and not self.amend_ids else None
-
-    @property
-    def back_amid_ns(self) -> int | None:
-        """For how long faults go on once the venue was set back; None where there is quiet."""
-        ms = self._variant("back_amid", "")
-        return int(ms) * MS if ms and self.has_faults() else None
 
     @property
     def second_series(self) -> int | None:

@@ -22,7 +22,6 @@ from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.possible import DOLLAR
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
-from bot.lab.sim.setback import be_quiet, begin_anew, go_back, live_on
 from venue.core import messages as v
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId
@@ -52,7 +51,7 @@ _SPEND_CLEARS_NS: Final = 40 * SECOND
 """Foreign spend is over half a minute after it was last seen."""
 
 _LATE_NS: Final = 9 * SECOND
-"""Longer than prints that came late, or seemed to by a clock that stepped, block in silence."""
+"""Longer than prints that came late block in silence."""
 
 _BY_TURNS_NS: Final = 8 * SECOND
 """Longer than orders that a limit leaves no room beside each other take to move by turns."""
@@ -67,7 +66,6 @@ _SHOWN_NS: Final = 6 * SECOND
 """Longer than it takes until a list of positions shows what is held."""
 
 _LAST_READ_NS: Final = 10 * SECOND
-_KILLED: Final = 0.3
 _STOP_NS: Final = 8 * SECOND
 _TRADES_NS: Final = 4 * SECOND
 
@@ -98,8 +96,6 @@ def live_through(world: "World") -> None:
                     _flatten(each)
                 if odds.has("reload"):
                     _reload(each)
-            if odds.set_back_ns is not None:
-                _set_back(world)
             if odds.strangers != "cancel" or odds.has("event_ends"):
                 _restart(world)
         if world.steps >= odds.events:
@@ -228,7 +224,7 @@ def _converge(world: "World") -> None:
         within_ns += _UNPARK_NS + world.odds.trust_lag_ns
     if _follows_curve(world):
         within_ns += _LEARNS_NS
-    if world.seen.counts.keys() & {"clock_step", "feed_late"}:
+    if "feed_late" in world.seen.counts:
         within_ns += _LATE_NS
     if world.odds.has_new_events:
         within_ns += _among_new_events_ns(world)
@@ -314,31 +310,6 @@ def _restart(world: "World") -> None:
         world.after(down_ns + rng.randint(0, reads_ns), lambda: world.episodes.end_event(rng))
     world.run_until(world.now_ns + down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
     _run_out(world)
-    _settle(world)
-    for each in world.together:
-        _converge(each)
-        _stay_still(each)
-
-
-def _set_back(world: "World") -> None:
-    """B2, B6, B9 once more: the venue is set back, and the bot finds that out or is killed with it.
-    Where no fill that it knows of is gone it mends by itself; else a person begins it anew."""
-    rng = random.Random(f"set back {world.odds.seed} {world.steps}")
-    before, gone = world.process, go_back(world, rng)
-    is_killed = rng.random() < _KILLED
-    if is_killed:
-        begin_anew(world, rng, killed=True)
-    be_quiet(world)
-    needs_a_person = not is_killed and live_on(world, gone)
-    if needs_a_person:
-        begin_anew(world, rng, killed=False)
-    if is_killed or needs_a_person:
-        within_ns = world.now_ns + _STOP_NS + 5 * world.odds.trust_lag_ns + 3 * SECOND
-        anew = world.run_until(
-            within_ns, lambda: bool(world.process is not before and world.process.log)
-        )
-        check(anew, "B13", f"not begun anew: {why_not(world)}")
-        world.run_until(world.now_ns + 4 * SECOND + 3 * world.odds.trust_lag_ns)
     _settle(world)
     for each in world.together:
         _converge(each)
@@ -436,12 +407,11 @@ def _books_agree(world: "World") -> None:
     assert difference is not None
     booked = trader.ledgers.book.cash_flow_cents + difference
     # What a resolved rung paid before this life began is part of its opening balance.
-    # So is what a fill has cost that the list lacked then.
     # What others of the account did as this one ended it may not have read.
     since_ns = process.finished_ns - _LAST_READ_NS - 3 * world.odds.trust_lag_ns
     others = [each.auditor for each in world.together if each is not world]
     late = [cents for audit in others for cents in audit.cents_since(since_ns)]
-    of_before = [*paid, *process.lacked_cents, *late]
+    of_before = [*paid, *late]
     flow_cents = sum(audit.truth.flow_cents for audit in audits)
     fitting = [flow_cents - early for early in _sums(of_before)]
     # While winners of another series are not known its cash is not compared, and one of its fills

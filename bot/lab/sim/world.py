@@ -151,7 +151,6 @@ class World:
             self.seen,
             clock,
             self.now_ns,
-            self.channel.stamps,
             keeps_effects=self._replays,
             first=process_of_first,
         )
@@ -334,10 +333,6 @@ class World:
     def _dies(self, rng: random.Random | None, *, lost: bool) -> None:
         process = self.process
         process.alive = False
-        # What the list of fills lacked it shows to the next life: one that begins amid it has no
-        # way to tell.
-        self.exchange.unlisted.clear()
-        self.exchange.relisted.clear()
         for request in process.unsent.values():
             self.auditor.flight.never_left(request)
         self.channel.lost()

@@ -8,7 +8,6 @@ Source: reliability, section 2 (b).
 """
 
 from collections import deque
-from typing import NamedTuple
 
 from bot.core import messages as m
 from bot.core.settings import RiskSettings
@@ -24,7 +23,7 @@ from bot.lab.sim.venue.exchange import MAKER, Exchange
 from venue.core import messages as v
 from venue.wire.model import RESTING, Liquidity
 from venue.wire.money import Outcome, Side
-from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
+from venue.wire.names import MarketId, OrderId, Ticker
 
 _RECENT_NS = 5 * SECOND
 _SIBLINGS_MAX = 4
@@ -32,18 +31,8 @@ _SIBLINGS_MAX = 4
 that a plan moves there."""
 
 
-class Kept(NamedTuple):
-    """What an auditor knows of a venue, for `Auditor.put_back`."""
-
-    truth: Truth
-    order_of: dict[ClientOrderId, OrderId]
-    available_cents: int
-
-
 class Auditor:
-    """Watches the engine and the traffic of every life of the bot. is_set_back: the venue is as it
-    was a while ago, and the life that runs has not begun since: of what it believes nothing need be
-    so."""
+    """Watches the engine and the traffic of every life of the bot."""
 
     def __init__(
         self,
@@ -54,7 +43,7 @@ class Auditor:
         account: Account | None = None,
     ) -> None:
         """risk: the limits that hold until others are put in force. account: with other series."""
-        self.truth = Truth(unlisted=exchange.unlisted, relisted=exchange.relisted)
+        self.truth = Truth()
         self._seen = seen
         self.resolves_ns = exchange.resolves_ns
         # An order that is meant to rest may take, so that the dearer of both rates counts.
@@ -70,7 +59,6 @@ class Auditor:
         self.resolved_ns: dict[MarketId, int] = {}
         self._left: deque[tuple[int, MarketId, bool, int]] = deque(maxlen=16)
         self._now_ns = 0
-        self.is_set_back = False
         self.fills = 0
         exchange.watchers.append(self.applied)
 
@@ -110,25 +98,8 @@ class Auditor:
         if isinstance(command, v.ResolveMarket) and ours(command.market_id):
             self.resolved_ns[command.market_id] = now_ns
             self._resolved(command)
-        elif booked is not None and not self.is_set_back:
+        elif booked is not None:
             self.exposure.within_loss(booked, self._now_ns)
-
-    def kept(self) -> Kept:
-        """What is known now, for `put_back`."""
-        flight, account = self.flight, self.exposure.account
-        return Kept(self.truth.copied(), dict(flight.order_of), account.available_cents)
-
-    def put_back(self, kept: Kept) -> None:
-        """The venue is as it was then, and the life that runs does not know."""
-        self.truth.put_back(kept.truth)
-        self.flight.put_back(kept.order_of)
-        self.exposure.account.available_cents = kept.available_cents
-        self.is_set_back = True
-
-    def begins(self, risk: RiskSettings) -> None:
-        """A life begins, with these limits."""
-        self.is_set_back = False
-        self.limits_are(risk)
 
     def _renamed(self, before: OrderId, order_id: OrderId) -> None:
         """An amended order goes on under this id."""
@@ -180,12 +151,6 @@ class Auditor:
         if fill.liquidity is Liquidity.MAKER:
             self._seen.hit("late_fill")
         return event
-
-    def unlisted_cents(self) -> list[int]:
-        """The cents that came by each fill that the list of fills lacks now, or has lacked since
-        this life began and may not have shown to it yet; below zero: went."""
-        late = {**self.truth.unlisted, **self.truth.relisted}
-        return [_cents(fill) for _, fill in self.truth.fills if fill.fill_id in late]
 
     def cents_since(self, world_ns: int) -> list[int]:
         """The cents that came by each fill since then; below zero: went."""
@@ -333,8 +298,6 @@ class Auditor:
 
     def _counted(self, market: MarketId) -> None:
         """B3 with what has just been sent."""
-        if self.is_set_back:
-            return
         self._seen.hit("limit_checked")
         if self.flight.is_under_way(market):
             self._seen.hit("limit_with_flight")

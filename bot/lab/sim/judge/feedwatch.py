@@ -10,7 +10,6 @@ Source: reliability, Terms (FEED_OK); rows 7, 9, 42, 46, 48; B4.
 
 from collections import deque
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from typing import Final
 
 from bot.core import messages as m
@@ -26,9 +25,6 @@ LEAD_NS: Final = SECOND
 GAP_NS: Final = 250 * MS
 EMPTIED_NS: Final = 60 * SECOND
 LATE_NS: Final = 500 * MS
-OUTLASTS_NS: Final = 20 * SECOND
-"""An older book that alone is shown for so long is the one that stands: the clock was set back."""
-
 PULLED_NS: Final = 2 * SECOND
 """A book in doubt is confirmed, or its quotes are pulled, within this."""
 
@@ -37,11 +33,6 @@ _OTHERS_MIN: Final = 2
 """Prices at which nothing of ours ever rested: then somebody else was there."""
 
 _DOLLAR: Final = 100
-_JUMP_NS: Final = 1_800 * SECOND
-_AGREEING: Final = 3
-"""So many stamps of reads and of our own writes that lead alike show a clock that has jumped, where
-no frame does."""
-
 _PRINTS_NS: Final = 60 * SECOND
 
 
@@ -49,11 +40,7 @@ Book = tuple[Levels, Levels]
 
 
 class _Shown:
-    """A rung's book as it reached the bot. doubted: in doubt until it is confirmed. stamp_ns: what
-    its stamp should have been; ts_ns: by a clock that goes on evenly. overtaken: an older one that
-    no bot can tell to be older: stamped wrong itself, or the newest of those that came after one
-    that was; overtaken_ns: its stamp. older: the one that alone is shown though it is older, its
-    stamp and since when."""
+    """A rung's book as it reached the bot. doubted: in doubt until it is confirmed."""
 
     __slots__ = (
         "book",
@@ -63,13 +50,8 @@ class _Shown:
         "doubted_ns",
         "emptied_ns",
         "looked_ns",
-        "misstamped",
-        "older",
         "ours",
-        "overtaken",
-        "overtaken_ns",
         "print_ns",
-        "stamp_ns",
         "ts_ns",
         "unasked",
     )
@@ -77,11 +59,6 @@ class _Shown:
     def __init__(self) -> None:
         self.book: Book = ((), ())
         self.ts_ns: int | None = None
-        self.stamp_ns = 0
-        self.misstamped = False
-        self.older: tuple[Book, int, int] | None = None
-        self.overtaken: Book | None = None
-        self.overtaken_ns = 0
         self.confirmed_ns = 0
         self.doubted = False
         self.doubted_ns = 0
@@ -94,8 +71,9 @@ class _Shown:
 
     @property
     def crossed(self) -> bool:
-        """Whether every book that a bot may believe is crossed."""
-        return all(_is_crossed(book) for book in (self.book, self.overtaken) if book is not None)
+        """Whether the best bid is at or above the best ask."""
+        bids, asks = self.book
+        return bool(bids and asks and bids[0][0] >= asks[0][0])
 
     def doubt(self, now_ns: int) -> None:
         """It is in doubt from now on, if it is not already."""
@@ -103,28 +81,12 @@ class _Shown:
             self.doubted, self.doubted_ns = True, now_ns
 
 
-def _is_crossed(book: Book) -> bool:
-    bids, asks = book
-    return bool(bids and asks and bids[0][0] >= asks[0][0])
-
-
 class FeedWatch:
-    """Follows the events of one life. Times are the bot's own but for `ts`: the venue's, as a clock
-    would have shown it that goes on evenly."""
+    """Follows the events of one life. Times are the bot's own but for `ts`: the venue's."""
 
-    def __init__(
-        self,
-        own_levels: Callable[[MarketId], Collection[int]],
-        right_ns: Callable[[int], int],
-        steady_ns: Callable[[int], int],
-    ) -> None:
-        """own_levels: where orders of ours rest on a rung. right_ns: what a stamp should have been;
-        steady_ns: by a clock that goes on evenly."""
+    def __init__(self, own_levels: Callable[[MarketId], Collection[int]]) -> None:
+        """own_levels: where orders of ours rest on a rung."""
         self._own_levels = own_levels
-        self._right_ns = right_ns
-        self._steady_ns = steady_ns
-        self._newest_ns = 0
-        self._leads: deque[int] = deque(maxlen=16)  # beyond any frame by far
         self._prints: deque[tuple[int, int]] = deque()  # when they came, and how long they took
         self._closed_ns = 0
         self._open = False
@@ -143,9 +105,8 @@ class FeedWatch:
             self._book(event, now_ns)
         elif isinstance(event, m.TradeSeen):
             self._heard_ns = now_ns
-            right_ns, ts_ns = self._right_ns(event.ts_ns), self._steady_ns(event.ts_ns)
-            self._newest_ns = max(self._newest_ns, right_ns)
-            self._prints.append((now_ns, now_ns - right_ns))
+            ts_ns = event.ts_ns
+            self._prints.append((now_ns, now_ns - ts_ns))
             while now_ns - self._prints[0][0] > _PRINTS_NS:
                 self._prints.popleft()
             rung = self._rung(event.market_id)
@@ -168,12 +129,10 @@ class FeedWatch:
             rung.unasked = False
 
     def is_newest(self, market: MarketId, book: Book) -> bool:
-        """Whether this is the newest book of a rung, by the venue's time and as far as it can be
-        told; an empty one where none was shown."""
+        """Whether this is the newest book of a rung, by the venue's time; an empty one where none
+        was shown."""
         rung = self._rungs.get(market)
-        if rung is None:
-            return book == ((), ())
-        return book in (rung.book, rung.overtaken)
+        return book == (((), ()) if rung is None else rung.book)
 
     def _rung(self, market: MarketId) -> _Shown:
         rung = self._rungs.get(market)
@@ -187,7 +146,6 @@ class FeedWatch:
 
     def _confirms(self, rung: _Shown, now_ns: int) -> None:
         """What was shown is what there is, unless it may be as old as a pause of the process."""
-        rung.older = None
         if not rung.unasked:
             rung.confirmed_ns, rung.doubted = now_ns, False
 
@@ -213,29 +171,12 @@ class FeedWatch:
 
     def _book(self, seen: m.BookSeen, now_ns: int) -> None:
         self._heard_ns = now_ns
-        stamp_ns = self._right_ns(seen.ts_ns)
-        self._newest_ns = max(self._newest_ns, stamp_ns)
-        rung, ts_ns = self._rung(seen.market_id), self._steady_ns(seen.ts_ns)
-        # A clock that steps back a little and then jumps ahead shows what is newer by either.
-        if rung.ts_ns is not None and ts_ns < rung.ts_ns and stamp_ns < rung.stamp_ns:
-            seems_newest = rung.misstamped and seen.ts_ns >= rung.overtaken_ns
-            if seems_newest:
-                self._confirms(rung, now_ns)  # by all that the bot can know
-            if seems_newest or stamp_ns != seen.ts_ns:
-                rung.overtaken, rung.overtaken_ns = (seen.bids, seen.asks), stamp_ns
-            if seems_newest or not self._outlasts(rung, seen, now_ns):
-                return
-        rung.ts_ns, rung.stamp_ns = ts_ns, stamp_ns
-        rung.misstamped, rung.overtaken, rung.overtaken_ns = stamp_ns != seen.ts_ns, None, 0
+        rung = self._rung(seen.market_id)
+        if rung.ts_ns is not None and seen.ts_ns < rung.ts_ns:
+            return
+        rung.ts_ns = seen.ts_ns
         self._confirms(rung, now_ns)
         self._shows(seen.market_id, rung, (seen.bids, seen.asks), now_ns)
-
-    def _outlasts(self, rung: _Shown, seen: m.BookSeen, now_ns: int) -> bool:
-        """Whether a book that is older than the newest is shown alone for long."""
-        book = (seen.bids, seen.asks)
-        if rung.older is None or rung.older[:2] != (book, seen.ts_ns):
-            rung.older = (book, seen.ts_ns, now_ns)
-        return now_ns >= rung.older[2] + OUTLASTS_NS
 
     def read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
         """A book read by REST: an equal one confirms."""
@@ -247,49 +188,15 @@ class FeedWatch:
         rung = self._rung(request.market_id)
         bids = tuple((level.price, level.size) for level in shown.bids)
         asks = tuple((level.price, level.size) for level in shown.asks)
-        as_of_ns = self._steady_ns(instant.to_ns(shown.as_of))
-        if not self._is_timed(instant.to_ns(shown.as_of), now_ns):
-            # The venue's clock has jumped, and nothing else has shown it: for all the bot can know
-            # it was captured at any time, and any frame is newer.
-            if rung.ts_ns is None:
-                rung.ts_ns = 0
-                self._shows(request.market_id, rung, (bids, asks), now_ns)
-            rung.doubt(now_ns)
-            return
-        if (
-            rung.ts_ns is not None
-            and (bids, asks) == rung.overtaken
-            # What is taken for newest may have been stamped while the clock was ahead.
-            and as_of_ns >= min(rung.ts_ns, rung.overtaken_ns)
-        ):
-            self._shows(request.market_id, rung, (bids, asks), now_ns)  # two have told of it
+        as_of_ns = instant.to_ns(shown.as_of)
         if (bids, asks) == rung.book and rung.ts_ns is not None:
             self._confirms(rung, now_ns)
             rung.print_ns = None
         elif rung.ts_ns is None or as_of_ns >= rung.ts_ns:
             # Nothing else has shown it: it waits for a second word.
-            rung.ts_ns, rung.stamp_ns = as_of_ns, instant.to_ns(shown.as_of)
-            rung.older = rung.overtaken = None
+            rung.ts_ns = as_of_ns
             self._shows(request.market_id, rung, (bids, asks), now_ns)
             rung.doubt(now_ns)
-
-    def wrote(self, answer: m.Answer, now_ns: int) -> None:
-        """An answer to a write that may have shown an order: the venue dates that, too."""
-        if isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown | m.CancelShown):
-            with suppress(ValueError):
-                self._is_timed(instant.to_ns(answer.body.order.updated_at), now_ns)
-
-    def _is_timed(self, stamp_ns: int, now_ns: int) -> bool:
-        """Whether the bot can know when a read was captured: by frames, by other reads, or by the
-        answers to its writes."""
-        if not 0 < self._newest_ns < stamp_ns - _JUMP_NS:
-            return True
-        lead_ns = stamp_ns - now_ns
-        self._leads.append(lead_ns)
-        if sum(abs(other - lead_ns) < SECOND for other in self._leads) < _AGREEING:
-            return False
-        self._newest_ns = stamp_ns
-        return True
 
     def reaches(self, market: MarketId, is_bid: bool, level: int, ours: Collection[int]) -> int:
         """How many ticks a price is through the best one of others on the far side, at least; below
@@ -297,13 +204,11 @@ class FeedWatch:
         rung = self._rungs.get(market)
         if rung is None:
             return -_DOLLAR
-        found = []
-        for bids, asks in (rung.book, rung.overtaken or rung.book):
-            far = [price for price, _ in (asks if is_bid else bids) if price not in ours]
-            if not far:
-                return -_DOLLAR
-            found.append(level - far[0] if is_bid else far[0] - level)
-        return min(found)
+        bids, asks = rung.book
+        far = [price for price, _ in (asks if is_bid else bids) if price not in ours]
+        if not far:
+            return -_DOLLAR
+        return level - far[0] if is_bid else far[0] - level
 
     def may_quote(self, market: MarketId, now_ns: int) -> None:
         """B4: new exposure leaves now for this rung. Raises `Broken` when it may not."""

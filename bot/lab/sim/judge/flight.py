@@ -35,11 +35,6 @@ class Flight:
         """There is one more rung."""
         self._landing[market] = {}
 
-    def put_back(self, order_of: dict[ClientOrderId, OrderId]) -> None:
-        """What became an order since then is none, though a copy of it may land once more."""
-        self.order_of.clear()
-        self.order_of.update(order_of)
-
     def is_under_way(self, market: MarketId) -> bool:
         """Whether a create is on its way to a market, or an amend to any."""
         return bool(self._landing[market] or self._amending)

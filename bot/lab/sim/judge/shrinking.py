@@ -27,14 +27,13 @@ _LEARNS_NS: Final = 4 * SECOND
 
 class Shrinking:
     """Follows one life; all times are the bot's own. flattening: whether the operator's newest word
-    is that everything is to be flat. differing: whether it must know that what it has booked is not
-    all that is held."""
+    is that everything is to be flat."""
 
     def __init__(
         self, settings: TraderSettings, truth: Truth, flight: Flight, resolves_ns: int, seen: Seen
     ) -> None:
         """resolves_ns: when every event ends."""
-        self.flattening = self.differing = False
+        self.flattening = False
         self._curfew: CurfewSettings = settings.curfew
         self._learns_ns = _LEARNS_NS + 2 * settings.trust.read_lag_ns
         self._truth = truth
@@ -63,18 +62,13 @@ class Shrinking:
         if market in self._truth.resolved:
             return  # what is on its way there is refused
         # What somebody else has bought on the account may be more to shrink, as far as it knows.
-        unknown = [each for each in self._truth.strange if each not in self._truth.unlisted]
-        unsure = len(unknown if self.differing else self._truth.strange)
-        room = self._room(market, is_bid) + unsure
-        if self.flattening or self.differing:
+        room = self._room(market, is_bid) + len(self._truth.strange)
+        if self.flattening:
             here = self._flight.possible(market)
             live = sum(each.qty for each in here if each.is_bid is is_bid)
-            self._seen.hit(
-                "shrunk_while_differing" if self.differing else "shrunk_while_flattening"
-            )
-            why = "positions differ" if self.differing else "everything is to be flat"
+            self._seen.hit("shrunk_while_flattening")
             text = f"{live} shares may fill on {market}, where {room} are to be shrunk"
-            check(live <= room, "B4", f"while {why} {text}")
+            check(live <= room, "B4", f"while everything is to be flat {text}")
         left_ns = self._resolves_ns - now_ns
         stops = self._curfew.stop_ns - _TURNS_NS > 0 and left_ns <= self._curfew.stop_ns - _TURNS_NS
         check(not stops, "B4", f"a new order on {market} {left_ns} ns before its event ends")
@@ -87,10 +81,9 @@ class Shrinking:
         left_ns = self._resolves_ns - now_ns
         if self._curfew.stop_ns and left_ns <= self._curfew.stop_ns - _TURNS_NS:
             return "its event is about to end"
-        shrinks = self.flattening or self.differing
-        if not shrinks or self._room(market, is_bid) or market in self._truth.resolved:
+        if not self.flattening or self._room(market, is_bid) or market in self._truth.resolved:
             return ""
-        if self._truth.strange and not self.differing:
+        if self._truth.strange:
             self._no_room.clear()
             return ""
         place, net = (market, is_bid), self._truth.net(market)

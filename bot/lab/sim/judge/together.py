@@ -72,10 +72,6 @@ class Member(Protocol):
     def has_order(self, order_id: OrderId) -> bool:
         """Whether an order is in a rung of it."""
 
-    def unlisted_cents(self) -> list[int]:
-        """The cents that came by each of its fills that the list of fills lacks, or has lacked
-        since this life began; below zero: went."""
-
 
 class Account:
     """The series of one account. available_cents: its cash that no order locks, as the engine has
@@ -109,10 +105,6 @@ class Account:
     def orders(self) -> int:
         """How many orders of all series may be live, or come to be."""
         return sum(each.live_count() for each in self._members)
-
-    def unlisted_cents(self) -> list[int]:
-        """The same of all series as `Member.unlisted_cents` of one."""
-        return [cents for each in self._members for cents in each.unlisted_cents()]
 
     def leaves_alone(self, member: Member, request: m.CancelResting | m.AmendResting) -> None:
         """B6: a series writes about no order of another."""

@@ -3,9 +3,8 @@
 Source: reliability, section 2 (b).
 """
 
-import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from venue.core import messages as v
 from venue.wire.model import RESTING
@@ -19,8 +18,7 @@ class Truth:
     """The maker's account as the engine's events make it. paid: what of the cash of an event its
     resolved shares have paid. foreign: orders the bot did not place. fills: of its account, each
     with its instant by the world's time. strange: those of them that are of no order of the bot's
-    and that it may not know of yet. unlisted: those that the list of fills lacks. relisted: those
-    that it has lacked since this life began, and shows. renamed: ids that amends have ended."""
+    and that it may not know of yet. renamed: ids that amends have ended."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
@@ -33,21 +31,9 @@ class Truth:
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
     fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)
     strange: dict[str, None] = field(default_factory=dict)
-    unlisted: dict[str, None] = field(default_factory=dict)
-    relisted: dict[str, None] = field(default_factory=dict)
     renamed: dict[OrderId, None] = field(default_factory=dict)
     flow_cents: int = 0
     total_cents: int = 0
-
-    def copied(self) -> "Truth":
-        """It as it is now, for `put_back`."""
-        return copy.deepcopy(self)
-
-    def put_back(self, earlier: "Truth") -> None:
-        """It is what it was then; but which fills a list lacks the engine does not know of."""
-        for each in fields(self):
-            if each.name not in ("unlisted", "relisted"):
-                setattr(self, each.name, getattr(earlier, each.name))
 
     def shares(self, market: MarketId, outcome: Outcome) -> int:
         """How many of an outcome are held."""

@@ -5,7 +5,6 @@ Kept up to date event by event, so that each check costs a few additions.
 Source: reliability, section 2 (a), V1-V7, V10.
 """
 
-import copy
 from typing import Any
 
 from bot.lab.sim.judge.broken import check
@@ -43,15 +42,6 @@ class VenueAudit:
             v.LevelChanged: self._level,
         }
         exchange.watchers.append(self.applied)
-
-    def kept(self) -> dict[str, Any]:
-        """What there is now, for `put_back`."""
-        state = {name: value for name, value in vars(self).items() if name != "_takers"}
-        return copy.deepcopy(state)
-
-    def put_back(self, kept: dict[str, Any]) -> None:
-        """The venue is as it was then."""
-        vars(self).update(kept)
 
     def applied(self, command: v.Command, _: v.Answer, events: list[v.Event], __: int) -> None:
         """A command was carried out: take in what it did and check what must hold."""

@@ -17,7 +17,6 @@ from bot.lab.sim.judge.audit import Auditor
 from bot.lab.sim.judge.broken import Broken, check
 from bot.lab.sim.judge.ceilings import CHANGES, InForce
 from bot.lab.sim.judge.decided import Decided
-from bot.lab.sim.judge.differing import Differing
 from bot.lab.sim.judge.feedwatch import FeedWatch
 from bot.lab.sim.judge.inheritance import Inheritance
 from bot.lab.sim.judge.losses import Losses
@@ -30,7 +29,6 @@ from bot.lab.sim.life.disk import Logged, entries_of
 from bot.lab.sim.life.hostclock import HostClock
 from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.venue.stamps import Stamps
 from venue.core import messages as v
 from venue.wire.money import BookSide, Price
 from venue.wire.names import ClientOrderId, MarketId
@@ -54,7 +52,7 @@ def _nothing() -> None:
 class Process:
     """A trader with its log; it is dead after a crash, and over once finished.
 
-    stamps: what the venue's should have been. durable: entries of the log that are on the disk.
+    durable: entries of the log that are on the disk.
     digest: of every effect so far. uncount: what to do so that a replay counts nothing anew. first:
     the other series' of the same process, None where there is none or this is it. beside: those
     that share this one's purse and account. turns: which of them took an event, in order.
@@ -68,7 +66,6 @@ class Process:
         seen: Seen,
         clock: HostClock,
         now_ns: int,
-        stamps: Stamps,
         *,
         keeps_effects: bool = False,
         first: "Process | None" = None,
@@ -85,7 +82,6 @@ class Process:
         self.trader: Trader = self._fresh(None if first is None else first.trader)
         self.clock = clock
         self.opened_ns: int | None = None  # by the world's time, when its books were first open
-        self.lacked_cents: list[int] = []  # of fills that the list of fills lacked then
         self.alive = True
         self.is_successor = False
         self.finished: m.Finished | None = None
@@ -107,7 +103,7 @@ class Process:
         self._seen = seen
         bucket = None if first is None else first.traffic.bucket
         self.traffic: Traffic = Traffic(self.settings, seen, clock.read(now_ns), bucket)
-        self.feed = FeedWatch(auditor.own_levels, stamps.right_ns, stamps.steady_ns)
+        self.feed = FeedWatch(auditor.own_levels)
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
         began_ns = clock.read(now_ns)
         self._manners = Manners(self.settings, seen, auditor.truth.foreign, began_ns)
@@ -116,7 +112,6 @@ class Process:
         )
         self._losses = Losses(self.settings, auditor.truth, seen)
         self.decided = Decided(auditor.truth, auditor.exposure, seen)
-        self._differing = Differing(auditor.truth, self.settings.trust.read_lag_ns)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
         self._stale_ns: dict[MarketId, int] = {}
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
@@ -147,8 +142,6 @@ class Process:
             self._answered(event, now_ns)
         elif isinstance(event, m.Beat):
             self._losses.look(self.trader, self._auditor.resolved_ns, world_ns, now_ns)
-            if self.opened_ns is not None:
-                self._differing.watch(self.trader.ledgers.fills, now_ns)
         else:
             self._told(event)
         try:
@@ -160,8 +153,6 @@ class Process:
             check(applied, "B3", "a changed file is not in force")
         if self.opened_ns is None and self.trader.ledgers.is_open:
             self.opened_ns = world_ns
-            self._differing.opened(world_ns)
-            self.lacked_cents = self._auditor.exposure.account.unlisted_cents()
         if isinstance(event, m.Replied) and self.opened_ns is not None:
             self._manners.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
@@ -184,8 +175,7 @@ class Process:
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
                 self._seen.hit("intent_settled")
                 self.traffic.settled(effect.client_order_id)
-                if not self._auditor.is_set_back:
-                    self._auditor.flight.settled(effect.client_order_id, effect.order_id)
+                self._auditor.flight.settled(effect.client_order_id, effect.order_id)
                 if effect.order_id is None:
                     self._is_booked(effect.client_order_id)
             elif isinstance(effect, m.Latched):
@@ -212,12 +202,6 @@ class Process:
         """What must hold once all is decided."""
         self._wants_nothing_stale(now_ns)
         self._cancels_what_must_go(now_ns)
-        self._shrinking.differing = self._differing.is_due
-        if self._differing.is_due and not self._stopping:
-            self._seen.hit("difference_judged")
-            self._differing.told(self.trader.out.findings)
-        if self._auditor.is_set_back:
-            return
         self._losses.stands(self.latched or ("stopped" if self._stopping else ""), now_ns)
 
     def _told(self, event: m.Event) -> None:
@@ -233,7 +217,7 @@ class Process:
             self._losses.cleared()
         elif isinstance(event, m.Started):
             self.latched = event.latched
-            self._auditor.begins(self.settings.risk)
+            self._auditor.limits_are(self.settings.risk)
             self.decided.begins(event.winners)
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
@@ -258,11 +242,8 @@ class Process:
         request = self.traffic.answered(replied, now_ns)
         if request is not None:
             self._losses.answered(request, replied.answer)
-            self._differing.answered(request, replied.answer, now_ns)
             decided = self.traffic.all_decided(now_ns)
             self._manners.answered(request, replied.answer, now_ns, decided=decided)
-        if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
-            self.feed.wrote(replied.answer, now_ns)
         if isinstance(request, m.ReadBook):
             self.feed.read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
@@ -308,7 +289,6 @@ class Process:
         request = effect.request
         self.traffic.sent(effect, now_ns)
         self._manners.sent(request, now_ns)
-        self._differing.asked(request, now_ns)
         if self._losses.asked(request):
             # Limits that what somebody else has bought stands above may only shrink from here on.
             self._auditor.limits_are(self.settings.risk)
@@ -362,8 +342,6 @@ class Process:
 
     def _few_enough(self) -> None:
         """B3: so many orders may be live at once, and be cancelled in so long."""
-        if self._auditor.is_set_back:
-            return  # what has come back to life no list may have shown yet
         risk, orders = self.settings.risk, self._auditor.flight.count()
         text = f"{orders} orders may be live, at most {risk.resting_orders}"
         check(orders <= risk.resting_orders, "B3", text)
@@ -444,7 +422,7 @@ class Process:
         which may be older than that run's last amend.
         """
         order = self._auditor.truth.working.get(own.order_id) if own.order_id else None
-        left = (own.inherited and own.doomed) or self._auditor.is_set_back
+        left = own.inherited and own.doomed
         if order is not None and own.suspicion is None and not left:
             text = f"{own.order_id} rests at {order.price} and is believed at {own.price}"
             check(order.price == own.price, "B8", text)
@@ -453,8 +431,6 @@ class Process:
         """B8: an order that is taken for over has shown all that it filled, or has resolved."""
         truth = self._auditor.truth
         assert own.order_id is not None
-        if self._auditor.is_set_back:
-            return
         # Of an id that an amend has ended the next one tells what it had filled, or the fills do.
         is_over = own.order_id in truth.filled and own.order_id not in truth.renamed
         if own.market_id not in truth.resolved and is_over:
@@ -466,8 +442,6 @@ class Process:
         """B8: of a create that is said to be over or never to have landed, all that it filled is
         in the books: nobody would ask for it any more. A rung that has resolved lists its own."""
         made, truth = self._auditor.flight.order_of.get(name), self._auditor.truth
-        if self._auditor.is_set_back:
-            return
         if made is not None and self._auditor.market_of[made] not in truth.resolved:
             filled, booked = truth.filled.get(made, 0), self.trader.ledgers.book.filled_qty(made)
             text = f"{name} is settled as nothing with {booked} booked of {filled} filled"

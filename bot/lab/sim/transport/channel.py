@@ -6,14 +6,11 @@ Source: interface, Events; silences S9, S10, S30; reliability, rows 7, 39-49.
 import random
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from bot.core import messages as m
 from bot.io.client.translate import event_of
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.transport.dice import Dice
-from bot.lab.sim.venue.stamps import Stamps
 from venue.core import messages as v
 from venue.wire import codec, frames
 from venue.wire.money import Outcome, Price, Qty, Side, complement
@@ -50,7 +47,6 @@ class Channel:
         self._last_ns = 0
         self._older: dict[MarketId, m.BookSeen] = {}
         self._kept: dict[MarketId, int] = {}
-        self.stamps: Stamps = Stamps() if world.first is world else world.first.channel.stamps
         self.silent: dict[MarketId, bool] = {}
         self.late_ns = 0
         self.refusing = False
@@ -109,12 +105,6 @@ class Channel:
         if connection == self._connection:
             self._push(m.FeedHeard())
             self._world.after(_PING_NS, lambda: self._ping(connection))
-
-    @property
-    def knows_time(self) -> bool:
-        """Whether the process can tell a wrong stamp: its first are all it knows the time by."""
-        process = self._process
-        return process is not None and process.trader.quoting.venue_time.ahead_ns is not None
 
     # --- frames -----------------------------------------------------------------------------------
 
@@ -207,12 +197,6 @@ class Channel:
             frame = m.BookSeen(
                 frame.market_id, frame.ts_ns, frame.bids, ((frame.bids[0][0], Qty(1)),)
             )
-        if fault == "frame_ahead":
-            if not self.knows_time:
-                self._push(frame)
-                return False
-            wrong_ns = self.stamps.wrong_ns(frame.ts_ns, self._rng)
-            frame = msgspec.structs.replace(frame, ts_ns=wrong_ns)
         self._push(frame)
         if fault == "frame_duplicated":
             self._push(frame, self._rng.randint(0, SECOND))

@@ -1,1 +1,1 @@
-"""The venue of a simulated world: the real engine, its crowd, and what its stamps should be."""
+"""The venue of a simulated world: the real engine and its crowd."""

@@ -6,7 +6,6 @@ an asynchronously projected read side may. Nothing here knows the trader's own b
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import msgspec
 
@@ -18,10 +17,9 @@ from bot.lab.sim.second import series_of
 from bot.lab.sim.venue.ids import ChangingIds
 from venue.core import messages as v
 from venue.core.engine import Engine
-from venue.core.snapshot import EngineSnapshot
 from venue.read.account import Scope, shown_order
 from venue.read.catalog import EventFilter
-from venue.read.projector import Projector, Views, ViewsSnapshot
+from venue.read.projector import Projector, Views
 from venue.wire import codec, model
 from venue.wire.errors import CODES, Code
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
@@ -77,23 +75,12 @@ class Tape:
         return self.shown
 
 
-class Backup(NamedTuple):
-    """A venue as it was at an instant. views: of the replica that lags less, and of the other.
-    stamps: of the channel's books."""
-
-    engine: EngineSnapshot
-    views: tuple[ViewsSnapshot, ViewsSnapshot]
-    stamps: dict[MarketId, int]
-
-
 class Exchange:
     """Engine, two replicas of the read side, and one credential's token bucket: as one series of
     the account sees them, with its own markets.
 
-    clock_ns: how far the venue's clock is ahead of the world's. `frames`: what becomes visible on
-    the channel; each command's public events, in order, `fast_lag_ns` late. resolves_ns: when every
-    event is said to end. unlisted: fills, by their ids, that the list of fills lacks. relisted:
-    those that it has lacked since the life of the bot began, and shows.
+    `frames`: what becomes visible on the channel; each command's public events, in order,
+    `fast_lag_ns` late. resolves_ns: when every event is said to end.
     """
 
     def __init__(self, odds: Odds, start_ns: int, first: "Exchange | None" = None) -> None:
@@ -106,15 +93,11 @@ class Exchange:
             self.bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, start_ns)
             self.watchers: list[Watcher] = []
             self._faces = [self]
-            self.unlisted: dict[str, None] = {}
-            self.relisted: dict[str, None] = {}
         else:
             self.engine, self.bucket, self.watchers = first.engine, first.bucket, first.watchers
             self.fast, self.slow, self._faces = first.fast, first.slow, first._faces
-            self.unlisted, self.relisted = first.unlisted, first.relisted
             self._faces.append(self)
         self.page_limit = odds.page_limit
-        self.clock_ns = 0
         self.series, _ = series_of(odds)
         self.markets: dict[Ticker, list[MarketId]] = {}
         self.tapes: dict[MarketId, Tape] = {}
@@ -208,7 +191,7 @@ class Exchange:
         if self._first is not None:
             return self._first.apply(command, now_ns)
         carry_out = self.engine.apply if self._ids is None else self._ids.apply
-        answer, events = carry_out(command, now_ns + self.clock_ns)
+        answer, events = carry_out(command, now_ns)
         assert not isinstance(answer, v.Refused) or not events, "a refused command did something"
         if events:
             # What only the crowd may see of its own account is read by nobody here.
@@ -220,32 +203,6 @@ class Exchange:
         for watcher in self.watchers:
             watcher(command, answer, events, now_ns)
         return answer
-
-    # --- an older state ---------------------------------------------------------------------------
-
-    def backup(self, now_ns: int) -> Backup:
-        """The venue as it is now, and as it is read."""
-        for replica in (self.fast, self.slow):
-            replica.advance(now_ns + replica.lag_ns)
-        views = (self.fast.views.snapshot(), self.slow.views.snapshot())
-        stamps = {market: tape.at_ns for face in self._faces for market, tape in face.tapes.items()}
-        return Backup(self.engine.snapshot(), views, stamps)
-
-    def put_back(self, backup: Backup) -> None:
-        """The venue goes on from a backup, with the markets of today: orders, fills, positions and
-        cash are those of then, ids count on from there, and so do the stamps of its books."""
-        engine = Engine.restored(_ID_KEY, backup.engine)
-        fast, slow = (
-            Projector(Views.restored(views), replica.lag_ns)
-            for views, replica in zip(backup.views, (self.fast, self.slow), strict=True)
-        )
-        for face in self._faces:
-            face.engine, face.fast, face.slow = engine, fast, slow
-            face.frames.clear()
-            for market, tape in face.tapes.items():
-                tape.at_ns, tape.shown = backup.stamps[market], None
-                tape.bids = dict(engine.depth(market, BookSide.BID))
-                tape.asks = dict(engine.depth(market, BookSide.ASK))
 
     # --- the front door ---------------------------------------------------------------------------
 
@@ -285,8 +242,7 @@ class Exchange:
                 return m.Done(m.OrdersShown(rows, _cursor(last)))
             case m.ReadFills():
                 fills, last = account.fills(MAKER, Scope(), None, _place(request.cursor), limit)
-                listed = tuple(fill for fill in fills if fill.fill_id not in self.unlisted)
-                return m.Done(m.FillsShown(listed, _cursor(last)))
+                return m.Done(m.FillsShown(fills, _cursor(last)))
             case m.ReadPositions():
                 held, after = account.positions(MAKER, Scope(), request.cursor, limit)
                 return m.Done(m.PositionsShown(held, after or ""))

@@ -17,8 +17,8 @@ from bot.core.books.venuetime import SET_BACK_NS
 from bot.core.messages import TradeSeen
 from bot.core.orders.tag import Tag, tag_of
 from bot.core.settings import PaceSettings
-from bot.core.shadow.imagined import Bound, Place
 from bot.core.strategy import Levels, OwnQuote, Quote, Take
+from bot.lab.shadow.imagined import Bound, Place
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
     PAYOUT_CENTS,

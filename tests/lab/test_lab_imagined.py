@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.shadow.imagined import Bound, Place
+from bot.lab.shadow.imagined import Bound, Place
 
 BOTH = pytest.mark.parametrize("bound", list(Bound))
 

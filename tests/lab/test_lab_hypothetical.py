@@ -2,9 +2,9 @@
 
 from bot.core.messages import TradeSeen
 from bot.core.settings import PaceSettings
-from bot.core.shadow.hypothetical import HypotheticalRung, Met
-from bot.core.shadow.imagined import Bound
 from bot.core.strategy import Quote, Take
+from bot.lab.shadow.hypothetical import HypotheticalRung, Met
+from bot.lab.shadow.imagined import Bound
 from venue.wire.money import (
     BookSide,
     FeeRate,

@@ -12,6 +12,7 @@ from bot.core.candidate import Candidate
 from bot.core.event.room import Rung
 from bot.core.report import ProfitRow, ShadowReport
 from bot.core.strategy import EventView, Quote, Quotes, Strategy, Take
+from bot.lab.shadow.shadow import shadow_of
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT
 from tests.bot.thin import EVENT, Thin
 from venue.wire import instant, model
@@ -88,7 +89,9 @@ def thin(*makers: Callable[[], Strategy]) -> Thin:
     candidates = [
         Candidate(f"c{number}", "test", make, LATENCY_NS) for number, make in enumerate(makers)
     ]
-    venue.trader.quoting.scoring.cast(candidates, venue.trader.reconfiguration.settings)
+    venue.trader.quoting.scoring.attach(
+        shadow_of(candidates), venue.trader.reconfiguration.settings
+    )
     venue.start()
     return venue
 
@@ -176,7 +179,7 @@ def test_a_stopped_candidate_is_told_once_for_each_reading():
 
     venue.trader.receive = listened
     failing = Candidate("bad", "test", Raises, LATENCY_NS)
-    venue.trader.quoting.scoring.cast([failing], venue.trader.reconfiguration.settings)
+    venue.trader.quoting.scoring.attach(shadow_of([failing]), venue.trader.reconfiguration.settings)
     venue.start()
     move(venue)
     stopped = [note.fields for note in notes if note.name == "shadow_stopped"]
@@ -266,7 +269,9 @@ def test_the_events_of_a_candidate_share_what_may_rest_of_the_series_while_they_
     settings = venue.trader.reconfiguration.settings
     risk = msgspec.structs.replace(settings.risk, resting_cents=Cents(615))
     candidate = Candidate("c0", "test", bids((40, 10)), LATENCY_NS)
-    venue.trader.quoting.scoring.cast([candidate], msgspec.structs.replace(settings, risk=risk))
+    venue.trader.quoting.scoring.attach(
+        shadow_of([candidate]), msgspec.structs.replace(settings, risk=risk)
+    )
     venue.start()
     move(venue)
     # Ten at 41 cents, a fee included, and what of ten fits beside them.
@@ -361,7 +366,9 @@ def test_quotes_are_written_down_when_they_change_and_at_most_once_a_second():
 
     venue.trader.receive = listened
     candidate = Candidate("same", "test", live, LATENCY_NS)
-    venue.trader.quoting.scoring.cast([candidate], venue.trader.reconfiguration.settings)
+    venue.trader.quoting.scoring.attach(
+        shadow_of([candidate]), venue.trader.reconfiguration.settings
+    )
     venue.start()
     move(venue, 5)
     times = [at_ns for at_ns, _ in told]

@@ -17,10 +17,11 @@ from bot.core.fault_text import fault_text
 from bot.core.messages import TradeSeen
 from bot.core.profit.marks import Marks
 from bot.core.report import ShadowReport
+from bot.core.series.scoring import MakeShadow
 from bot.core.settings import TraderSettings
-from bot.core.shadow.imagined import Bound
-from bot.core.shadow.rehearsal import Rehearsal, Wanted
 from bot.core.strategy import EventView
+from bot.lab.shadow.imagined import Bound
+from bot.lab.shadow.rehearsal import Rehearsal, Wanted
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome
 from venue.wire.names import MarketId, Ticker
@@ -29,8 +30,15 @@ _TOLD_NS: Final = NS_PER_SECOND
 """The quotes of a candidate for an event are written down no oftener than this."""
 
 
+def shadow_of(candidates: Sequence[Candidate]) -> MakeShadow | None:
+    """What gives a trader these candidates; None without any."""
+    if not candidates:
+        return None
+    return lambda settings, marks, out: Shadows(candidates, settings, marks, out)
+
+
 class Shadows:
-    """All candidates. False where there are none."""
+    """All candidates of one trader."""
 
     def __init__(
         self,
@@ -51,9 +59,6 @@ class Shadows:
         """Hold every candidate to other limits and another pace from here on."""
         for rehearsal in self._rehearsals:
             rehearsal.reconfigure(settings)
-
-    def __bool__(self) -> bool:
-        return bool(self._rehearsals)
 
     def _each(self, act: Callable[[Rehearsal], None]) -> None:
         """Let every rehearsal act; the fault of one stops it alone."""

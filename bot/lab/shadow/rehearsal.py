@@ -27,8 +27,6 @@ from bot.core.profit.markouts import MILLI
 from bot.core.profit.marks import Marks
 from bot.core.report import ShadowReport
 from bot.core.settings import TraderSettings
-from bot.core.shadow.hypothetical import HypotheticalRung, Met
-from bot.core.shadow.imagined import Bound
 from bot.core.strategy import (
     EventView,
     OwnFill,
@@ -38,6 +36,8 @@ from bot.core.strategy import (
     Strategy,
     Take,
 )
+from bot.lab.shadow.hypothetical import HypotheticalRung, Met
+from bot.lab.shadow.imagined import Bound
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Outcome, Qty
 from venue.wire.names import MarketId, Ticker

@@ -1,0 +1,82 @@
+"""Claims about citations: each leads to a place that exists, as do links of pages."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bot.core.inconsistency import INCONSISTENCIES, RUNBOOK, Inconsistency
+from tests.house import tree
+
+pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
+
+FILES = tree.python_files(*tree.SHIPPED, "tests", "bench", "deploy")
+PAGES = sorted((tree.ROOT / "docs").rglob("*.md"))
+TARGET = re.compile(r"\bdocs/[\w/-]+\.md(?:#[\w-]+(?:, #[\w-]+)*)?")
+LINK = re.compile(r"\]\(([\w./-]*\.md)?#([\w-]+)\)")
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Where a link may lead within a page: marked places and headings."""
+    text = tree.text(page)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    bare = [re.sub(r"<[^>]*>|[^\w\- ]", "", heading).strip() for heading in headings]
+    marked = set(re.findall(r'<a id="([\w-]+)"', text))
+    return marked | {heading.lower().replace(" ", "-") for heading in bare}
+
+
+@cache
+def texts(path: Path) -> str:
+    """The docstrings and comments of a file, each on one line."""
+
+    def found() -> Iterator[str]:
+        for node in ast.walk(tree.tree(path)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                yield str(node.value.value)
+        for token in tokenize.generate_tokens(io.StringIO(tree.text(path)).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.string
+
+    return "\n".join(" ".join(text.split()) for text in found())
+
+
+@tree.of_each(FILES)
+def test_a_page_that_a_docstring_or_a_comment_cites_exists_and_so_does_the_place(
+    path: Path,
+) -> None:
+    for target in TARGET.findall(texts(path)):
+        page, _, places = target.partition("#")
+        assert (tree.ROOT / page).is_file(), target
+        for place in filter(None, places.split(", #")):
+            assert place in anchors(tree.ROOT / page), f"{page}#{place}"
+
+
+@tree.of_each(PAGES)
+def test_a_link_of_a_page_to_a_place_leads_to_one(path: Path) -> None:
+    for page, place in LINK.findall(tree.text(path)):
+        target = (path.parent / page).resolve() if page else path
+        assert place in anchors(target), f"{page}#{place}"
+
+
+def test_the_fault_model_has_one_row_for_each_kind_of_contradiction_with_its_patience() -> None:
+    page = tree.text(tree.ROOT / "docs/fault-model.md")
+    table = page.partition("## What an inconsistency is")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| (yes|no) \|$", table, re.MULTILINE)
+    assert [(Inconsistency(kind), patience == "yes") for kind, patience in rows] == [
+        (kind, INCONSISTENCIES[kind].patience) for kind in Inconsistency
+    ]
+
+
+def test_the_contradictions_of_the_fault_model_are_all_kinds_and_have_their_runbook() -> None:
+    page = tree.text(tree.ROOT / "docs/fault-model.md")
+    table = page.partition("## B. Stop and call")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith('| <a id="b')]
+    kinds = [kind for row in rows for kind in re.findall(r"`(\w+)`", row.split("|")[3])]
+    assert sorted(kinds) == sorted(Inconsistency)
+    assert RUNBOOK.rpartition("/")[2] in table
