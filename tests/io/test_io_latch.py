@@ -271,6 +271,7 @@ def test_reset_tells_a_script_what_was_latched(tmp_path):
         "by": "breaker",
         "reason": "loss_cents: 501, at most 500",
         "crashes": False,
+        "rests": "",
     }
 
 
