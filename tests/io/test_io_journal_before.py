@@ -34,6 +34,15 @@ def test_the_next_start_knows_its_open_create_and_the_orders_that_rested(state):
     assert remember(segments(state)) == memory, "the segment that begins now carries it on"
 
 
+def test_a_tail_that_a_crash_cut_is_counted_by_the_next_start(state):
+    Journal(state, 1, print).close()
+    (_, newest) = segments(state)
+    newest.write_bytes(newest.read_bytes() + b"\x07torn")
+    journal = Journal(state, 1, print)
+    journal.close()
+    assert journal.cut_bytes == 5
+
+
 @pytest.mark.parametrize("command", ["replay", "what-if", "report"])
 def test_whoever_would_live_its_run_again_is_refused_in_one_sentence(state, command):
     done = CliRunner().invoke(app, [command, str(state)])

@@ -11,7 +11,7 @@ _NOTES: Final = {
     "debug": ("fill_marked", "fill_valued", "rung_settled", "shadow_quotes", "winner_told"),
     "info": (
         *("amend_raced_fill", "config_applied", "config_proven", "create_identified"),
-        *("create_never_landed", "event_found", "event_left", "flat", "flattening"),
+        *("create_never_landed", "event_found", "event_left", "feed_opened", "flat", "flattening"),
         *("latched_flat", "no_journal", "orders_kept", "paused", "quoting", "resumed"),
         *("rung_settled", "stopping", "two_sided_everywhere"),
     ),
