@@ -19,6 +19,7 @@ _NOTES: Final = {
         *("amend_changed_order_id", "amend_unknown", "answer_without_request", "cancel_hangs"),
         *("ceiling_learned", "channel_behind", "create_unknown", "feed_closed"),
         *("instant_unreadable", "news", "order_gone", "order_of_another_series"),
+        "order_cancelled_by_others",
         "order_shrunk_without_fill",
         *("orders_beyond_limits", "orders_not_kept", "process_paused", "series_beside_unread"),
         *("shadow_stopped", "shares_without_fills", "side_parked", "unknown_creates_found"),
