@@ -186,6 +186,7 @@ class Trader:
             case m.SubscriptionAccepted():
                 self.quoting.channel.heard(now_ns)
             case m.FeedOpened():
+                self.out.note("info", "feed_opened")
                 self.quoting.channel.opened(now_ns)
             case m.FeedClosed():
                 self.out.note("warning", "feed_closed", reason=event.reason)

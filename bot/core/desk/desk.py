@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from bot.core.desk.credible import doubt_about, echoes, is_named_otherwise
+from bot.core.desk.foreign_cancels import ForeignCancels
 from bot.core.desk.hung import hear_no_other, is_beside
 from bot.core.desk.outbox import Outbox, Pending
 from bot.core.desk.refusals import Refusals
@@ -66,6 +67,7 @@ class Desk(Shelf):
     def __init__(self, trust: TrustSettings, out: Outbox) -> None:
         super().__init__(trust, out)
         self._refusals = Refusals()
+        self._foreign_cancels = ForeignCancels(out)
         self.amends_of_size = True
         self.last_write_ns = 0
         # Two lists, and the fills between them, should be read before such a create is sent again.
@@ -128,6 +130,7 @@ class Desk(Shelf):
                     self._resend(own, now_ns)
             elif own.read_due_ns is not None and own.read_due_ns <= now_ns:
                 self._read_back(own, now_ns)
+        self._foreign_cancels.age(now_ns)
         if self._unknown or self._out.findings:
             self._tell_age(now_ns)
 
@@ -181,6 +184,7 @@ class Desk(Shelf):
         assert own is not None
         row = _row_of(answer) if isinstance(answer, Refused) else None
         if isinstance(request, ReadOrder):
+            self._foreign_cancels.on_read(own, answer, now_ns)
             self._after_read(own, answer, row, pending.begun_ns, now_ns)
             self._file(own, now_ns)
             return row

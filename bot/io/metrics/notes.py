@@ -11,7 +11,7 @@ _NOTES: Final = {
     "debug": ("fill_marked", "fill_valued", "rung_settled", "shadow_quotes", "winner_told"),
     "info": (
         *("amend_raced_fill", "config_applied", "config_proven", "create_identified"),
-        *("create_never_landed", "event_found", "event_left", "flat", "flattening"),
+        *("create_never_landed", "event_found", "event_left", "feed_opened", "flat", "flattening"),
         *("latched_flat", "no_journal", "orders_kept", "paused", "quoting", "resumed"),
         *("rung_settled", "stopping", "two_sided_everywhere"),
     ),
@@ -19,6 +19,7 @@ _NOTES: Final = {
         *("amend_changed_order_id", "amend_unknown", "answer_without_request", "cancel_hangs"),
         *("ceiling_learned", "channel_behind", "create_unknown", "feed_closed"),
         *("instant_unreadable", "news", "order_gone", "order_of_another_series"),
+        "order_cancelled_by_others",
         "order_shrunk_without_fill",
         *("orders_beyond_limits", "orders_not_kept", "process_paused", "series_beside_unread"),
         *("shadow_stopped", "shares_without_fills", "side_parked", "unknown_creates_found"),

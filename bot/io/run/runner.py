@@ -167,7 +167,13 @@ class Runner:
             self._draw(now_ns)
         if self._drawn is None:
             return None
-        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused)
+        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused, self._notice())
+
+    def _notice(self) -> str:
+        cut = self._journal.cut_bytes
+        if not cut:
+            return ""
+        return f"the last run ended within a write: {cut} bytes were cut off its journal"
 
     def plan(self) -> TraderPlan:
         """What the trader would send next, and why, as of now."""
