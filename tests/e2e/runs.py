@@ -90,7 +90,7 @@ def running_venue(folder: Path, seed: int) -> Iterator[Venue]:
         ready = json.loads(process.stdout.readline())
         keys = json.loads(Path(ready["keys_file"]).read_text())
         yield Venue(
-            ready["base_url"], keys, ["--control", ready["control"], "--token-file", token_file]
+            ready["base_url"], keys, ("--control", ready["control"], "--token-file", token_file)
         )
     finally:
         process.stdin.close()
