@@ -386,12 +386,14 @@ class Replied(msgspec.Struct, frozen=True, tag=True, gc=False):
 
     tokens_left: X-RateLimit-Remaining, None when absent or unreadable.
     retry_after_ns: Retry-After, clamped to 0..60 s, None when absent or unreadable.
+    tokens_limit: X-RateLimit-Limit, None when absent or unreadable.
     """
 
     request_id: RequestId
     answer: Answer
     tokens_left: int | None = None
     retry_after_ns: int | None = None
+    tokens_limit: int | None = None
 
 
 Event = (

@@ -51,7 +51,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         resting=sum(own.state is not State.LOST for own in desk.all_live()),
         unknown_open=desk.unknown_count(),
         flat_ns=out.flat_ns(desk.live_count(), now_ns),
-        foreign_per_second=out.foreign_per_second(now_ns),
+        foreign_tokens=out.foreign_tokens(),
         cash_available_cents=ledgers.available_cents,
         cash_reserved_cents=ledgers.reserved_cents,
         unknown_oldest_ns=desk.oldest_unknown_ns(now_ns),

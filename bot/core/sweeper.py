@@ -214,7 +214,7 @@ class Sweeper:
         if event.request_id not in self._pending:
             return
         order_id = self._pending.pop(event.request_id)
-        self._purse.answered(event.tokens_left, self._now_ns)
+        self._purse.answered(event.tokens_left, self._now_ns, limit=event.tokens_limit)
         answer = event.answer
         if isinstance(answer, m.Refused) and (order_id is None or is_order_id(order_id)):
             self._paced(answer, event.retry_after_ns)

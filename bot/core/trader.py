@@ -18,7 +18,6 @@ from bot.core.custody.custody import Custody
 from bot.core.desk.credible import is_news
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Pending
-from bot.core.desk.sharing import LOOK_AGAIN_NS
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.room import PARK_MIN_NS, Rung
 from bot.core.intentions import TraderPlan, plan_of
@@ -457,7 +456,7 @@ class Trader:
         return [name for name in _BLOCKING if name in self.out.findings]
 
     def _doubt(self) -> None:
-        """Read sooner what is in doubt: fills, orders, and who else spends on our key."""
+        """Read sooner what is in doubt: fills and orders."""
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
         is_hinted = not self._hints.is_empty()
@@ -466,9 +465,6 @@ class Trader:
         if is_hinted and self._hints.want_lists(self._now_ns):
             self._account.hasten_again(Kind.FILLS, self._now_ns)
             self._account.hasten_again(Kind.RESTING, self._now_ns)
-        if self.out.wants_look:
-            last_ns = self._account.done_ns.get(Kind.BALANCE, 0)
-            self._account.hasten(Kind.BALANCE, max(self._now_ns, last_ns + LOOK_AGAIN_NS))
 
     def _wake_ns(self, again_ns: int) -> int:
         desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()

@@ -75,10 +75,9 @@ PARTS = (
     ),
     Part(
         "spend",
-        ("bot/core/desk/spend.py", "bot/core/desk/sharing.py"),
+        ("bot/core/desk/spend.py",),
         (
             "tests/bot/test_bot_spend_exact.py",
-            "tests/bot/test_bot_sharing_exact.py",
             "tests/bot/test_bot_spend.py",
         ),
     ),

@@ -115,11 +115,11 @@ def _with_jitter(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, n
 
 
 def _no_reserve(self: Purse, lane: Lane, now_ns: int, user: int = 0) -> bool:
-    kept, self._reserve = self._reserve, 0
+    kept, self.reserve = self.reserve, 0
     try:
         return _spend(self, lane, now_ns, user)
     finally:
-        self._reserve = kept
+        self.reserve = kept
 
 
 def _raised_by_header(
@@ -127,10 +127,11 @@ def _raised_by_header(
     tokens_left: int | None,
     now_ns: int,
     number: int | None = None,
+    limit: int | None = None,
     *,
-    definite: bool = True,
+    is_throttled: bool = False,
 ) -> None:
-    _purse_answered(self, tokens_left, now_ns, number, definite=definite)
+    _purse_answered(self, tokens_left, now_ns, number, limit, is_throttled=is_throttled)
     if tokens_left is not None:
         self._bucket.level_e9 = tokens_left * NS_PER_SECOND
 
