@@ -27,6 +27,7 @@ from venue.wire.money import Outcome
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
+    from bot.lab.sim.contradictor import Contradictor
     from bot.lab.sim.world import World
 
 _CONVERGE_NS: Final = 3 * SECOND
@@ -67,6 +68,9 @@ _SHOWN_NS: Final = 6 * SECOND
 
 _LAST_READ_NS: Final = 10 * SECOND
 _STOP_NS: Final = 8 * SECOND
+_SIGN_MAX_NS: Final = 240 * SECOND
+_STOPPED_MAX_NS: Final = 60 * SECOND
+_STAYS_NS: Final = 20 * SECOND
 _TRADES_NS: Final = 4 * SECOND
 
 
@@ -82,6 +86,9 @@ def live_through(world: "World") -> None:
     world.run_until(world.now_ns + 2 * odds.slow_lag_ns)
     for each in world.together:
         each.start(each.process)
+    if world.contradictor is not None:
+        _stop_and_call(world, world.contradictor)
+        return
     while True:
         _safety(world)
         _heal(world)
@@ -101,6 +108,28 @@ def live_through(world: "World") -> None:
         if world.steps >= odds.events:
             break
     _stop(world)
+
+
+def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
+    """B15: from the first sign of a contradiction on until nothing rests and the latch stands, with
+    the sentence of its kind, at most a minute passes; and so it stays."""
+    kind, until_ns = world.odds.contradiction, world.now_ns + _SIGN_MAX_NS
+    world.crowd_acts(until_ns)
+    contradictor.plan()
+    world.run_until(until_ns, lambda: contradictor.first_ns is not None)
+    assert contradictor.first_ns is not None, f"no occasion for {kind} came"
+    end_ns = contradictor.first_ns + _STOPPED_MAX_NS
+
+    def is_stopped() -> bool:
+        latched = world.process.trader.guard.latched
+        return latched.startswith(f"{kind}: ") and not world.auditor.truth.resting()
+
+    stopped = world.run_until(end_ns, is_stopped)
+    text = f"{kind} for {_STOPPED_MAX_NS // SECOND} s, and not stopped: latched by "
+    check(stopped, "B15", f"{text}{world.process.trader.guard.latched!r}; {why_not(world)}")
+    contradictor.took_ns = world.now_ns - contradictor.first_ns
+    world.run_until(world.now_ns + _STAYS_NS)
+    check(is_stopped(), "B15", f"stopped for {kind}, and not any more: {why_not(world)}")
 
 
 def _has_cash(world: "World") -> bool:
