@@ -47,7 +47,9 @@ def texts(path: Path) -> str:
 
 
 @tree.of_each(FILES)
-def test_a_page_that_a_docstring_or_a_comment_cites_exists_and_so_does_the_place(path: Path) -> None:
+def test_a_page_that_a_docstring_or_a_comment_cites_exists_and_so_does_the_place(
+    path: Path,
+) -> None:
     for target in TARGET.findall(texts(path)):
         page, _, places = target.partition("#")
         assert (tree.ROOT / page).is_file(), target

@@ -120,6 +120,7 @@ class Process:
         self._quiet = 0
         self._stopping = False
         self._standing = False
+        self._costs_unknown = False
 
     def _fresh(self, first: Trader | None) -> Trader:
         """A trader that has lived through nothing. first: whose purse and account it shares."""
@@ -153,6 +154,8 @@ class Process:
             check(applied, "B3", "a changed file is not in force")
         if self.opened_ns is None and self.trader.ledgers.is_open:
             self.opened_ns = world_ns
+            if self._costs_unknown:
+                self._auditor.exposure.cost_unknown()
         if isinstance(event, m.Replied) and self.opened_ns is not None:
             self._manners.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
@@ -219,6 +222,9 @@ class Process:
             self.latched = event.latched
             self._auditor.limits_are(self.settings.risk)
             self.decided.begins(event.winners)
+            self._costs_unknown = event.newest_fill is None
+            if self._costs_unknown:
+                self._auditor.exposure.cost_unknown()
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
     def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
