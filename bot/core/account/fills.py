@@ -21,7 +21,7 @@ from bot.core.desk.shelf import keep_newest
 from bot.core.inconsistency import Inconsistency
 from bot.core.messages import FillMark
 from venue.wire import model
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_SECOND, Instant
 from venue.wire.money import Outcome, Qty, canonical
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
@@ -116,6 +116,7 @@ class FillBooker:
         self._by_ticker = by_ticker
         self._ids = FillDeduplicator()
         self._takes_all_for_history = True
+        self._newest_history = FillMark("", Instant("0001-01-01T00:00:00Z"))
         self.booked_ns = 0
         self.goes_deep = False
         self.whole_ns = -1
@@ -134,6 +135,7 @@ class FillBooker:
         that is listed before the books open is history."""
         if newest is not None:
             self._ids.add_history(newest, created_ns_of(newest))
+            self._newest_history = newest
             self._takes_all_for_history = False
 
     @property
@@ -179,7 +181,10 @@ class FillBooker:
             except UnbookableFill:
                 created_ns = 0
             if not self._ids.is_history(row):
-                self._ids.add_history(FillMark(row.fill_id, row.created_at), created_ns)
+                mark = FillMark(row.fill_id, row.created_at)
+                if self._ids.floor_ns is None or created_ns > self._ids.floor_ns:
+                    self._newest_history = mark
+                self._ids.add_history(mark, created_ns)
                 self.booked_ns = now_ns
 
     def _is_older(self, row: model.Fill, than_ns: int) -> bool:
@@ -203,11 +208,13 @@ class FillBooker:
         self._look_for_watched(begun_ns, now_ns)
         booked = []
         for row in reversed(rows):
+            if self._ids.is_booked(row.fill_id):
+                continue  # shown on two pages, which shift while they are read
             fill = self._book_one(row, begun_ns, now_ns)
             if fill is not None:
                 booked.append(fill)
                 self.booked_ns = now_ns
-        if self._ended_deep or self._takes_all_for_history:
+        if self._ended_deep or self._takes_all_for_history or not self._ended_early:
             self.whole_ns = begun_ns
         self.goes_deep = bool(self._doubted) or self._is_watched_missing
         self._ended_deep = False
@@ -276,8 +283,11 @@ class FillBooker:
     # --- the books --------------------------------------------------------------------------------
 
     def opened(self) -> None:
-        """The books are open: what is listed from here on and is not history is booked."""
+        """The books are open: what is listed from here on and is not history is booked. The journal
+        keeps where history ends: a later run books what is newer."""
         self._takes_all_for_history = False
+        mark = self._ids.newest or self._newest_history
+        self._out.note("debug", "books_opened", fill_id=mark.fill_id, created_at=mark.created_at)
 
     def reopened(self) -> None:
         """The books are opened anew: what they contradicted counts no more, ids stay booked."""

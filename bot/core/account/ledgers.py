@@ -238,12 +238,12 @@ class Ledgers:
         """A walk of the fills has ended. rows: what `fills_page` kept of it, newest first."""
         if self._series_ns < 0:
             return AccountChange((), ())
-        is_first, self.fills_from_ns = self.fills_from_ns is None, begun_ns
-        booked_ns = self.booker.booked_ns
+        if self.fills_from_ns is None:
+            self.disturbed(now_ns)
+        self.fills_from_ns = begun_ns
         shown = {row.fill_id: row.fee_cents for row in rows}
         fills = self.booker.walked(rows, begun_ns, now_ns, live_orders)
-        if is_first or self.booker.booked_ns != booked_ns:
-            self.disturbed(now_ns)
+        self.disturbed(self.booker.booked_ns)
         for fill in fills:
             self._filled_qty += fill.qty
             self._fees_unshown += shown[fill.fill_id] is None
@@ -296,6 +296,9 @@ class Ledgers:
 
     def plan_bracket(self, account: Account, now_ns: int) -> None:
         """Ask for what the next audit lacks, each read as soon as it can count."""
+        if self.fills_from_ns is None:
+            account.hasten_again(Kind.FILLS, now_ns)  # the first was read before the series
+            return
         from_ns = self._disturbed_ns + self._lag_ns + 1
         reads = {Kind.BALANCE: self._balance, Kind.POSITIONS: self._positions}
         ended_ns = [read.ended_ns for read in reads.values() if read and self._counts(read)]

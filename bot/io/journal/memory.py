@@ -124,7 +124,7 @@ class Trail:
             self._event_cash[event] = Cents(before + int(fields["cents"]))
             if len(self._event_cash) > EVENTS_MAX:
                 del self._event_cash[next(iter(self._event_cash))]
-        if name == "fill_booked":
+        if name in ("fill_booked", "books_opened"):
             mark = m.FillMark(str(fields["fill_id"]), Instant(str(fields["created_at"])))
             created_ns = _instant_of(mark)
             if self._newest_fill is None or created_ns >= self._newest_ns:

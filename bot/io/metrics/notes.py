@@ -9,6 +9,7 @@ from typing import Final
 
 _NOTES: Final = {
     "debug": (
+        "books_opened",
         "fill_booked",
         "fill_marked",
         "fill_valued",

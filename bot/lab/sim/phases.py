@@ -411,7 +411,7 @@ def _books_agree(world: "World") -> None:
     late = [cents for audit in others for cents in audit.cents_since(since_ns)]
     assert difference is not None
     expected = trader.ledgers.expected_cents + difference
-    total = truth.total_cents or world.odds.cash_cents  # nothing has moved it yet
+    total = world.auditor.exposure.account.total_cents
     fitting = [total - cents for cents in _sums([waiting_cents, *late])]
     check(expected in fitting, "B9", f"{expected} expected, {total} there, {waiting_cents} unpaid")
     odd = [name for name in trader.out.findings if not _was_provoked(name, world)]

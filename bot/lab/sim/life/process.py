@@ -105,6 +105,7 @@ class Process:
         self.traffic: Traffic = Traffic(self.settings, seen, clock.read(now_ns), bucket)
         self.feed = FeedWatch(auditor.own_levels)
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
+        self.began_ns = now_ns  # by the world's time
         began_ns = clock.read(now_ns)
         self._manners = Manners(self.settings, seen, auditor.truth.foreign, began_ns)
         self._shrinking = Shrinking(
@@ -449,7 +450,10 @@ class Process:
         in the books: nobody would ask for it any more. A rung that has resolved lists its own."""
         made, truth = self._auditor.flight.order_of.get(name), self._auditor.truth
         if made is not None and self._auditor.market_of[made] not in truth.resolved:
-            filled, booked = truth.filled.get(made, 0), self.trader.ledgers.book.filled_qty(made)
+            # What traded before this life began is history to it.
+            of_order = (each for at, each in truth.fills if at >= self.began_ns)
+            filled = sum(each.qty for each in of_order if each.order_id == made)
+            booked = self.trader.ledgers.book.filled_qty(made)
             text = f"{name} is settled as nothing with {booked} booked of {filled} filled"
             check(booked >= filled, "B8", text)
 
