@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from bot.core import messages as m
 from bot.core.account.account import Account, Kind, Walk
-from bot.core.account.ledgers import Ledgers
+from bot.core.account.ledgers import AccountChange, Ledgers
 from bot.core.custody.custody import Custody
 from bot.core.desk.credible import is_news
 from bot.core.desk.desk import Desk
@@ -80,7 +80,7 @@ class Trader:
         )
         self.quoting.scoring.attach(make_shadow, settings)
         self._account = Account(
-            settings.series_ticker, settings.trust, self.ledgers.booking.page, settings.beside
+            settings.series_ticker, settings.trust, self.ledgers.fills_page, settings.beside
         )
         self._hints = Hints(settings.trust)
         self._sending = Sending(
@@ -231,7 +231,6 @@ class Trader:
         self.started_ns = self.quoting.began_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
         self._custody.begin(event, self._now_ns)
-        self.ledgers.settling.remember(event.winners)
         for intent in event.open_intents:
             self.desk.add(OwnOrder.left_behind(intent, self._now_ns))
         if event.open_intents:
@@ -352,21 +351,28 @@ class Trader:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:
                 live = self._custody.sought_ids()
-                self.ledgers.booking.clock_told(self.quoting.venue_time.ahead_ns)
-                for each in self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live):
-                    self.quoting.fills_booked(each)
-                fresh_fills = self.ledgers.booking.fresh_fills
-                self.guard.filled(fresh_fills, self._now_ns)
-                for fill in fresh_fills:
-                    self.quoting.filled(fill, self._now_ns)
-                if self.ledgers.series_wanted:
-                    self._account.hasten_again(Kind.SERIES, self._now_ns)
-                for order_id in self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns):
-                    self.ledgers.book.order_over(order_id)
+                change = self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live)
+                self._account_changed(change)
+                self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
                 self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Kind.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
                 self._hints.looked(walk.begun_ns)
+
+    def _account_changed(self, change: AccountChange) -> None:
+        """A walk of the fills has changed the books."""
+        for market_id in change.markets:
+            self.quoting.fills_booked(market_id)
+        for market_id in change.told:
+            self.quoting.winner_told(market_id)
+        if not self.ledgers.is_open:
+            return
+        self.guard.opening_corrected(change.opening)
+        self.guard.filled(change.fills, self._now_ns)
+        for fill in change.fills:
+            self.quoting.filled(fill, self._now_ns)
+        if self.ledgers.series_wanted:
+            self._account.hasten_again(Kind.SERIES, self._now_ns)
 
     def _series_read(self, walk: Walk) -> None:
         """Our series, and those of ours beside it, which tell what else pays into the cash."""

@@ -17,7 +17,6 @@ from tests.bot.thin import Thin
 from tests.io.crash_boundaries import places
 from tests.io.crash_world import RUNG, START_NS, Photograph, World
 from venue.core import messages as v
-from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
@@ -172,8 +171,17 @@ def test_an_order_with_an_undecided_write_is_not_kept():
     assert not unsettled & set(world.truth.resting())
 
 
+class NoBooks(World):
+    """Reads of order books come to nothing for eight seconds."""
+
+    def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
+        is_book = isinstance(answer, m.Done) and isinstance(answer.body, m.BookShown)
+        is_early = self.now_ns < PAST.now_ns + 8 * SECOND
+        super()._reply(request_id, m.Unknown("cut") if is_book and is_early else answer)
+
+
 def test_orders_whose_books_do_not_come_are_cancelled_in_time():
-    world = World(PAST, strangers=Strangers.ADOPT)
+    world = NoBooks(PAST, strangers=Strangers.ADOPT)
     world._show_book = lambda: None
     resting = world.truth.resting()
     assert world.run_until(
@@ -324,7 +332,7 @@ def test_fills_of_the_time_between_two_runs_are_booked(strangers):
     [bid] = [each for each in before.resting() if before.orders[each].outcome is Outcome.YES]
     price = 100 - before.orders[bid].price
     name = ClientOrderId("meanwhile")
-    sold = QtyOrder(RUNG, Outcome.NO, Side.BUY, Price(price), Qty(2), TimeInForce.IOC, name)
+    sold = QtyOrder(RUNG, Outcome.NO, Side.BUY, Price(price), Qty(500), TimeInForce.IOC, name)
     world = quoting(World(after(PAST, v.PlaceOrder(CROWD[3], sold)), strangers=strangers))
     held = tuple(world.truth.held.get(outcome, 0) for outcome in (Outcome.YES, Outcome.NO))
     assert held[0] >= 2
@@ -442,45 +450,3 @@ def test_a_read_that_is_always_under_way_does_not_hold_up_a_stop():
     thin.give(m.StopRequested("the end"))
     thin.run(5)
     assert thin.trader.phase is Phase.STOPPED
-
-
-# --- a fill that cannot be read at the start ------------------------------------------------------
-
-
-class Garbled(World):
-    """A start whose fills tell an outcome that is none, until an instant."""
-
-    readable_ns = 0
-
-    def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
-        if self.now_ns < self.readable_ns and isinstance(answer, m.Done):
-            body = answer.body
-            if isinstance(body, m.FillsShown):
-                odd = model.ShownOutcome.UNKNOWN
-                rows = tuple(msgspec.structs.replace(row, outcome=odd) for row in body.fills)
-                answer = m.Done(m.FillsShown(rows, body.cursor))
-        super()._reply(request_id, answer)
-
-
-def garbled_for(duration_ns: int) -> Garbled:
-    """A start on an account with a fill that cannot be read for so long, once it quotes."""
-    *_, past = (past for _, past in places(10**6) if not past.flying)
-    world = Garbled(past)
-    world.readable_ns = world.now_ns + duration_ns
-    quoting(world)
-    return world
-
-
-def test_the_books_are_not_opened_while_a_fill_that_soon_is_readable_is_not_booked():
-    world = garbled_for(SECOND)
-    assert world.trader.ledgers.book.fill_count > 0
-    assert "shares_without_fills" not in noted(world)
-    assert "fill_unreadable" in noted(world)
-    assert world.trader.out.findings == {}
-
-
-def test_a_fill_that_stays_unreadable_does_not_keep_the_books_closed():
-    world = garbled_for(100 * SECOND)
-    assert world.trader.ledgers.book.fill_count == 0
-    assert "shares_without_fills" in noted(world)
-    assert set(world.trader.out.findings) == {"fill_unreadable"}

@@ -55,6 +55,8 @@ def calm() -> Odds:
         rungs=(2, 1),
         one_way_ns=(1_000_000, 2_000_000),
         request_faults={},
+        write_faults={},
+        read_faults={},
         frame_faults={},
         episodes={},
         slow_read=0.0,

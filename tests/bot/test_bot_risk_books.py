@@ -5,8 +5,8 @@ import pytest
 from bot.core.orders.life import Fact
 from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
+from tests.bot.books import Books
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
-from tests.bot.test_bot_ledgers import Books
 from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.requests import Amend

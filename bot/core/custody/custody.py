@@ -15,7 +15,6 @@ from bot.core.account.account import READ_AGAIN_NS, Account, Kind
 from bot.core.account.ledgers import Ledgers
 from bot.core.custody.heritage import Heritage, told_of_strangers
 from bot.core.custody.risen import Risen
-from bot.core.custody.unpaid import Unpaid
 from bot.core.desk.desk import Desk
 from bot.core.desk.hung import send_beside
 from bot.core.desk.outbox import Outbox, kind_of
@@ -32,10 +31,6 @@ from venue.wire.names import OrderId, Ticker
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
 they would rest unwatched, and are cancelled. So long others who trade let a start wait."""
-
-_READABLE_WITHIN_NS = 3 * NS_PER_SECOND
-"""So long the books are not opened for a fill that was shown unreadably: a later walk may show it
-readably, and what is booked after the opening would count twice."""
 
 _LANDED_NS = 2 * NS_PER_SECOND
 """So long after its end a request of an earlier run may still have been on its way."""
@@ -74,12 +69,9 @@ class Custody:
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
         self._live_ns = 0  # when an order that we found was last seen to be live
         self._unplaced: frozenset[OrderId] = frozenset()  # what rested before rungs were known
-        self._rested = False  # whether something was seen to rest that no list of our rungs showed
-        self._differed = False  # whether shares were not what the fills leave
-        self._quiet_until_ns: int | None = None  # until when that alone is waited for
+        self._quiet_until_ns: int | None = None  # until when the books wait for a pause in trading
         self._keep_until_ns: int | None = None
-        self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
-        self._unpaid = Unpaid(ledgers, account, self._trust.read_lag_ns)
+        self._new_account = False
         self._has_opened = False
         self._swept_strangers: frozenset[str] = frozenset()
         self._risen = Risen(desk, out, self._cancel, self._ask)
@@ -93,6 +85,8 @@ class Custody:
         """The run begins with what the journal tells of earlier ones."""
         # An earlier run may have written until just before this one began.
         self._earlier_ns = 0 if started.new_account else now_ns
+        self._new_account = started.new_account
+        self._ledgers.begin(started)
         self._heritage.begin(started.working)
         if started.latched:
             self._weighing.account.opened(self._weighing.member)
@@ -127,7 +121,7 @@ class Custody:
         start the policy decides about them; in every other phase they are cancelled, but that
         a run which ends before it quoted leaves alone what the policy does."""
         by_id = {order.order_id: order for order in shown}
-        fills_ns = self._ledgers.booking.whole_ns
+        fills_ns = self._ledgers.booker.whole_ns
         for market_id in self._desk.explain_lost(by_id.values(), begun_ns, now_ns, fills_ns):
             self._quoting.orders_changed(market_id)
         for own in list(self._desk.all_live()):
@@ -150,8 +144,9 @@ class Custody:
             self._suspect(strangers, begun_ns, now_ns)
         elif Kind.SERIES in self._account.done_ns:
             # Before the series is read nobody knows our rungs: such a list says no more than that
-            # something rests.
-            self._rested |= not self._unplaced <= by_id.keys()
+            # something rests; what is gone since may have filled.
+            if not self._unplaced <= by_id.keys():
+                self._ledgers.disturbed(now_ns)
             self._unplaced = frozenset()
             if not risen:
                 self._adopted_ns = begun_ns
@@ -273,9 +268,11 @@ class Custody:
         self._missed = missed
 
     def watch(self, now_ns: int) -> None:
-        """What is ours and was not read for long is a limit that cannot be checked (law 8); and
-        positions that differed are read again once fills may explain them."""
+        """What is ours and was not read for long is a limit that cannot be checked (law 8). While
+        an audit has found a difference the next one comes as soon as it can."""
         account, findings = self._account, self._out.findings
+        if self._ledgers.wants_audit:
+            self._ledgers.plan_bracket(account, now_ns)
         if now_ns <= account.read_until_ns and self._weighing.is_together and not findings:
             return  # as nearly always
         self._out.hold("series_unread", account.series_unread(now_ns))
@@ -283,9 +280,6 @@ class Custody:
         unread = account.unread(now_ns)
         if not (unread or findings):
             return
-        if self._ledgers.may_agree:
-            again_ns = account.done_ns[Kind.POSITIONS] + NS_PER_SECOND
-            account.hasten(Kind.POSITIONS, max(now_ns, again_ns))
         if unread:
             self._out.find("account_unread", f"not read for long: {', '.join(unread)}")
         else:
@@ -316,54 +310,35 @@ class Custody:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
-        is_read = all(kind in self._account.done_ns for kind in Kind)
-        if is_read:
-            self._unpaid.look()
         if self._desk.live_count():
             # It may fill until it is over, whoever ends it: what was read before tells too little.
             self._live_ns, self._quiet_until_ns = now_ns, None
             return False
-        if not is_read:
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
+        self._ledgers.disturbed(quiet_ns)
+        is_read = all(kind in self._account.done_ns for kind in Kind)
+        is_listed = self._is_listed_since(quiet_ns, now_ns)
+        if not (is_read and is_listed and self._ledgers.can_open):
+            self._ledgers.plan_bracket(self._account, now_ns)
             return False
-        booking, ahead_ns = self._ledgers.booking, self._quoting.venue_time.ahead_ns
-        traded_ns = 0 if self._rested else booking.traded_by(now_ns, ahead_ns)
-        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns, traded_ns)
-        if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
-            # Cash that is locked tells of an order that may fill, though no list has shown one.
-            self._rested = True
-        # So do a fill between two reads, and shares not as the fills leave: a sale locks no cash.
-        self._differed |= self._ledgers.differ() or booking.traded_ns > 0
-        if not self._read_since(quiet_ns, now_ns):
-            return False
+        return self._is_bracketed(now_ns) and self._kept_can_be_quoted()
+
+    def _is_bracketed(self, now_ns: int) -> bool:
+        """True if the account was read between two walks of the fills, or was waited for in vain:
+        of others who trade there may be no end. Asks for the reads that are missing."""
         if self._quiet_until_ns is None:
             self._quiet_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
-        # Of others there may be no end: what opens amid them later reads tell (`LateFills`).
-        fills_may_come = self._account.is_shared or self._rested or self._differed
-        fills_may_come &= now_ns < self._quiet_until_ns
-        if (fills_may_come or self._heritage.keeping) and not self._books_are_quiet(now_ns):
-            return False
-        ready = self._kept_can_be_quoted() and self._fills_are_booked(now_ns)
-        return ready and self._unpaid.is_in(now_ns)
-
-    def _fills_are_booked(self, now_ns: int) -> bool:
-        """Whether every fill shown is booked, or was waited for long enough. Asks for the walk."""
-        if not self._ledgers.booking.unbooked.has_any:
+        if self._new_account or self._ledgers.is_bracketed(self._account.begun_ns[Kind.FILLS]):
             return True
-        if self._unbooked_ns is None:
-            self._unbooked_ns = now_ns
-        again_ns = self._account.begun_ns[Kind.FILLS] + READ_AGAIN_NS
-        self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
-        return now_ns >= self._unbooked_ns + _READABLE_WITHIN_NS
+        self._ledgers.plan_bracket(self._account, now_ns)
+        return now_ns >= self._quiet_until_ns
 
     def _take_over(self, now_ns: int) -> None:
         """The books open, and the orders kept are ours from here on, with the place they have."""
-        for market_id in self._ledgers.open_books(self._quoting.venue_time.ahead_ns):
+        is_proven = self._ledgers.is_bracketed(self._account.begun_ns[Kind.FILLS])
+        for market_id in self._ledgers.open_books(now_ns, is_proven=is_proven or self._new_account):
             # What the event may lose was reckoned by the fills alone until now.
             self._quoting.fills_booked(market_id)
-        sure_ns = self._ledgers.settling.sure_from_ns
-        if sure_ns is not None:
-            again_ns = self._account.done_ns[Kind.POSITIONS] + READ_AGAIN_NS
-            self._account.hasten(Kind.POSITIONS, max(now_ns, sure_ns, again_ns))
         taken = self._heritage.take_over(now_ns)
         self._desk.opens(taken, self._ledgers.booked_qty)
         for own in taken:
@@ -374,28 +349,6 @@ class Custody:
             pull_beyond(self._quoting, self._desk)  # this run may hold to tighter limits
         ids = tuple(own.order_id for own in taken if own.order_id is not None)
         self._out.effects.append(m.TakenOver(ids))
-
-    def _books_are_quiet(self, now_ns: int) -> bool:
-        """Whether what was read of cash and shares holds exactly the fills that were read.
-
-        Orders to be kept, or of others, may fill at any moment, and what rested unseen may have:
-        both are to be read a lag after the last fill known, the fills once more a lag later.
-        """
-        lag_ns = self._trust.read_lag_ns
-        begun_ns, done_ns = self._account.begun_ns, self._account.done_ns
-        from_ns = self._ledgers.booking.booked_ns + lag_ns
-        late = [kind for kind in (Kind.BALANCE, Kind.POSITIONS) if begun_ns[kind] <= from_ns]
-        for kind in late:
-            self._account.hasten(kind, max(now_ns, from_ns + 1, done_ns[kind] + READ_AGAIN_NS))
-        again_ns = max(done_ns[Kind.BALANCE], done_ns[Kind.POSITIONS]) + lag_ns
-        if late or begun_ns[Kind.FILLS] >= again_ns:
-            return not late
-        for kind in (Kind.BALANCE, Kind.POSITIONS):
-            # A newer one would put the fills off once more, for ever where reads lag much: so none
-            # is begun together with the fills either, whose pages take longer.
-            self._account.put_off(kind, max(now_ns, again_ns) + lag_ns)
-        self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
-        return False
 
     def _kept_can_be_quoted(self) -> bool:
         """Whether every rung with an order to be kept has a book; without one it would be pulled
@@ -408,7 +361,6 @@ class Custody:
         for order in given_up:
             self._cancel(order, now_ns)
         if given_up:
-            self._rested = False
             self._out.note("warning", "orders_not_kept", count=len(given_up))
 
     # --- the end ----------------------------------------------------------------------------------
@@ -424,45 +376,37 @@ class Custody:
             self._account.hurry()
         send_beside(self._out, now_ns)
         self._cancel_kept(now_ns)
-        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booking.booked_ns)
-        if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns)
+        self._ledgers.disturbed(quiet_ns)
+        if self._desk.live_count() or not self._is_listed_since(quiet_ns, now_ns):
             return False
-        if self._ledgers.compared_since(quiet_ns):
-            if self._ledgers.booking.history_wanted:
-                self._account.hasten(Kind.FILLS, now_ns)
-                return False
-            # Reads that come often are always under way; what they say changes nothing any more,
-            # nor does what is said of no order of ours.
-            ours = (each for each in self._out.pending.values() if each.own is not None)
-            return all(kind_of(each.request) == "read" for each in ours)
-        if self._ledgers.balance_ended_ns is None:
-            self._account.hasten(Kind.BALANCE, now_ns)
-            if "position_differs" in self._out.findings:
-                self._account.hasten(Kind.POSITIONS, now_ns)
-        else:
-            compare_ns = self._ledgers.balance_ended_ns + self._trust.read_lag_ns
-            again_ns = self._account.begun_ns[Kind.FILLS] + READ_AGAIN_NS
-            self._account.hasten(Kind.FILLS, max(now_ns, compare_ns, again_ns))
-        return False
+        if not self._ledgers.is_audited:
+            self._ledgers.plan_bracket(self._account, now_ns)
+            return False
+        # Reads that come often are always under way; what they say changes nothing any more, nor
+        # does what is said of no order of ours.
+        ours = (each for each in self._out.pending.values() if each.own is not None)
+        return all(kind_of(each.request) == "read" for each in ours)
+
+    def reopen(self, now_ns: int) -> None:
+        """A contradiction was reset: the books are opened anew before anything is quoted."""
+        self._has_opened, self._quiet_until_ns = False, None
+        self._live_ns = now_ns
+        self._ledgers.reopen(now_ns)
 
     def goes_on(self) -> None:
         """It was no end: the next one asks anew what rests, and until then there is time again."""
         self._drains = False
         self._account.calm()
 
-    def _read_since(self, quiet_ns: int, now_ns: int) -> bool:
-        """Whether the account was read late enough after `quiet_ns`; asks for what is missing."""
+    def _is_listed_since(self, quiet_ns: int, now_ns: int) -> bool:
+        """True if what rests was listed late enough after `quiet_ns`; asks for it where not."""
         from_ns = self._late_from_ns(quiet_ns)
-        fresh = True
-        for kind in (Kind.BALANCE, Kind.FILLS, Kind.RESTING, Kind.POSITIONS):
-            begun_ns = self._account.begun_ns.get(kind, -1)
-            if kind is Kind.RESTING:
-                begun_ns = self._adopted_ns
-            if begun_ns < from_ns:
-                again_ns = self._account.done_ns.get(kind, 0) + READ_AGAIN_NS
-                self._account.hasten(kind, max(now_ns, from_ns, again_ns))
-                fresh = False
-        return fresh
+        if self._adopted_ns >= from_ns:
+            return True
+        again_ns = self._account.done_ns.get(Kind.RESTING, 0) + READ_AGAIN_NS
+        self._account.hasten(Kind.RESTING, max(now_ns, from_ns, again_ns))
+        return False
 
     def _late_from_ns(self, quiet_ns: int) -> int:
         """From when on a read shows all that was before `quiet_ns`; 0 is never, and long ago."""

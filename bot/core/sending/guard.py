@@ -229,28 +229,26 @@ class Guard:
                 held = self._unmarked.get(market_id, book.holdings(market_id))
                 self.breakers.rebase(worth_cents(*held, mark) - worth_cents(*held, None))
         self._unmarked = unmarked
-        if self._ledgers.booking.of_opening:
-            self._leave_out_opening()
         return book.pnl_cents(marks)
 
-    def _leave_out_opening(self) -> None:
-        """What the books turned out to be opened with is no gain and no loss."""
-        booking = self._ledgers.booking
-        of_opening, booking.of_opening = booking.of_opening, []
+    def opening_corrected(self, moved: Iterable[tuple[MarketId, Outcome, int]]) -> None:
+        """So many more shares turned out to be held at the opening: no gain and no loss."""
         held: dict[MarketId, tuple[int, int]] = {}
-        for each in reversed(of_opening):
-            market_id = each.market_id
+        for market_id, outcome, shares in moved:
             if not self._quoting.is_ours(market_id):
                 continue
             mark = self._marks.get(market_id)
-            yes_qty, no_qty = held.get(market_id) or self._ledgers.book.holdings(market_id)
-            worth = worth_cents(yes_qty, no_qty, mark)
-            if each.outcome == Outcome.YES.value:
-                yes_qty -= each.shares
-            else:
-                no_qty -= each.shares
-            held[market_id] = yes_qty, no_qty
-            self.breakers.rebase(each.cents + worth - worth_cents(yes_qty, no_qty, mark))
+            after = held.get(market_id) or self._ledgers.book.holdings(market_id)
+            before = (
+                (after[0] - shares, after[1])
+                if outcome is Outcome.YES
+                else (
+                    after[0],
+                    after[1] - shares,
+                )
+            )
+            held[market_id] = before
+            self.breakers.rebase(worth_cents(*after, mark) - worth_cents(*before, mark))
 
     def forget(self, rungs: Iterable[MarketId]) -> None:
         """Nothing is held of these rungs any more, and nothing ever will be."""

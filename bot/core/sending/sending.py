@@ -48,7 +48,7 @@ from venue.wire.requests import Amend, TimeInForce
 _READ: Final = Lane.READ
 _BID: Final = BookSide.BID
 
-_BOOKS_ARE_WRONG: Final = frozenset({"position_differs", "fills_forgotten"})
+_BOOKS_ARE_WRONG: Final = frozenset({"position_differs"})
 """Findings under which nothing may grow a position."""
 
 _CLEARED: Final = {

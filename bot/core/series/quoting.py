@@ -70,7 +70,6 @@ class Quoting:
         self.flattening = ""
         self.forgets: Callable[[list[MarketId]], None] = lambda _ids: None
         self.supervision = Supervision(self.ladders, out)
-        ledgers.settling.tells = self._winner_told
 
     def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
         """Hold to other settings from the next decision on; each of `ladders` is told by itself."""
@@ -109,7 +108,7 @@ class Quoting:
                 self.weighing.anew(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
-                self._ledgers.settling.state_shown(rung.market, believed_from_ns, now_ns)
+                self._ledgers.settlement.state_shown(rung.market, believed_from_ns, now_ns)
             self._decide_by_winners(ladder)
         self._out.hold("event_unreadable", unreadable)
         self.supervision.replaced()  # a ladder whose order is another asks another strategy
@@ -230,16 +229,16 @@ class Quoting:
             for ladder in self.ladders:
                 self.weighing.anew(ladder)
 
-    def _winner_told(self, market_id: MarketId) -> None:
+    def winner_told(self, market_id: MarketId) -> None:
         """What a rung paid has told its winner."""
-        rung, winner = self._rungs.get(market_id), self._ledgers.settling.told_winner(market_id)
+        rung, winner = self._rungs.get(market_id), self._ledgers.settlement.told_winner(market_id)
         if rung is not None and winner is not None:
             # For the next run, too: nobody can be told it again.
             self._out.note("debug", "winner_told", market_id=market_id, winner=winner)
             self._decide_by_winners(rung.ladder)
 
     def _decide_by_winners(self, ladder: Ladder) -> None:
-        for rung in ladder.decide_by(self._ledgers.settling.told_winner):
+        for rung in ladder.decide_by(self._ledgers.settlement.told_winner):
             self.scoring.moved(rung.market_id)
 
     def filled(self, fill: model.Fill, now_ns: int) -> None:

@@ -28,8 +28,8 @@ import msgspec
 
 from bot.core import messages as m
 from bot.io.faults import ShellFault
-from venue.wire.money import Outcome
-from venue.wire.names import MarketId
+from venue.wire.money import Cents, Outcome
+from venue.wire.names import MarketId, Ticker
 
 MAGIC: Final = b"LMKJ"
 VERSION: Final = 6
@@ -60,6 +60,8 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     working: tuple[m.KnownOrder, ...] = ()
     under_way: tuple[m.Send, ...] = ()
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
+    newest_fill: m.FillMark | None = None
+    event_cash: tuple[tuple[Ticker, Cents], ...] = ()
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):

@@ -8,32 +8,47 @@ Source: design, The bot, item 10; reliability, row 110.
 from typing import Final
 
 _NOTES: Final = {
-    "debug": ("fill_marked", "fill_valued", "rung_settled", "shadow_quotes", "winner_told"),
+    "debug": (
+        "books_opened",
+        "fill_booked",
+        "fill_marked",
+        "fill_valued",
+        "rung_settled",
+        "shadow_quotes",
+        "winner_told",
+    ),
     "info": (
         *("amend_raced_fill", "config_applied", "config_proven", "create_identified"),
         *("create_never_landed", "event_found", "event_left", "feed_opened", "flat", "flattening"),
-        *("latched_flat", "no_journal", "orders_kept", "paused", "quoting", "resumed"),
-        *("rung_settled", "stopping", "two_sided_everywhere"),
+        *("latched_flat", "no_journal", "opening_corrected", "orders_kept", "paused", "quoting"),
+        *("resumed", "rung_settled", "shares_taken_over", "stopping", "two_sided_everywhere"),
     ),
     "warning": (
-        *("amend_changed_order_id", "amend_unknown", "answer_without_request", "cancel_hangs"),
-        *("ceiling_learned", "channel_behind", "create_unknown", "feed_closed"),
+        *(
+            "account_transfer",
+            "amend_changed_order_id",
+            "amend_unknown",
+            "answer_without_request",
+            "cancel_hangs",
+        ),
+        *("ceiling_learned", "channel_behind", "create_unknown", "feed_closed", "fees_differ"),
         *("instant_unreadable", "news", "order_gone", "order_of_another_series"),
         "order_cancelled_by_others",
         "order_shrunk_without_fill",
         *("orders_beyond_limits", "orders_not_kept", "process_paused", "series_beside_unread"),
-        *("shadow_stopped", "shares_without_fills", "side_parked", "unknown_creates_found"),
+        *("shadow_stopped", "side_parked", "trade_price_ignored", "unknown_creates_found"),
         "venue_parked",
     ),
     "error": (
         *("answer_not_credible", "beyond_caps", "config_refused", "config_rollback_failed"),
         *("config_rolled_back", "ended_order_rests", "journal_damaged", "order_id_reused"),
         *("request_refused", "strategy_failed", "strategy_stalled", "subscription_refused"),
+        "unallocated_settlement",
     ),
 }
 FINDINGS: Final = (
     *("account_unread", "amend_qty_is_total", "cancels_fail", "cash_differs", "echo_differs"),
-    *("event_unreadable", "fill_unreadable", "fills_forgotten", "fills_missing"),
+    *("event_unreadable", "fill_unreadable", "fills_missing"),
     *("foreign_orders", "foreign_spend"),
     *("impossible_fact", "journal_failed", "key_refused", "latched", "latched_not_flat"),
     *("order_missing", "order_unreadable", "position_differs", "profit_unexplained"),

@@ -221,6 +221,8 @@ class Runner:
                 latched=latched,
                 configured=self._configured,
                 winners=left.winners,
+                newest_fill=left.newest_fill,
+                event_cash=left.event_cash,
             )
         )
         with signals_to((self,)) if signals else nullcontext():

@@ -10,7 +10,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.account import portfolio
-from bot.core.account.booking import Booking
+from bot.core.account.fills import FillBooker, FillDeduplicator
 from bot.core.account.portfolio import OrderTally, Portfolio, _Market
 from bot.core.desk.desk import Desk
 from bot.core.desk.spend import Lane
@@ -31,8 +31,7 @@ from venue.wire.names import MarketId, OrderId
 # --- E. accounting --------------------------------------------------------------------------------
 
 _terms_of = RungTerms.__dict__["of"].__func__
-_book_fill = Portfolio.book_fill
-_page_booked = Booking.page
+_page_booked = FillBooker.page
 _settle = Portfolio.settle
 
 _FREE: Final = FeeRate.parse("0")
@@ -49,13 +48,12 @@ def _without_fees(
     return terms
 
 
-def _each_time(self: Portfolio, fill: model.Fill) -> bool:
-    self.ids._booked.pop(fill.fill_id, None)
-    return _book_fill(self, fill)
+def _never(self: FillDeduplicator, fill_id: str) -> bool:
+    return False
 
 
 def _but_the_oldest(
-    self: Booking, rows: Sequence[model.Fill], now_ns: int
+    self: FillBooker, rows: Sequence[model.Fill], now_ns: int
 ) -> tuple[Sequence[model.Fill], bool]:
     return _page_booked(self, rows[:-1], now_ns)
 
@@ -96,7 +94,7 @@ ACCOUNTS: Final = (
         (54,),
         "A fill that is listed again is booked again.",
         ("B2", "B3", "B9", "B13", "findings"),
-        (Patch(Portfolio, "book_fill", _each_time),),
+        (Patch(FillDeduplicator, "is_booked", _never),),
         likely=("row_repeated",),
     ),
     Bug(
@@ -104,7 +102,7 @@ ACCOUNTS: Final = (
         (54,),
         "The last fill of a page is not booked.",
         ("B2", "B3", "B9", "findings"),
-        (Patch(Booking, "page", _but_the_oldest),),
+        (Patch(FillBooker, "page", _but_the_oldest),),
     ),
     Bug(
         "order-id-as-a-number",
