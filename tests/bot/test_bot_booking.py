@@ -255,7 +255,9 @@ def test_an_order_that_was_over_at_the_opening_is_settled_by_the_fill_that_is_sh
     books = Books()
     own = made.own()
     books.desk.add(own)
-    books.desk.merge_read(own, made.over(own, model.OrderStatus.FILLED, 10), T0 - LAG_NS)
+    books.desk.merge_read(
+        own, made.over(own, model.OrderStatus.FILLED, 10), T0 - LAG_NS, T0 - LAG_NS, by_id=True
+    )
     books.balance(10_000, T0)
     books.positions({Outcome.YES: 10}, T0)
     books.of.open_books(AHEAD_NS)
@@ -355,7 +357,7 @@ def test_what_an_order_of_an_earlier_run_had_filled_under_another_id_counts_once
         books.desk.add(own)
         status = model.OrderStatus.CANCELED
         ended = msgspec.structs.replace(shown, status=status, remaining_qty=0)
-        books.desk.merge_read(own, ended, T0)
+        books.desk.merge_read(own, ended, T0, T0, by_id=True)
     books.fills(T0 - LAG_NS, dated(1, 3))
     books.balance(10_000, T0)
     books.positions({Outcome.YES: 3}, T0)
@@ -369,7 +371,7 @@ def test_what_an_order_of_an_earlier_run_had_filled_under_another_id_counts_once
     assert books.out.findings == {}
     if not is_over:
         books.desk.merge_read(
-            own, made.shown(made.own(number=8), filled=5, remaining=5), T0 + LAG_NS
+            own, made.shown(made.own(number=8), filled=5, remaining=5), T0 + LAG_NS, T0 + LAG_NS
         )
         assert books.of.holdings(MARKET) == (5, 0)
 
@@ -382,7 +384,7 @@ def test_while_an_order_is_over_once_its_fills_are_read_a_walk_goes_on_behind_th
     assert walk(books, HISTORY[:3], SOON_NS, 1) == 1
     assert books.of.booking.whole_ns == whole_ns
     own = made.own(State.LOST)
-    own.unlisted_ns = T0
+    own.note_evidence(unlisted_ns=T0)
     books.desk.add(own)
     assert walk(books, HISTORY[:3], SOON_NS, 1) == 3
     assert books.of.booking.whole_ns == SOON_NS
@@ -393,7 +395,7 @@ def test_where_no_older_page_can_be_read_the_newest_fills_are_booked_while_an_or
     books = opened({})
     walk(books, HISTORY[:1], T0 + LAG_NS)
     own = made.own(State.LOST)
-    own.unlisted_ns = T0
+    own.note_evidence(unlisted_ns=T0)
     books.desk.add(own)
     for at_s in (0, 10, 19):
         assert not books.of.booking.page(HISTORY[:1], SOON_NS + at_s * NS_PER_SECOND)[1]

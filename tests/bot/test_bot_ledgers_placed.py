@@ -99,8 +99,8 @@ def test_a_fill_of_a_create_whose_answer_is_awaited_waits_for_the_id_of_its_orde
 def test_a_fill_of_an_id_that_an_amend_changed_is_of_the_rung_of_its_order():
     books, own = Books().opened(), made.own(State.OPEN)
     filled = nameless(own)
-    later = own.successor(msgspec.structs.replace(made.shown(own), order_id=OrderId("88")), T0)
-    books.desk.add(later)
+    own.renamed(msgspec.structs.replace(made.shown(own), order_id=OrderId("88")))
+    books.desk.add(own)
     assert books.fills(T0 + LAG_NS, filled) == [MARKET]
 
 

@@ -66,7 +66,7 @@ class DoubtedFills:
         there = (fill.outcome.value, fill.side.value, fill.market_id or own.market_id)
         filled = Qty(self._book.filled_qty(fill.order_id) + fill.qty)
         return there == (own.outcome.value, own.own_side.value, own.market_id) and (
-            own.may_have_filled(filled)
+            own.inherited or filled <= own.known.size
         )
 
     def _hides_another(self, fill: model.Fill, shown: set[str]) -> bool:
