@@ -48,7 +48,6 @@ PARTS = (
     Part(
         "order",
         (
-            "bot/core/orders/order.py",
             "bot/core/orders/life.py",
             "bot/core/orders/known.py",
         ),
