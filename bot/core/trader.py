@@ -45,7 +45,7 @@ _BEAT_NS = 100 * NS_PER_MS
 
 _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
-_BLOCKING = ("account_unread", "cancels_fail", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
+_BLOCKING = ("account_unread", "cancels_fail", "journal_failed", *_KEYS_REFUSED)
 
 _READ, _STARTING, _QUOTING = Lane.READ, Phase.STARTING, Phase.QUOTING
 _LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED
@@ -286,17 +286,14 @@ class Trader:
             if walk is not None:
                 self._walked(walk)
             elif isinstance(request, m.ReadResting):
-                self._custody.resting_page(event.answer, pending.begun_ns)
+                self._custody.resting_page(event.answer, pending.begun_ns, self._now_ns)
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
-        holder = self.desk.holder(answer)
         row = self.desk.take_answer(pending, answer, self._now_ns)
         self._hints.answered(own)
         if changes:
             self.quoting.orders_changed(own.market_id)
-        if holder is not None and not holder.is_live:
-            self.quoting.orders_changed(holder.market_id)  # its id names this one from here on
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):

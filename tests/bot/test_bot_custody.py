@@ -6,13 +6,11 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.custody.heritage import Heritage
 from bot.core.report import Phase
 from bot.core.settings import Strangers
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.venue.exchange import CROWD, MAKER, market_id
 from strategies.fixed_spread import FixedSpread
-from tests.bot import made
 from tests.bot.thin import Thin
 from tests.io.crash_boundaries import places
 from tests.io.crash_world import RUNG, START_NS, Photograph, World
@@ -275,45 +273,11 @@ def test_a_stranger_stops_a_start_that_refuses_and_is_left_alone_and_named():
     assert world.trader.out.requests["create"] == 0
 
 
-def test_what_a_first_list_that_came_late_shows_is_of_an_earlier_run_and_no_newcomer():
-    heritage = Heritage(Strangers.CANCEL)
-    heritage.begin(())
-    found = [made.shown(made.own(), order_id=str(number)) for number in range(5)]
-    options = {"starting": True, "fresh": True, "late": True}
-    assert heritage.to_cancel(found, lambda _: False, **options) == found
-    assert not heritage.refuses
-
-
 def test_a_start_that_refuses_and_is_stopped_at_once_leaves_strangers_alone_and_names_them():
     world = World(after(BLANK, theirs(1), theirs(2)), strangers=Strangers.REFUSE)
     resting = world.truth.resting()
     assert sorted(stopped(world).truth.resting()) == sorted(resting)
     assert sorted(world.finished.left) == sorted(resting)
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_what_lands_after_the_first_list_of_a_start_is_a_newcomer_only_if_that_list_was_late(late):
-    heritage = Heritage(Strangers.CANCEL)
-    heritage.begin(())
-    found = [made.shown(made.own(), order_id=str(number)) for number in range(5)]
-    heritage.to_cancel([], lambda _: False, starting=True, fresh=True, late=late)
-    heritage.to_cancel(found, lambda _: False, starting=True, fresh=True, late=True)
-    assert heritage.refuses is late
-
-
-@pytest.mark.parametrize("strangers", [Strangers.CANCEL, Strangers.ADOPT])
-def test_a_start_beside_somebody_who_goes_on_placing_orders_ends_and_leaves_them(strangers):
-    world = World(PAST, strangers=strangers)
-    began_ns = world.now_ns
-    for number in range(1, 1_000):
-        world.exchange.apply(theirs(number), world.now_ns)
-        if world.run_until(world.now_ns + 8 * MS, lambda: world.finished is not None):
-            break
-    assert world.finished is not None
-    assert world.finished.left
-    assert world.now_ns - began_ns < 8 * SECOND
-    assert world.trader.out.requests["create"] == 0
-    assert "strangers_found" in world.trader.out.findings
 
 
 def test_a_start_that_refuses_cancels_what_the_journal_knows_and_quotes():

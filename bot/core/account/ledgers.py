@@ -133,14 +133,10 @@ class Ledgers:
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
 
     def booked_qty(self, own: OwnOrder) -> int:
-        """Shares of an order whose fills are booked.
-
-        Its id may show fills that the list keeps with an earlier id, and that were not known when
-        that one went (S13): those count for it too.
-        """
+        """Shares of an order whose fills are booked, under its id or a previous one (S13)."""
         booked = 0 if own.order_id is None else self.book.filled_qty(own.order_id)
-        for order_id, known in own.earlier:
-            booked += max(0, self.book.filled_qty(order_id) - known)
+        for order_id in own.previous_ids:
+            booked += self.book.filled_qty(order_id)
         return booked
 
     def _unbooked(self, market_id: MarketId) -> list[tuple[OwnOrder, int]]:
@@ -174,7 +170,7 @@ class Ledgers:
         had, and the fee of single shares."""
         cash, (_, rate) = 0, self._rates[market_id]
         for own, ahead in self._unbooked(market_id) if self._desk.has_fills(market_id) else ():
-            price = own.worst_fill_price(self.booked_qty(own))
+            price = own.worst_price
             amount = notional(price, Qty(ahead))
             cash += -amount if own.own_side is Side.BUY else amount
             cash -= ahead * fee_cents(rate, Qty(1), price)

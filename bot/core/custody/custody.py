@@ -3,22 +3,19 @@
 Reads of the account say what is ours only when they began late enough after our last write; this
 file asks for the ones that are missing. At the start `bot.core.custody.heritage` says what becomes
 of orders that this run did not place, and nothing is quoted before that has been done.
-
-Source: reliability, rows 23, 25, 59, 62, 63, 65, B2, B6, B13; design, The bot, item 7.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from bot.core import messages as m
 from bot.core.account.account import READ_AGAIN_NS, Account, Kind
 from bot.core.account.ledgers import Ledgers
 from bot.core.custody.heritage import Heritage, told_of_strangers
-from bot.core.custody.risen import Risen
 from bot.core.desk.desk import Desk
-from bot.core.desk.hung import send_beside
 from bot.core.desk.outbox import Outbox, kind_of
 from bot.core.desk.shelf import keep_newest
+from bot.core.inconsistency import Inconsistency
 from bot.core.orders.order import OwnOrder, State
 from bot.core.report import Phase
 from bot.core.series.quoting import Quoting
@@ -32,8 +29,6 @@ _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
 they would rest unwatched, and are cancelled. So long others who trade let a start wait."""
 
-_LANDED_NS = 2 * NS_PER_SECOND
-"""So long after its end a request of an earlier run may still have been on its way."""
 
 _TOLD_MAX = 1_000
 _UNREADABLE_NAMED = 5
@@ -74,7 +69,6 @@ class Custody:
         self._new_account = False
         self._has_opened = False
         self._swept_strangers: frozenset[str] = frozenset()
-        self._risen = Risen(desk, out, self._cancel, self._ask)
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
         self._drains = False  # whether the end was asked about before
         self._told: OrderedDict[OrderId, None] = OrderedDict()
@@ -97,20 +91,20 @@ class Custody:
 
     # --- lists ------------------------------------------------------------------------------------
 
-    def resting_page(self, answer: m.Answer, begun_ns: int) -> None:
+    def resting_page(self, answer: m.Answer, begun_ns: int, now_ns: int) -> None:
         """Merge a page of a list of resting orders that goes on, and may never be read to its end:
         each row is a read of its order, and the page says nothing of those that it lacks."""
         if isinstance(answer, m.Done) and isinstance(answer.body, m.OrdersShown):
             by_id = {order.order_id: order for order in answer.body.orders}
             for own in list(self._desk.all_live()):
                 if own.order_id in by_id:
-                    self._merge(own, by_id[own.order_id], begun_ns)
+                    self._merge(own, by_id[own.order_id], begun_ns, now_ns)
 
-    def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int) -> None:
-        if own.is_shown_as_known(row) or self._desk.is_doubted(own, row, begun_ns):
-            return  # as it is known, as most are: the desk would find nothing in it either
+    def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int, now_ns: int) -> None:
+        if own.is_shown_as_known(row):
+            return  # as most are: the desk would find nothing in it either
         before = _planned_by(own)
-        self._desk.merge_read(own, row, begun_ns)
+        self._desk.merge_read(own, row, begun_ns, now_ns)
         if before != _planned_by(own):
             self._quoting.orders_changed(own.market_id)
 
@@ -127,19 +121,15 @@ class Custody:
         for own in list(self._desk.all_live()):
             row = None if own.order_id is None else by_id.get(own.order_id)
             if row is not None:
-                self._merge(own, row, begun_ns)
+                self._merge(own, row, begun_ns, now_ns)
             elif own.order_id is not None:
-                is_over = self._desk.missing_from_list(own, begun_ns, now_ns, fills_ns)
-                (self._quoting.orders_changed if is_over else self._quoting.may_go)(own.market_id)
+                self._desk.not_listed(own, begun_ns, now_ns)
+                self._quoting.may_go(own.market_id)
         strangers = self._of_ours(
-            order
-            for order in self._desk.not_live(by_id)
-            if not self._desk.knows(order.order_id) and not self._risen.is_let_be(order.order_id)
+            order for order in self._desk.not_live(by_id) if not self._desk.knows(order.order_id)
         )
         self.unreadable = ()
-        risen = self._risen.listed(by_id, begun_ns - self._trust.read_lag_ns, now_ns)
-        if self._risen.is_news:
-            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
+        self._closed_listed(by_id, begun_ns, now_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
             self._suspect(strangers, begun_ns, now_ns)
         elif Kind.SERIES in self._account.done_ns:
@@ -148,20 +138,37 @@ class Custody:
             if not self._unplaced <= by_id.keys():
                 self._ledgers.disturbed(now_ns)
             self._unplaced = frozenset()
-            if not risen:
+            if not self._desk.closed_listed:
                 self._adopted_ns = begun_ns
             if not strangers:
-                self._swept_strangers = frozenset()
-                self._out.clear("foreign_orders")
+                self._foreign_in(())
             self._take_in(strangers, begun_ns, now_ns, phase)
         else:
             self._unplaced |= by_id.keys()
         named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
         self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
-    def _ask(self, own: OwnOrder) -> None:
-        self._desk.add(own)
-        self._quoting.orders_changed(own.market_id)
+    def _closed_listed(self, by_id: dict[OrderId, model.Order], begun_ns: int, now_ns: int) -> None:
+        """A list that began a lag after the end of an order of ours shows it working: a sign of a
+        contradiction, until a list lacks it. It is cancelled each time, until the venue answers
+        that it is over: then lists tell."""
+        listed = self._desk.closed_listed
+        for order_id in [each for each in listed if each not in by_id]:
+            del listed[order_id]
+            self._out.inconsistencies.on_sign_gone(Inconsistency.CLOSED_ORDER_WORKING, order_id)
+        over_ns = begun_ns - self._trust.read_lag_ns
+        for order in self._desk.not_live(by_id):
+            if not self._desk.ended_by(order.order_id, over_ns):
+                continue
+            if order.order_id not in listed:
+                listed[order.order_id] = False
+                self._out.note("warning", "closed_order_listed", order_id=order.order_id)
+            if not listed[order.order_id]:
+                self._cancel(order, now_ns)
+        for order_id in listed:
+            self._desk.closed_working(by_id[order_id], begun_ns, now_ns)
+        if listed:
+            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
 
     def _of_ours(self, strangers: Iterable[model.Order]) -> list[model.Order]:
         """Those that are of our business; orders elsewhere on the account are told once, but for
@@ -197,7 +204,6 @@ class Custody:
             starting=phase is Phase.STARTING,
             stopping=phase is Phase.STOPPING and not self._ledgers.is_open,
             fresh=begun_ns >= self._fresh_from_ns(),
-            late=0 < self._earlier_ns < begun_ns - _LANDED_NS - self._trust.read_lag_ns,
         )
         for order in gone:
             self._cancel(order, now_ns)
@@ -218,7 +224,7 @@ class Custody:
         return any(
             own.state is State.LOST
             and not own.is_take
-            and own.refused_since_ns is None
+            and own.evidence is None
             and own.market_id == order.market_id
             and own.outcome.value == order.outcome.value
             and own.own_side.value == order.side.value
@@ -233,28 +239,35 @@ class Custody:
             self.unreadable = (*self.unreadable, order.order_id)
 
     def _suspect(self, strangers: list[model.Order], begun_ns: int, now_ns: int) -> None:
-        """Foreign orders seen in two lists running: somebody else trades this account (row 63).
+        """Foreign orders seen in two lists running: somebody else trades this account. In their
+        rungs nothing of ours rests until theirs are gone.
 
         The second list is asked for as soon as the first one cannot have lagged any more.
         What may be a create of ours that landed after all is ours, to be cancelled (row 25), and
         what may be one whose id is not known yet is neither.
         """
         undecided = [order for order in strangers if self._desk.may_be_undecided(order)]
-        late = [
-            order for order in strangers if order not in undecided and self._desk.landed_late(order)
-        ]
-        for order in late:
-            self._cancel(order, now_ns)
-        ours = {order.order_id for order in (*undecided, *late)}
-        foreign = frozenset(order.order_id for order in strangers) - ours
-        if foreign & self._swept_strangers:
-            seen = [order for order in strangers if order.order_id in foreign]
-            self._out.find("foreign_orders", told_of_strangers(seen))
-        elif not foreign and not undecided:
-            self._out.clear("foreign_orders")
-        if foreign - self._swept_strangers:
+        foreign = []
+        for order in strangers:
+            if order in undecided:
+                continue
+            if self._desk.landed_late(order):
+                self._cancel(order, now_ns)
+            else:
+                foreign.append(order)
+        seen = [order for order in foreign if order.order_id in self._swept_strangers]
+        if seen or not undecided:
+            self._foreign_in(seen)
+        ids = frozenset(order.order_id for order in foreign)
+        if ids - self._swept_strangers:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
-        self._swept_strangers = foreign
+        self._swept_strangers = ids
+
+    def _foreign_in(self, orders: Sequence[model.Order]) -> None:
+        """Somebody else has these orders in our rungs, and no others."""
+        self._swept_strangers = frozenset(order.order_id for order in orders)
+        self._quoting.foreign_in({order.market_id for order in orders})
+        self._out.hold("foreign_orders", told_of_strangers(orders) if orders else "")
 
     def sought_ids(self) -> Iterator[OrderId]:
         """Ids of every order whose fills may yet be asked about, those to be kept included, and
@@ -374,7 +387,6 @@ class Custody:
         if not self._drains:
             self._drains, self._adopted_ns = True, -1
             self._account.hurry()
-        send_beside(self._out, now_ns)
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns)
         self._ledgers.disturbed(quiet_ns)
@@ -385,7 +397,7 @@ class Custody:
             return False
         # Reads that come often are always under way; what they say changes nothing any more, nor
         # does what is said of no order of ours.
-        ours = (each for each in self._out.pending.values() if each.own is not None)
+        ours = (each for each in self._out.pending.values() if each.own and each.own.is_live)
         return all(kind_of(each.request) == "read" for each in ours)
 
     def reopen(self, now_ns: int) -> None:
@@ -421,7 +433,7 @@ class Custody:
         showed although it was said to be over included."""
         rows = (own for own in self._desk.all_live() if own.may_rest)
         live = {own.order_id: None for own in rows if own.order_id is not None}
-        resting = tuple(live | dict.fromkeys(sorted(self._risen.may_rest)))
+        resting = tuple(live | dict.fromkeys(self._desk.closed_listed))
         unnamed = (own for own in self._desk.all_live() if own.order_id is None)
         unknown = tuple(own.client_order_id for own in unnamed)
         from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))

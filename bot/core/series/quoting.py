@@ -8,7 +8,7 @@ A strategy that raises or returns nonsense has its event pulled; the other event
 Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 77, B3, B4.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
@@ -82,6 +82,7 @@ class Quoting:
     def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
         """Merge a read of the series: events and rungs come in, or are missing, states change."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
+        states = {market_id: rung.market.state for market_id, rung in self._rungs.items()}
         believed_from_ns, unreadable = begun_ns - self.settings.trust.read_lag_ns, ""
         for event in listed_now(events, [ladder.event for ladder in self.ladders]):
             ladder = known.get(event.event_ticker)
@@ -110,6 +111,9 @@ class Quoting:
             for rung in ladder.rungs:
                 self._ledgers.settlement.state_shown(rung.market, believed_from_ns, now_ns)
             self._decide_by_winners(ladder)
+        for market_id, state in states.items():
+            if self._rungs[market_id].market.state is not state:
+                self._desk.market_changed(market_id, now_ns)
         self._out.hold("event_unreadable", unreadable)
         self.supervision.replaced()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
@@ -191,6 +195,14 @@ class Quoting:
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.ours = None
+
+    def foreign_in(self, market_ids: Collection[MarketId]) -> None:
+        """Somebody else has orders on these rungs of ours, and on no others: none of ours rests
+        there meanwhile."""
+        for market_id, rung in self._rungs.items():
+            if rung.is_foreign != (market_id in market_ids):
+                rung.is_foreign = not rung.is_foreign
+                rung.doubt()
 
     def took_over(self, market_id: MarketId) -> None:
         """An order of an earlier run on a rung is ours from here on."""

@@ -18,19 +18,14 @@ _NOTES: Final = {
         "winner_told",
     ),
     "info": (
-        *("amend_raced_fill", "config_applied", "config_proven", "create_identified"),
+        *("config_applied", "config_proven", "create_identified"),
         *("create_never_landed", "event_found", "event_left", "feed_opened", "flat", "flattening"),
         *("latched_flat", "no_journal", "opening_corrected", "orders_kept", "paused", "quoting"),
         *("resumed", "rung_settled", "shares_taken_over", "stopping", "two_sided_everywhere"),
     ),
     "warning": (
-        *(
-            "account_transfer",
-            "amend_changed_order_id",
-            "amend_unknown",
-            "answer_without_request",
-            "cancel_hangs",
-        ),
+        *("account_transfer", "amend_unknown", "amends_off", "answer_not_credible"),
+        *("answer_without_request", "cancel_hangs", "closed_order_listed"),
         *("ceiling_learned", "channel_behind", "create_unknown", "feed_closed", "fees_differ"),
         *("instant_unreadable", "news", "order_gone", "order_of_another_series"),
         "order_cancelled_by_others",
@@ -40,14 +35,14 @@ _NOTES: Final = {
         "venue_parked",
     ),
     "error": (
-        *("answer_not_credible", "beyond_caps", "config_refused", "config_rollback_failed"),
-        *("config_rolled_back", "ended_order_rests", "journal_damaged", "order_id_reused"),
+        *("beyond_caps", "config_refused", "config_rollback_failed"),
+        *("config_rolled_back", "journal_damaged"),
         *("request_refused", "strategy_failed", "strategy_stalled", "subscription_refused"),
         "unallocated_settlement",
     ),
 }
 FINDINGS: Final = (
-    *("account_unread", "amend_qty_is_total", "cancels_fail", "cash_differs", "echo_differs"),
+    *("account_unread", "amend_qty_is_total", "cancels_fail", "cash_differs"),
     *("event_unreadable", "fill_unreadable", "fills_missing"),
     *("foreign_orders", "foreign_spend"),
     *("impossible_fact", "journal_failed", "key_refused", "latched", "latched_not_flat"),

@@ -18,7 +18,6 @@ from bot.core.event import answers
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.risk import Exposure, Live, RungTerms
 from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.orders.standing import Standing
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.weighing import Weighing
 from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
@@ -139,7 +138,7 @@ ACCOUNTS: Final = (
 
 # --- H. limits ------------------------------------------------------------------------------------
 
-_exposure_of = Standing.exposure
+_exposure_of = OwnOrder.exposure
 
 
 def _settled_only(self: Weighing, ladder: Ladder) -> Exposure:
@@ -150,11 +149,11 @@ def _settled_only(self: Weighing, ladder: Ladder) -> Exposure:
 def _not_counted(*states: State) -> Patch:
     """Orders in these states are not counted by the limits."""
 
-    def exposure(self: Standing) -> Live:
+    def exposure(self: OwnOrder) -> Live:
         live = _exposure_of(self)
         return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
 
-    return Patch(Standing, "exposure", exposure)
+    return Patch(OwnOrder, "exposure", exposure)
 
 
 def _netted(self: Exposure, index: int, is_bid: bool, limit_qty: int) -> int:

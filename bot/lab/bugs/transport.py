@@ -31,9 +31,9 @@ from venue.wire.names import ClientOrderId
 
 def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
     name = ClientOrderId(f"{own.client_order_id}r")
-    order = msgspec.structs.replace(own.intent(), client_order_id=name)
-    own.client_order_id, own.body = name, codec.encode_new_order(order)
-    if self._out.send(m.Create(order, own.body, False), Lane.RECOVER, "retry", now_ns, own):
+    order = msgspec.structs.replace(own.intent.order, client_order_id=name)
+    own.intent = m.OpenIntent(order, codec.encode_new_order(order))
+    if self._out.send(m.Create(order, own.intent.body, False), Lane.RECOVER, "retry", now_ns, own):
         own.sent_again()
         own.due_ns = NEVER_NS
 
@@ -176,7 +176,7 @@ PACE: Final = (
         (15, 23),
         "A 429 or 503 to a re-send is taken to mean that the create never landed.",
         FORGOTTEN,
-        (forgets(lambda own, fact: own.state is State.LOST and fact is Fact.NEVER, Fact.UNLISTED),),
+        (forgets(lambda own, fact: own.state is State.LOST and fact is Fact.NEVER, Fact.GONE),),
         likely=(
             "rate_limited",
             "rate_limited_bare",

@@ -441,7 +441,7 @@ class Process:
         # Of an id that an amend has ended the next one tells what it had filled, or the fills do.
         is_over = own.order_id in truth.filled and own.order_id not in truth.renamed
         if own.market_id not in truth.resolved and is_over:
-            filled, known = truth.filled[own.order_id], own.filled + own.carried
+            filled, known = truth.filled[own.order_id], own.filled - own.fill_offset
             text = f"{own.order_id} is taken for over with {known} filled, not {filled}"
             check(known >= filled, "B8", text)
 
