@@ -41,7 +41,9 @@ def simulate(
     seeds: Annotated[
         str | None, typer.Option(metavar="A-B", help="Seeds A to B, both included; default 0-9.")
     ] = None,
-    profile: Annotated[str, typer.Option(help="calm, swarm or brutal.")] = "swarm",
+    profile: Annotated[
+        str, typer.Option(help="calm, swarm, brutal, a row of the fault model, or lag.")
+    ] = "swarm",
     events: Annotated[
         str, typer.Option(metavar="N", help="Go on in each seed until so many events, 1_000_000.")
     ] = "0",
@@ -74,6 +76,15 @@ def simulate(
             metavar="WHICH", help="Hunt all planted bugs, rotating ones, or so many: all, 10."
         ),
     ] = "",
+    fault_model: Annotated[
+        bool,
+        typer.Option(
+            "--fault-model", help="Every row of docs/fault-model.md in a profile of its own."
+        ),
+    ] = False,
+    b_seeds: Annotated[
+        int, typer.Option(min=1, help="Of so many seeds, each row of B, with --fault-model.")
+    ] = 200,
     quiet: Annotated[bool, typer.Option("--quiet", help="Tell only of seeds that fail.")] = False,
     json_line: Annotated[
         bool, typer.Option("--json", help="End with the summary as one line of JSON on stdout.")
@@ -87,6 +98,8 @@ def simulate(
     Ctrl-C lives to its end what has begun, tells what there is, and ends with 4 if nothing broke;
     so it ends when a process died.
     """
+    if fault_model:
+        _fault_model(seed, seeds, b_seeds, jobs, json_line=json_line)
     if bug or bugs:
         _plant(bug, bugs, seed, profile, jobs, json_line=json_line)
     from bot.lab.sim.coverage import table
@@ -242,6 +255,34 @@ def _tell_smallest(odds: "Odds", *, err: bool) -> None:
     if text:
         typer.echo(f"smallest:\n{smallest.lines()}\nBROKEN {text}", err=err)
         typer.echo(f"replay: {replay_command(smallest)}", err=True)
+
+
+# --- the fault model ------------------------------------------------------------------------------
+
+
+def _fault_model(
+    seed: int | None, seeds: str | None, b_seeds: int, jobs: int, *, json_line: bool
+) -> NoReturn:
+    """Every row of the fault model as a line of a table; ends with 1 when an invariant broke."""
+    from bot.lab.sim.faultmodel import HEAD, is_whole, rows
+
+    numbers = list(_numbers(seed, seeds, None))
+    stopped = range(numbers[0], numbers[0] + b_seeds)
+    typer.echo(HEAD, err=json_line)
+    done = []
+    aside = printed_aside if json_line else nullcontext[None]
+    with interruptible(_ENDING) as wanted, aside(), _death_told() as died:
+        for row in rows(numbers, stopped, jobs, wanted):
+            done.append(row)
+            typer.echo(row.line(), err=json_line)
+            if row.replay:
+                typer.echo(f"    replay: {row.replay}", err=json_line)
+    if json_line:
+        typer.echo(json.dumps([row.plain() for row in done]))
+    if any(row.summary.broken for row in done):
+        raise typer.Exit(1)
+    whole = not died and all(is_whole(row, numbers, stopped) for row in done)
+    raise typer.Exit(0 if whole else EXIT_LEFT_OVER)
 
 
 # --- planted bugs ---------------------------------------------------------------------------------

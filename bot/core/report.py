@@ -278,8 +278,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The whole picture.
 
     flat_ns: how long it would take to cancel everything with the tokens there are; the last answer
-    comes a round trip later. foreign_per_second: requests of somebody else on our keys, where they
-    are a finding.
+    comes a round trip later. foreign_tokens: those that somebody else took from our keys, where
+    that is a finding.
     first_two_sided_ns: when, while quoting, both sides first rested on every active rung, None
     before. pnl_cents: the total of `profit` in whole cents, 0 without one.
     ledger_difference_cents: the venue's cash less ours, None until both were read with nothing in
@@ -317,7 +317,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     latched: str = ""
     inconsistency: str = ""
     breakers: tuple[BreakerReport, ...] = ()
-    foreign_per_second: int = 0
+    foreign_tokens: int = 0
     profit: ProfitReport | None = None
     shadows: tuple[ShadowReport, ...] = ()
     flattening: str = ""

@@ -196,7 +196,7 @@ class Sweeper:
     def _answered(self, event: m.Replied) -> None:
         order_id, begun_ns = self._pending.pop(event.request_id)
         answer = event.answer
-        self._purse.answered(event.tokens_left, self._now_ns)
+        self._purse.answered(event.tokens_left, self._now_ns, limit=event.tokens_limit)
         if isinstance(answer, m.Done):
             self._purse.eased(self._now_ns)
         elif isinstance(answer, m.Refused) and (order_id is None or is_order_id(order_id)):

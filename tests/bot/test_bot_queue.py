@@ -229,8 +229,7 @@ def wrote(own: OwnOrder, at_ns: int, queues: Queues, orders: list[OwnOrder], **o
 def became(own: OwnOrder, remaining: int, filled: int = 0, price: int = 40) -> None:
     """The venue has said that an order of ours is now this."""
     epoch = own.known.epoch + 1
-    own.known = Known(epoch, Price(price), Qty(filled + remaining), Qty(filled))
-    own.level = Price(price)
+    own._know(Known(epoch, Price(price), Qty(filled + remaining), Qty(filled)))
 
 
 def rung(others: int = 50, qty: int = 10) -> tuple[Queues, OwnOrder]:

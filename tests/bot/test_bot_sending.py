@@ -406,14 +406,6 @@ def test_a_change_that_a_limit_does_not_admit_ends_the_order():
 # --- findings -------------------------------------------------------------------------------------
 
 
-def test_while_somebody_else_spends_on_our_key_nothing_new_is_made_and_the_rest_goes_on():
-    of = Account()
-    own = of.rests(40)
-    of.out.find("foreign_spend", "")
-    sent = of.spend(create(20), move(own, 35))
-    assert [type(each).__name__ for each in sent] == ["AmendResting"]
-
-
 def differ(of: Account, ours: int, theirs: int) -> None:
     """Make our books and the venue's differ about the YES shares of the rung."""
     of.ledgers.balance_read(model.Balance(Cents(0), Cents(0), Cents(0)), T0, T0)

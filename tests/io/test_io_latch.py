@@ -366,3 +366,20 @@ def test_the_health_page_tells_why_no_new_order_may_leave():
     text = "401 unauthorized on the trade key: nothing is sent on it"
     shown = msgspec.structs.replace(report(Phase.QUOTING), withheld=text)
     assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == f"no new order: {text}"
+
+
+def test_a_quoting_bot_with_nothing_resting_says_why_rung_by_rung():
+    (event,) = report(Phase.QUOTING).events
+    rung = event.rungs[0]
+    rungs = (
+        *[msgspec.structs.replace(rung, blocked="decided")] * 2,
+        msgspec.structs.replace(rung, blocked="", wanted_bids=(), wanted_asks=(), fair_cents=None),
+    )
+    events = (msgspec.structs.replace(event, rungs=rungs),)
+    shown = msgspec.structs.replace(report(Phase.QUOTING), events=events, resting=0)
+    idle = "nothing rests: decided (2 rungs); no fair value (1 rungs)"
+    assert Snapshot(shown.now_ns, shown.now_ns, shown).idle == idle
+    resting = msgspec.structs.replace(shown, resting=3)
+    assert Snapshot(shown.now_ns, shown.now_ns, resting).idle == ""
+    paused = msgspec.structs.replace(shown, phase=Phase.PAUSED)
+    assert Snapshot(shown.now_ns, shown.now_ns, paused).idle == ""

@@ -48,13 +48,10 @@ PARTS = (
     Part(
         "order",
         (
-            "bot/core/orders/order.py",
             "bot/core/orders/life.py",
             "bot/core/orders/known.py",
-            "bot/core/orders/standing.py",
         ),
         (
-            "tests/bot/test_bot_order*_exact.py",
             "tests/bot/test_bot_order.py",
             "tests/bot/test_bot_order_[!dm]*.py",
             "tests/bot/test_bot_order_machine.py",
@@ -75,10 +72,9 @@ PARTS = (
     ),
     Part(
         "spend",
-        ("bot/core/desk/spend.py", "bot/core/desk/sharing.py"),
+        ("bot/core/desk/spend.py",),
         (
             "tests/bot/test_bot_spend_exact.py",
-            "tests/bot/test_bot_sharing_exact.py",
             "tests/bot/test_bot_spend.py",
         ),
     ),

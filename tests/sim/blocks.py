@@ -12,10 +12,10 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from bot.lab.sim.odds import Odds, draw, narrowed, often
+from bot.lab.sim.odds import LAG, ROWS, Odds, draw, narrowed, often
 from bot.lab.sim.simulate import Summary, lived
 
-SWARM_SEEDS = 350
+SWARM_SEEDS = 250
 BRUTAL_SEEDS = 20
 LOOKALIKE = narrowed(draw(84), without=("flatten", "curfew"))
 """A world in which lost creates often have an equal beside them (row 21): rare in others."""
@@ -28,6 +28,9 @@ HALTED_SEEDS = range(11_000, 11_020)
 REFUSED_SEEDS = range(12_000, 12_020)
 """Worlds whose venue often calls a request invalid (row 19): who asks it no more is rarely told."""
 
+ROW_SEEDS = range(13_000, 13_010)
+"""Of each row of model A, and of late reads."""
+
 BLOCK = 10
 WAIT_S = 900.0
 
@@ -39,7 +42,8 @@ def odds_of_all() -> list[Odds]:
     alike = [replace(LOOKALIKE, seed=seed) for seed in LOOKALIKE_SEEDS]
     halted = [often(draw(seed), ("venue_halted",)) for seed in HALTED_SEEDS]
     refused = [often(draw(seed), ("invalid_request",)) for seed in REFUSED_SEEDS]
-    return swarm + brutal + alike + halted + refused
+    rows = [draw(seed, name) for name in (*ROWS, LAG) for seed in ROW_SEEDS]
+    return swarm + brutal + alike + halted + refused + rows
 
 
 BLOCKS = -(-len(odds_of_all()) // BLOCK)

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 from bot.lab.bugs.hunt import BUGS, CANARY, EVENTS_MAX, ROTATING
+from bot.lab.sim import odds
 from bot.lab.sim.coverage import GOAL, ROWS
-from bot.lab.sim.odds import VARIANTS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
 
-_VARIANTS = ", ".join(f"`{name}`" for name in VARIANTS)
+_PROFILES = ", ".join(f"`{name}`" for name in odds.ROWS)
+_KINDS = ", ".join(f"`{name}`" for name in odds.CONTRADICTIONS)
+_VARIANTS = ", ".join(f"`{name}`" for name in odds.VARIANTS)
 
 _HEAD = f"""# The simulator
 
@@ -38,11 +40,22 @@ cent. Each eighth seed is replayed from its own log and must give the same effec
     bot simulate --seed 7 --events 1_000_000 --profile brutal
     bot simulate --for 8h --jobs 2 --quiet        # as `make soak` does
     bot simulate --strategy ./mine.py --seeds 0-9 # your own strategy in every one of them
+    bot simulate --fault-model --seeds 0-1999 --b-seeds 200 --jobs 2
     bot simulate --bug amend-up                   # plant one bug and find it
     bot simulate --bugs all --jobs 2              # all of them, with a table
 
 Profiles: `calm` has no faults; `swarm` leaves each fault out of most seeds and makes it frequent in
-others, so that none always hides behind another; `brutal` has them all. Exit code 0 means that
+others, so that none always hides behind another; `brutal` has them all. Each row of model A in
+[fault-model.md](fault-model.md) has a profile that draws its faults alone, and often: {_PROFILES}.
+`lag` has reads that come up to 5 s late and stops nothing. Each kind of model B has one, too:
+{_KINDS}. There all is calm until the venue contradicts itself, and goes on to. Within a
+minute of virtual time from the first sign nothing may rest, and the bot must be latched with the
+sentence of that kind (B15); nothing that adds exposure leaves after the latch. In all other
+profiles such a latch breaks B15. `--fault-model` lives through all of these and prints a table:
+seeds, events, faults, how many stopped, the median and the most seconds from the first sign to the
+stop, and what broke.
+
+Exit code 0 means that
 every invariant held, 1 that one broke. A failure prints its seed and draw, the last 200 events and
 effects, the invariant, and a command that repeats it; then it is made smaller: faults go one by
 one, then time, then rungs. How often the strategy itself raised or answered nonsense stands in the

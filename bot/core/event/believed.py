@@ -62,6 +62,7 @@ class BelievedRung:
         "decided",
         "fair",
         "flows",
+        "is_foreign",
         "judge_ns",
         "ladder",
         "last_print",
@@ -121,6 +122,7 @@ class BelievedRung:
         self.recent = Recent()
         self.own_takes = OwnTakes()
         self.flows = (Flow(), Flow())
+        self.is_foreign = False
         self._stamp_ns: int | None = None  # of the newest frame of its book
         self._emptied_until_ns = 0
 
@@ -340,6 +342,8 @@ class BelievedRung:
             self.blocked = f"decided {self.decided}"
         elif self.parked_at_ns is not None:
             self.blocked = f"refused: {self.parked_code}"
+        elif self.is_foreign:
+            self.blocked = "orders of somebody else rest here"
         elif channel:
             self.blocked = channel
         elif not self.book.known:

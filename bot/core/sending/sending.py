@@ -184,8 +184,7 @@ class Sending:
                 self._out.holds_back(limit)
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
-        budget = self._settings.budget
-        enough = self._out.purse.tokens(now_ns) >= min(budget.reserve + 2, budget.burst)
+        enough = self._out.purse.can_replace(now_ns)
         if not enough:
             self._saving.lacked(now_ns)
         return enough
@@ -196,8 +195,6 @@ class Sending:
 
     def _no_room(self, rung: Rung, wish: WantCancel, now_ns: int) -> str:
         """The limit that leaves no room now for what takes an order's place; empty if none."""
-        if "foreign_spend" in self._out.findings:
-            return "foreign_spend"
         if not self._pace.admits(rung.market_id, now_ns, 2):  # the cancel counts, too
             return "pace"
         if wish.more is not None:
@@ -389,8 +386,6 @@ class Sending:
         risk = self._settings.risk
         if rung.side_parked(wish.side, now_ns):
             return 0, ""
-        if "foreign_spend" in self._out.findings:
-            return 0, "foreign_spend"
         if not self._pace.admits(rung.market_id, now_ns):
             return 0, "pace"
         resting = self._desk.live_count() + 1

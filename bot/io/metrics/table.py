@@ -38,9 +38,7 @@ class Family(msgspec.Struct, Generic[_T], frozen=True):
 
 FINDINGS_MAX: Final = 64
 _LIVE: Final = frozenset({"open", "amending"})
-_HOLDING_BACK: Final = (
-    *("cash", "exposure", "foreign_spend", "pace", "resting_orders", "time_to_flat"),
-)
+_HOLDING_BACK: Final = (*("cash", "exposure", "pace", "resting_orders", "time_to_flat"),)
 
 
 def one(value: float | None) -> list[Sample]:
@@ -385,10 +383,10 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
         lambda r: one(seconds(r.flat_ns)),
     ),
     Family(
-        "foreign_requests_per_second",
-        "Requests of somebody else on our keys, where they are a finding.",
+        "foreign_tokens",
+        "Tokens that somebody else took from our keys, where that is a finding.",
         (),
-        lambda r: one(r.foreign_per_second),
+        lambda r: one(r.foreign_tokens),
     ),
     Family(
         "amends",

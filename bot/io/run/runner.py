@@ -167,7 +167,13 @@ class Runner:
             self._draw(now_ns)
         if self._drawn is None:
             return None
-        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused)
+        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused, self._notice())
+
+    def _notice(self) -> str:
+        cut = self._journal.cut_bytes
+        if not cut:
+            return ""
+        return f"the last run ended within a write: {cut} bytes were cut off its journal"
 
     def plan(self) -> TraderPlan:
         """What the trader would send next, and why, as of now."""
@@ -215,6 +221,8 @@ class Runner:
                 latched=latched,
                 configured=self._configured,
                 winners=left.winners,
+                newest_fill=left.newest_fill,
+                event_cash=left.event_cash,
             )
         )
         with signals_to((self,)) if signals else nullcontext():

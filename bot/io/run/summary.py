@@ -40,7 +40,7 @@ def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
         "pnl_cents": report.pnl_cents,
         "profit": None if report.profit is None else plain_profit(report.profit, ("side",)),
         "shadows": [plain_shadow(shadow) for shadow in report.shadows],
-        "resting_after": report.resting,
+        "resting_after": len(ended.finished.left),
         "ledger_difference_cents": report.ledger_difference_cents,
         "left": list(ended.finished.left),
         "unknown": list(ended.finished.unknown),

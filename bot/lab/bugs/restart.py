@@ -62,7 +62,6 @@ def _left_alone(
     *,
     starting: bool,
     fresh: bool,
-    late: bool,
     stopping: bool = False,
 ) -> list[model.Order]:
     return []

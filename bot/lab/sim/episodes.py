@@ -18,7 +18,7 @@ from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.venue.exchange import MAKER
 from venue.core import messages as v
 from venue.wire.model import VenueState
-from venue.wire.money import BookSide, Outcome, Side, canonical
+from venue.wire.money import BookSide, Cents, Outcome, Side, canonical
 from venue.wire.names import MarketId, Ticker
 from venue.wire.requests import TimeInForce
 
@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from bot.lab.sim.world import World
 
 _DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
-_OFTENER: Final = {"tantrum": 3, "rung_silent": 3, "greed": 3, "twin_trades": 2}
-"""Episodes that are over soon, or whose row few of them meet, come oftener than they are drawn."""
+_OFTENER: Final = {"tantrum": 3, "rung_silent": 3, "greed": 3, "twin_trades": 2, "maintenance": 0.1}
+"""Episodes that are over soon, or whose row few of them meet, come oftener than they are drawn,
+and one that takes long comes less often."""
+
+_MAINTENANCE_NS: Final = (600 * SECOND, 3_600 * SECOND)
+_TRANSFERS_CENTS: Final = (200_000, 1_000_000)
 
 _LAG_NS: Final = 5 * SECOND
 _SPEND_NS: Final = 10 * MS
@@ -294,6 +298,19 @@ class Episodes:
         for rung in range(rng.choice(_NEW_EVENT_RUNGS)):
             self._list_rung(event, world.exchange.rung_id(number, rung), rung)
 
+    def _maintenance(self, _: int, rng: random.Random) -> None:
+        """The venue takes no writes for long, or nothing connects."""
+        for_ns = rng.randint(*_MAINTENANCE_NS)
+        self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + 6 * SECOND)
+        if rng.random() < 0.5:
+            self._venue(VenueState.HALTED, for_ns)
+        else:
+            self._outage(for_ns, rng)
+
+    def _foreign_reply(self, _: int, __: random.Random) -> None:
+        """The next response to a write is about another order; once in a life of the bot."""
+        self._world.network.foreign_replies = 1
+
     def _throttled(self, for_ns: int, _: random.Random) -> None:
         self._on_every_network("throttled", for_ns)
 
@@ -366,6 +383,14 @@ class Episodes:
         if trade_beside(self._world, rng):
             self._world.seen.fault("twin_traded")
 
+    def _transfer(self, _: int, rng: random.Random) -> None:
+        """Cash is paid in, or out as far as it is there."""
+        world, cents = self._world, Cents(rng.randint(*_TRANSFERS_CENTS))
+        if rng.random() < 0.5 or world.auditor.exposure.account.available_cents < 2 * cents:
+            self._apply(v.Deposit(MAKER, cents))
+        else:
+            self._apply(v.Withdraw(MAKER, cents))
+
     def _begun_amid(self, _: int, rng: random.Random) -> None:
         """A life begins while somebody else trades on the account."""
         self.over_ns = max(self.over_ns, begin_amid(self._world, rng))
@@ -398,6 +423,17 @@ class Episodes:
             world.after(rng.randint(*_TAKEN_NS), take)
 
         take()
+
+    def _crowd_leaves(self, for_ns: int, rng: random.Random) -> None:
+        """Nobody else quotes a rung."""
+        world, market = self._world, rng.choice(list(self._world.crowd.value))
+        world.crowd.leave(market, world.now_ns)
+        self._later(for_ns, lambda: world.crowd.come_back(market))
+
+    def _jump(self, _: int, rng: random.Random) -> None:
+        """A rung is worth much more or less from one moment to the next."""
+        market, cents = rng.choice(list(self._world.crowd.value)), rng.randint(15, 30)
+        self._world.crowd.jump(market, rng.choice((-1, 1)) * cents, self._world.now_ns)
 
     def _flicker(self, for_ns: int, rng: random.Random) -> None:
         world, until_ns = self._world, self._world.now_ns + for_ns

@@ -107,6 +107,11 @@ EPISODES: Final = (
     "flatten",  # the operator wants everything flat, and then to quote again
     "twin_trades",  # somebody else buys a share on the account
     "begun_amid",  # somebody else trades on the account just as a life begins
+    "transfer",  # a deposit or a withdrawal of 2,000 dollars or more
+    "maintenance",  # for ten minutes to an hour the venue takes no writes, or nothing connects
+    "foreign_reply",  # one response to a write is about another order
+    "crowd_leaves",  # nobody else quotes a rung
+    "jump",  # the value of a rung moves by 15 to 30 cents at once
 )
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
@@ -117,11 +122,70 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "curfew": ("stop", "reduce", "halve"),  # what the end of its events brings in mid-life
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
     "loss_breaker": ("loss", "drawdown"),  # the one of money lost that is near
-    "amend_ids": ("change",),  # an amended order goes on under another id, which shows its fills
     "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
+    "standby": ("yes",),  # there is a second key, which cancels while the first one is refused
+    "amend_ids": ("change",),  # S13: an amended order goes on under another id
+    "amend_qty": ("total",),  # S13: qty of an amend counts what has filled
+    "fill_fees": ("each",),  # S16: the fee is rounded up for each fill, and fills show none
+    "halted_cancels": ("refused",),  # S23: a halted market takes no cancels
+    "second_cancel": ("refused", "accepted"),  # S31: the other answer to a cancel of what is over
+    "ended_amend": ("404", "409"),  # S43: the answer to an amend of what is over
+    "success_status": ("202", "206"),  # S1: the status of every success
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
+
+READINGS: Final = (
+    *("amend_ids", "amend_qty", "fill_fees", "halted_cancels"),
+    *("second_cancel", "ended_amend", "success_status"),
+)
+"""Variants in which the venue reads a gap of the interface in another way than ours."""
+
+ROWS: Final[dict[str, tuple[str, ...]]] = {
+    "process": (
+        *("process_pause", "slow_loop", "crash", "crash_at_effect", "lost_journal"),
+        *("disk_fault", "operator_restart"),
+    ),
+    "requests": (
+        *(*REQUEST_FAULTS, "duplicated", "invalid_request", "unknown_code", "not_found"),
+        *("throttled", "outage", "resend_barred", "foreign_reply"),
+    ),
+    "reads": (*READ_FAULTS, "read_lag"),
+    "channel": (
+        *(*FRAME_FAULTS, "feed_stall", "feed_close", "half_open", "rung_silent"),
+        *("subscribe_refused", "feed_late"),
+    ),
+    "venue": (
+        *("venue_halted", "venue_cancel_only", "market_halt", "market_resolve", "event_ends"),
+        *("rung_listed", "event_listed", "key_revoked", "maintenance", "standby"),
+    ),
+    "market": ("flicker", "taken", "crowd_leaves", "jump"),
+    "account": (
+        *("transfer", "twin_orders", "twin_stp", "twin_trades", "begun_amid", "crash"),
+        *("foreign_spend", "strangers", "second_series"),
+    ),
+    "readings": (*READINGS, "odd_costs", "says_duplicate", "lost_after", "market_halt"),
+}
+"""A profile for each row of A of docs/fault-model.md, in its order, and what its worlds have."""
+
+CONTRADICTIONS: Final[dict[str, str]] = {
+    "b1_fill_missing": "fill_missing",
+    "b1_id_reused": "order_id_reused",
+    "b1_closed_working": "closed_order_working",
+    "b1_filled_fell": "filled_qty_fell",
+    "b1_fill_contradicts": "fill_contradicts_itself",
+    "b2_shares": "shares_differ",
+    "b2_cash": "cash_differs",
+    "b3_foreign_response": "foreign_response",
+    "b4_stamps": "stamps_run_backwards",
+}
+"""A profile for each kind of contradiction: calm until one sets in, which stays."""
+
+NOT_YET: Final = ("transfer", "fill_fees")
+"""What no profile draws until the trader survives it."""
+
+LAG: Final = "lag"
+"""The profile in which reads lag up to 5 s and come from a stale replica: it stops nothing."""
 
 LATER: Final = (
     *("reload", "rung_listed", "event_listed", "event_ends", "resend_barred", "taken"),
@@ -134,7 +198,7 @@ NEAR: Final = ("net", "gross", "apart", "resting")
 """Limits that do not hang on the outcome: shares of all rungs, without their signs, cents lost if
 every rung went the worse way by itself, cents at risk in orders."""
 
-PROFILES: Final = ("calm", "swarm", "brutal")
+PROFILES: Final = ("calm", "swarm", "brutal", *ROWS, LAG, *CONTRADICTIONS)
 
 _WRITE_HIGH: Final = 0.06
 _READ_HIGH: Final = 0.4
@@ -143,7 +207,7 @@ _EPISODE_HIGH: Final = 2.5
 """The highest odds of any seed."""
 
 _VARIANT: Final = 0.35
-_RARER: Final = {"loss_breaker": 0.15, "amend_ids": 0.15, "second_series": 0.1}
+_RARER: Final = {**dict.fromkeys(READINGS, 0.1), "loss_breaker": 0.15, "second_series": 0.1}
 """The part of the seeds that has a variant."""
 
 
@@ -224,34 +288,34 @@ class Odds:
     @property
     def maker_fee_rate(self) -> str:
         """What the maker of a trade pays by; the takers' rate unless another one is drawn."""
-        return self._variant("maker_fee", self.fee_rate)
+        return self.variant("maker_fee", self.fee_rate)
 
     @property
     def strangers(self) -> str:
         """What a start does with orders that rest already, by the name that its setting has."""
-        return self._variant("strangers", "cancel")
+        return self.variant("strangers", "cancel")
 
     @property
     def resting_orders(self) -> int:
         """Orders; 0 for its own measure."""
-        return int(self._variant("resting_orders", "0"))
+        return int(self.variant("resting_orders", "0"))
 
     @property
     def flat_ns(self) -> int | None:
         """None for its own measure."""
-        ms = self._variant("flat_ms", "")
+        ms = self.variant("flat_ms", "")
         return int(ms) * MS if ms else None
 
     @property
     def breaker(self) -> str:
         """The breaker that is near; empty where none is, as wherever an event may be listed."""
-        return "" if self.has_new_events else self._variant("breaker", "")
+        return "" if self.has_new_events else self.variant("breaker", "")
 
     @property
     def loss_breaker(self) -> str:
         """The breaker of money lost that is near; empty where none is, as wherever another one
         is."""
-        return "" if self.breaker else self._variant("loss_breaker", "")
+        return "" if self.breaker else self.variant("loss_breaker", "")
 
     @property
     def may_trip(self) -> bool:
@@ -259,30 +323,31 @@ class Odds:
         return bool(self.breaker or self.loss_breaker)
 
     @property
-    def amend_ids(self) -> str:
-        """Empty where the id of an amended order stays."""
-        return self._variant("amend_ids", "")
+    def contradiction(self) -> str:
+        """The kind that sets in, by the name that the bot has for it; empty for none."""
+        return CONTRADICTIONS.get(self.profile, "")
 
     @property
     def second_series(self) -> int | None:
         """None where the account trades one series; else what it may lose of both limits together,
         in percent, 0 for as much as they say."""
-        pct = self._variant("second_series", "")
+        pct = self.variant("second_series", "")
         return int(pct) if pct else None
 
     @property
     def curfew(self) -> str:
         """What an end brings; empty where none comes near, as in a world that goes on for long, or
         whose configuration changes: near an end no strategy is on trial."""
-        return "" if self.events or self.has("reload") else self._variant("curfew", "")
+        return "" if self.events or self.has("reload") else self.variant("curfew", "")
 
     @property
     def ticks_through(self) -> int | None:
         """Ticks; None for its own measure."""
-        ticks = self._variant("ticks_through", "")
+        ticks = self.variant("ticks_through", "")
         return int(ticks) if ticks else None
 
-    def _variant(self, name: str, usual: str) -> str:
+    def variant(self, name: str, usual: str = "") -> str:
+        """The value drawn of one of `VARIANTS`; `usual` where it is left as it usually is."""
         return usual if name in self.without else self.variants.get(name, usual)
 
     @property
@@ -327,12 +392,18 @@ class Odds:
 def draw(seed: int, profile: str = "swarm") -> Odds:
     """The odds of one seed under a profile; the same for ever.
 
-    calm: no fault. swarm: each fault absent in most seeds. brutal: every fault, and often.
-    Raises ValueError for another profile.
+    calm: no fault. swarm: each fault absent in most seeds. brutal: every fault, and often. One of
+    `ROWS`: the faults of that row alone, most of them, and often. Raises ValueError for another.
     """
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r}: one of {', '.join(PROFILES)}")
     shape = replace(_shape(seed, profile), near=_near(seed))
+    if profile in CONTRADICTIONS:
+        return _calm_enough(shape)
+    if profile == LAG:
+        return _lagging(shape)
+    if profile in ROWS:
+        return _of_row(shape, ROWS[profile])
     if profile != "calm":
         shape = replace(shape, variants=_variants(seed))
     if profile == "calm" or (profile == "swarm" and random.Random(f"calm {seed}").random() < 0.05):
@@ -350,6 +421,74 @@ def draw(seed: int, profile: str = "swarm") -> Odds:
     )
 
 
+def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
+    """A world with most of these faults, each of them about as often as any seed has it."""
+    seed = shape.seed
+
+    def some(group: tuple[str, ...], high: float) -> dict[str, float]:
+        drawn = {}
+        for name in (each for each in group if each in names and each not in NOT_YET):
+            rng = random.Random(f"row {name} {seed}")
+            there, rate = rng.random() < 0.75, high * rng.uniform(0.25, 1.0)
+            if there:
+                drawn[name] = round(rate, 4)
+        return drawn
+
+    apart = (*READINGS, "second_series", "standby", "strangers")
+    variants = {
+        name: value for name, value in _variants(seed).items() if name not in (*apart, *names)
+    }
+    for name in (each for each in VARIANTS if each in names and each not in NOT_YET):
+        rng = random.Random(f"row {name} {seed}")
+        there, value = rng.random() < 0.4, rng.choice(VARIANTS[name])
+        if there:
+            variants[name] = value
+    return replace(
+        shape,
+        variants=variants,
+        request_faults=some(REQUEST_FAULTS, _WRITE_HIGH),
+        write_faults=some(WRITE_FAULTS, _WRITE_HIGH),
+        read_faults=some(READ_FAULTS, _READ_HIGH),
+        frame_faults=some(FRAME_FAULTS, _FRAME_HIGH),
+        episodes=some(EPISODES, _EPISODE_HIGH),
+    )
+
+
+def _lagging(shape: Odds) -> Odds:
+    """Reads that come up to 5 s late, now and then from a replica that lags less."""
+    rng = random.Random(f"lag {shape.seed}")
+    lag_ns = rng.choice((SECOND, 3 * SECOND, 5 * SECOND))
+    return replace(
+        shape,
+        trust_lag_ns=lag_ns + 200 * MS,
+        slow_lag_ns=lag_ns,
+        slow_read=rng.choice((0.1, 0.5, 0.9, 1.0)),
+        late_ns=int(lag_ns * 0.8),
+        page_limit=rng.choice((2, 7, 100)),
+        read_faults={"row_repeated": 0.05, "cursor_repeated": 0.02},
+        episodes={"taken": 1.5},
+    )
+
+
+def _calm_enough(shape: Odds) -> Odds:
+    """A world in which nothing but one contradiction befalls the bot: it holds shares, and no
+    breaker is near."""
+    return replace(
+        shape,
+        near=(),
+        creates_per_minute=0,
+        cash_cents=1_000_000,
+        event_loss_cents=20_000,
+        series_loss_cents=0,
+        rung_position_qty=200,
+        order_qty=25,
+        lot_qty=10,
+        dead_rung=False,
+        acks=True,
+        budget=(200, 400, 60),
+    )
+
+
 def _some(
     seed: int, group: str, names: tuple[str, ...], all_of_them: bool, low: float, high: float
 ) -> dict[str, float]:
@@ -358,7 +497,7 @@ def _some(
     for name in names:
         # Drawn even when left out, so that one fault's presence does not shift the others.
         there, rate = rng.random() < 0.4, low * (high / low) ** rng.random()
-        if there or all_of_them:
+        if (there or all_of_them) and name not in NOT_YET:
             drawn[name] = round(rate, 4)
     return drawn
 
@@ -426,7 +565,7 @@ def _variants(seed: int) -> dict[str, str]:
     for name, values in VARIANTS.items():
         rng = random.Random(f"{name} {seed}")
         there, value = rng.random() < _RARER.get(name, _VARIANT), rng.choice(values)
-        if there:
+        if there and name not in NOT_YET:
             drawn[name] = value
     return drawn
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from bot.lab.sim.judge.broken import Broken
+from bot.lab.sim.judge.broken import Broken, only
 from bot.lab.sim.odds import SECOND, Odds, draw
 from bot.lab.sim.phases import live_through
 from bot.lab.sim.world import START_NS, World
@@ -55,7 +55,8 @@ def run(odds: Odds | int, patches: Sequence[Patch] = (), *, replays: bool = Fals
 def live(world: World) -> None:
     """Live through a world that has just been made. Raises `Broken` as `run` does."""
     try:
-        live_through(world)
+        with only(*(("B13", "B15") if world.odds.contradiction else ())):
+            live_through(world)
         for life in world.lives:
             if life.keeps_effects and life.first is None:
                 world.seen.hit("replayed")

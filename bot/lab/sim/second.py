@@ -22,7 +22,7 @@ _SEEDS: Final = 10**12
 _OF_THE_PROCESS: Final = (
     *("process_pause", "slow_loop", "crash", "crash_at_effect", "lost_journal", "begun_amid"),
     *("venue_halted", "venue_cancel_only", "throttled", "resend_barred", "outage", "key_revoked"),
-    *("read_lag", "foreign_spend"),
+    *("read_lag", "foreign_spend", "transfer", "maintenance"),
 )
 """What befalls both at once: drawn once, with the first."""
 

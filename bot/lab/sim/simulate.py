@@ -27,6 +27,7 @@ class Outcome(msgspec.Struct, frozen=True):
     log: a digest of every effect. cpu_s: seconds of processor time. events: the last ones, replay:
     the command that repeats it, both empty unless it broke. own_faults: answers of the strategy
     that raised or were nonsense of themselves, by no fault drawn; own_fault: the first, else empty.
+    stopped_ns: from the first sign of a contradiction to the stop; -1 without one.
     """
 
     seed: int
@@ -41,6 +42,7 @@ class Outcome(msgspec.Struct, frozen=True):
     replay: str = ""
     own_faults: int = 0
     own_fault: str = ""
+    stopped_ns: int = -1
 
 
 class Summary(msgspec.Struct):
@@ -117,6 +119,7 @@ def lived(odds: Odds) -> Outcome:
         replay,
         world.seen.own_faults,
         world.seen.own_fault,
+        -1 if world.contradictor is None else world.contradictor.took_ns,
     )
 
 

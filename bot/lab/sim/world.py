@@ -18,8 +18,10 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.strategy import Strategy
+from bot.lab.sim.contradictor import Contradictor
 from bot.lab.sim.episodes import Episodes
 from bot.lab.sim.judge.audit import Auditor
+from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.venue_audit import VenueAudit
 from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
@@ -27,7 +29,7 @@ from bot.lab.sim.life.disk import Disk
 from bot.lab.sim.life.hostclock import HostClock
 from bot.lab.sim.life.moods import Mood, Moody
 from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import MS, SECOND, Odds
+from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds
 from bot.lab.sim.second import second_of
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.transport.channel import Channel
@@ -84,6 +86,7 @@ class World:
         self.moods: list[Mood] = []
         self.stopping = False
         self.latch = ""
+        self.contradictor = Contradictor(self) if odds.contradiction else None
         self._reloads = 0
         self._replays = replays
         self._publish_ns = 0
@@ -228,9 +231,14 @@ class World:
         return effects[:left]
 
     def _latched(self, reason: str) -> None:
-        """A breaker tripped: a person looks, and after a while takes the latch away."""
+        """It latched: a person looks, and after a while takes the latch away. B15: by a
+        contradiction only where there is one."""
         self.latch = reason
         self.seen.hit("latched")
+        if self.contradictor is not None:
+            return
+        kind = reason.partition(":")[0]
+        check(kind not in CONTRADICTIONS.values(), "B15", f"latched without a reason: {reason}")
 
         def cleared() -> None:
             self.latch = ""
@@ -287,6 +295,8 @@ class World:
             latched=self.latch,
             configured=named,
             winners=memory.winners,
+            newest_fill=memory.newest_fill,
+            event_cash=memory.event_cash,
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]
         self.auditor.flight.remembered(known, lost=memory.fate is m.JournalFate.LOST)

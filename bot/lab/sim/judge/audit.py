@@ -45,6 +45,7 @@ class Auditor:
         """risk: the limits that hold until others are put in force. account: with other series."""
         self.truth = Truth()
         self._seen = seen
+        self._dearer = exchange.readings.dearer
         self.resolves_ns = exchange.resolves_ns
         # An order that is meant to rest may take, so that the dearer of both rates counts.
         self._fees = fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
@@ -73,6 +74,9 @@ class Auditor:
             if not ours(command.order.market_id):
                 return
             self._placed(command, answer)
+        elif isinstance(command, v.Withdraw) and command.user_id == MAKER:
+            # Nobody tells the bot: for a while it counts on cash that is gone.
+            self.exposure.account.spent_beside = True
         elif isinstance(command, v.AmendOrder) and isinstance(answer, v.Amended):
             self._renamed(command.order_id, answer.order.order_id)
         if not events:
@@ -91,7 +95,7 @@ class Auditor:
                 if event.user_id == MAKER and ours(event.market_id):
                     self.truth.held[event.market_id, event.outcome] = event.qty
             elif isinstance(event, v.BalanceChanged) and event.user_id == MAKER:
-                self.truth.total_cents = event.available_cents + event.reserved_cents
+                self.exposure.account.total_cents = event.available_cents + event.reserved_cents
                 self.exposure.account.available_cents = event.available_cents
         if isinstance(command, v.PlaceOrder | v.AmendOrder) and command.user_id == MAKER:
             self._no_self_trade(command, answer, events)
@@ -141,7 +145,7 @@ class Auditor:
                 self._seen.hit("order_id_beyond_2_53")
 
     def _book(self, fill: v.FillBooked) -> Ticker:
-        cents = _cents(fill)
+        cents = self._cents(fill)
         event = self.exposure.event_of(fill.market_id)
         self.truth.moved(event, cents)
         if fill.order_id in self.truth.foreign:
@@ -154,7 +158,13 @@ class Auditor:
 
     def cents_since(self, world_ns: int) -> list[int]:
         """The cents that came by each fill since then; below zero: went."""
-        return [_cents(fill) for at_ns, fill in self.truth.fills if at_ns >= world_ns]
+        return [self._cents(fill) for at_ns, fill in self.truth.fills if at_ns >= world_ns]
+
+    def _cents(self, fill: v.FillBooked) -> int:
+        """The cents that came by a fill; below zero where they went."""
+        sign = -1 if fill.side is Side.BUY else 1
+        fee_cents = fill.fee_cents + (fill.fill_id in self._dearer)
+        return sign * fill.qty * fill.outcome_price - fee_cents
 
     def loses_cents(self) -> int:
         """What the series may lose whatever fills, 0 or more."""
@@ -306,9 +316,3 @@ class Auditor:
         self.exposure.account.within_cash()
         self.exposure.within_position(market, self._now_ns)
         self.exposure.within_loss(self.exposure.event_of(market), self._now_ns, sent=True)
-
-
-def _cents(fill: v.FillBooked) -> int:
-    """The cents that came by a fill; below zero where they went."""
-    sign = -1 if fill.side is Side.BUY else 1
-    return sign * fill.qty * fill.outcome_price - fill.fee_cents

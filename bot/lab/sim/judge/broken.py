@@ -1,5 +1,10 @@
 """What the judges raise: an invariant that does not hold."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_judged: list[frozenset[str]] = []
+
 
 class Broken(AssertionError):
     """An invariant does not hold. world: the world it does not hold in, when it is known."""
@@ -9,5 +14,18 @@ class Broken(AssertionError):
 
 def check(holds: bool, invariant: str, text: object) -> None:
     """Raise `Broken` unless it holds."""
-    if not holds:
+    if not holds and (not _judged or invariant in _judged[-1]):
         raise Broken(f"{invariant}: {text}")
+
+
+@contextmanager
+def only(*invariants: str) -> Iterator[None]:
+    """Meanwhile these invariants alone are judged; all of them where none is named."""
+    if not invariants:
+        yield
+        return
+    _judged.append(frozenset(invariants))
+    try:
+        yield
+    finally:
+        _judged.pop()

@@ -68,7 +68,8 @@ class Traffic:
         check(request_id not in self._in_flight, "B12", "a request id used twice")
         self._in_flight[request_id] = effect
         self._may_leave_on(effect.key, now_ns)
-        self.bucket.spent(request, now_ns)
+        if effect.key is m.Key.TRADE:
+            self.bucket.spent(request, now_ns)
         if isinstance(request, m.Create):
             self._create(request, request_id, now_ns)
         elif isinstance(request, m.AmendResting | m.CancelResting):
@@ -120,7 +121,8 @@ class Traffic:
         if effect is None:
             return None
         request, answer = effect.request, replied.answer
-        self._waits(request, answer, replied.retry_after_ns, now_ns)
+        if effect.key is m.Key.TRADE:
+            self._waits(request, answer, replied.retry_after_ns, now_ns)
         self._key_answered(effect.key, answer, now_ns)
         if isinstance(request, m.Create):
             self._writes.pop(request.order.client_order_id, None)

@@ -47,6 +47,8 @@ class VenueAudit:
         """A command was carried out: take in what it did and check what must hold."""
         if isinstance(command, v.Deposit) and events:
             self._deposits += command.amount_cents
+        elif isinstance(command, v.Withdraw) and events:
+            self._deposits -= command.amount_cents
         if not events:
             return
         takers = self._takers

@@ -22,6 +22,7 @@ from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
     CurfewSettings,
+    KeySettings,
     PaceSettings,
     RiskSettings,
     StartSettings,
@@ -106,6 +107,7 @@ def settings_of(odds: Odds) -> TraderSettings:
         breakers=breakers,
         start=StartSettings(strangers=Strangers(odds.strangers)),
         curfew=_curfew(odds),
+        keys=KeySettings(standby=odds.variant("standby") != ""),
     )
 
 

@@ -7,11 +7,13 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
+from bot.io.client.answers import answer_of
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.transport import tamper
 from bot.lab.sim.transport.dice import Dice
 from bot.lab.sim.venue.exchange import refusal
+from venue.read.account import shown_order
 from venue.wire.errors import Code, Sequenced, row_for
 from venue.wire.instant import is_zero
 from venue.wire.limits import RATE_PER_SECOND
@@ -69,7 +71,8 @@ class Network:
     """Between the processes and the venue.
 
     outage, throttled, revoked: what an episode does to every request meanwhile; stubborn: to every
-    create that is sent again.
+    create that is sent again. foreign_replies: so many more writes get a response about another
+    order.
     """
 
     def __init__(self, world: "World", rng: random.Random) -> None:
@@ -97,6 +100,8 @@ class Network:
         self.throttled = False
         self.revoked = False
         self.stubborn = False
+        self.foreign_replies = 0
+        self._success_status = int(odds.variant("success_status", "0"))
 
     def _one_way(self) -> int:
         return self._low_ns + int(self._rng.random() * self._span_ns)
@@ -191,7 +196,7 @@ class Network:
             seen.hit("bunched")
         self._last_arrival_ns = now_ns
         bucket = world.exchange.bucket
-        if not bucket.take(now_ns):
+        if call.effect.key is m.Key.TRADE and not bucket.take(now_ns):
             seen.hit("rate_limited_for_real")
             return refusal(Code.RATE_LIMITED), 0, _WAIT_NS
         tokens: int | None = bucket.whole_tokens
@@ -243,7 +248,11 @@ class Network:
         if call.again and self.stubborn:
             seen.fault("resend_barred")
             return m.Refused(422, "invalid_request", "")
+        if world.contradictor is not None:
+            request = world.contradictor.meant(request)
         answer = world.exchange.write(request, world.now_ns)
+        if world.contradictor is not None:
+            answer = world.contradictor.wrote(request, answer)
         if call.again and self._says_duplicate and isinstance(answer, m.Done) and world.faulty:
             world.seen.fault("says_duplicate:create")
             return refusal(Code.DUPLICATE_ORDER_ID)
@@ -254,7 +263,30 @@ class Network:
             seen.hit(f"{answer.code}:{call.kind}")
         elif isinstance(answer, m.Done):
             self._observe(call, request, answer)
+            if self.foreign_replies:
+                answer = self._about_another(call, answer)
+            elif self._success_status:
+                answer = answer_of(request, self._success_status, tamper.body_of(answer))
         return answer
+
+    def _about_another(self, call: Call, answer: m.Done) -> m.Answer:
+        """The response to another write of the bot's, if there is an order to show."""
+        request, body = call.request, answer.body
+        about = body.order.order_id if isinstance(body, m.OrderShown | m.CancelShown) else ""
+        engine = self._world.exchange.engine
+        others = [each for each in self._world.auditor.truth.ours() if each.order_id != about]
+        order = engine.order(others[0].order_id) if others else None
+        if order is None:
+            return answer
+        self.foreign_replies -= 1
+        self._world.seen.fault(f"foreign_reply:{call.kind}")
+        if self._world.contradictor is not None:
+            self._world.contradictor.says()
+        name = self._world.auditor.truth.names[order.order_id]
+        shown = shown_order(order, created_ns=order.created_ns, client_order_id=name)
+        if isinstance(request, m.CancelResting):
+            return m.Done(m.CancelShown(shown, order.remaining_qty))
+        return m.Done(m.OrderShown(shown))
 
     def _second_copy(self, call: Call, request: m.Write) -> None:
         """The request arrives once more; nobody hears the second answer, or only that one."""
@@ -302,6 +334,8 @@ class Network:
         if replica.next_due_ns() is not None:
             seen.hit("stale_read")
         answer = exchange.read(request, replica.views)
+        if world.contradictor is not None:
+            answer = world.contradictor.shown(request, answer)
         if getattr(request, "cursor", ""):
             seen.hit("page")
         if isinstance(answer, m.Done):

@@ -21,7 +21,7 @@ _PAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 
 def garbled(request: m.Request, answer: m.Answer, rng: random.Random) -> m.Answer:
     """An answer whose body was cut, doubled or replaced, as the shell reads it."""
-    body = codec.encode(_plain(answer)) if isinstance(answer, m.Done) else b"{}"
+    body = body_of(answer) if isinstance(answer, m.Done) else b"{}"
     status = 200 if isinstance(answer, m.Done) else 502
     spoiled = rng.choice(
         (
@@ -33,6 +33,11 @@ def garbled(request: m.Request, answer: m.Answer, rng: random.Random) -> m.Answe
         )
     )
     return answer_of(request, status, spoiled)
+
+
+def body_of(answer: m.Done) -> bytes:
+    """The bytes of a reply on the wire."""
+    return codec.encode(_plain(answer))
 
 
 def _plain(answer: m.Done) -> object:

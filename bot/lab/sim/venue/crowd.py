@@ -47,6 +47,7 @@ class Crowd:
         self._patient: dict[MarketId, deque[OrderId]] = {}
         self._flickers: dict[MarketId, OrderId] = {}
         self.value: dict[MarketId, float] = {}
+        self._left: dict[MarketId, None] = {}
         for markets in exchange.markets.values():
             top = rng.uniform(55.0, 90.0)
             for index, market in enumerate(markets):
@@ -98,7 +99,7 @@ class Crowd:
         """One act of one of them."""
         rng = self._rng
         market = rng.choice(self._markets)
-        if market == self.dead:
+        if market == self.dead or market in self._left:
             return
         drawn = rng.random()
         patient = self._patient[market]
@@ -126,8 +127,43 @@ class Crowd:
         user, qty = rng.choice(TAKERS[1:]), rng.randint(1, 12)
         self._buy(user, market, outcome, price, qty, now_ns, TimeInForce.IOC)
 
-    def take(self, order: v.OrderState, rng: random.Random, now_ns: int) -> None:
-        """Somebody takes what is better than an order, and at its price a part or all there is."""
+    def leave(self, market: MarketId, now_ns: int) -> None:
+        """All that rests of others on a market goes, and nothing comes until `come_back`."""
+        if market == self.dead:
+            return
+        self._left[market] = None
+        self.unflick(market, now_ns)
+        for order_id in self._floors.pop(market, []):
+            self._exchange.apply(v.CancelOrder(FLOOR, order_id), now_ns)
+        while self._patient[market]:
+            self._exchange.apply(v.CancelOrder(TAKERS[0], self._patient[market].popleft()), now_ns)
+
+    def rest(self) -> None:
+        """Nothing more is done, anywhere; what rests stays."""
+        self._left.update(dict.fromkeys(self._markets))
+
+    def come_back(self, market: MarketId) -> None:
+        """The crowd trades on a market again."""
+        self._left.pop(market, None)
+
+    def jump(self, market: MarketId, cents: int, now_ns: int) -> None:
+        """A market is worth so much more or less from now on, and whoever is slow is taken."""
+        if market == self.dead or market in self._left:
+            return
+        self.value[market] = min(94.0, max(6.0, self.value[market] + cents))
+        self._floor(market, now_ns)
+        outcome, value = (
+            (Outcome.YES, self.value[market])
+            if cents > 0
+            else (Outcome.NO, complement(Price(0)) - self.value[market])
+        )
+        self._buy(TAKERS[1], market, outcome, round(value), 12, now_ns, TimeInForce.IOC)
+
+    def take(
+        self, order: v.OrderState, rng: random.Random, now_ns: int, most: int | None = None
+    ) -> None:
+        """Somebody takes what is better than an order, and at its price a part or all there is, or
+        at the most so many."""
         is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
         level = canonical(order.outcome, order.price)
         qty = 0
@@ -135,7 +171,7 @@ class Crowd:
             order.market_id, BookSide.BID if is_bid else BookSide.ASK
         ):
             if price == level:
-                qty += rng.randint(1, size)
+                qty += rng.randint(1, size) if most is None else min(most, size)
                 break
             qty += size
         outcome = Outcome.NO if is_bid else Outcome.YES

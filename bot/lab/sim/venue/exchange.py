@@ -15,6 +15,7 @@ from bot.lab.sim.odds import SECOND, Odds
 from bot.lab.sim.second import SERIES as ALL_SERIES
 from bot.lab.sim.second import series_of
 from bot.lab.sim.venue.ids import ChangingIds
+from bot.lab.sim.venue.readings import Readings
 from venue.core import messages as v
 from venue.core.engine import Engine
 from venue.read.account import Scope, shown_order
@@ -79,8 +80,9 @@ class Exchange:
     """Engine, two replicas of the read side, and one credential's token bucket: as one series of
     the account sees them, with its own markets.
 
-    `frames`: what becomes visible on the channel; each command's public events, in order,
-    `fast_lag_ns` late. resolves_ns: when every event is said to end.
+    clock_ns: how far the venue's clock is ahead of the world's. `frames`: what becomes visible on
+    the channel; each command's public events, in order, `fast_lag_ns` late. resolves_ns: when every
+    event is said to end.
     """
 
     def __init__(self, odds: Odds, start_ns: int, first: "Exchange | None" = None) -> None:
@@ -93,9 +95,12 @@ class Exchange:
             self.bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, start_ns)
             self.watchers: list[Watcher] = []
             self._faces = [self]
+            self.clock_ns = 0
+            self.readings = Readings(odds, self.engine, MAKER)
         else:
             self.engine, self.bucket, self.watchers = first.engine, first.bucket, first.watchers
             self.fast, self.slow, self._faces = first.fast, first.slow, first._faces
+            self.readings = first.readings
             self._faces.append(self)
         self.page_limit = odds.page_limit
         self.series, _ = series_of(odds)
@@ -104,7 +109,7 @@ class Exchange:
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
         self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = odds.fast_lag_ns
-        self._ids = ChangingIds(self.engine, MAKER) if odds.amend_ids else None
+        self._ids = ChangingIds(self.engine, MAKER) if odds.variant("amend_ids") else None
         self._list(odds, start_ns)
 
     def _list(self, odds: Odds, start_ns: int) -> None:
@@ -191,7 +196,7 @@ class Exchange:
         if self._first is not None:
             return self._first.apply(command, now_ns)
         carry_out = self.engine.apply if self._ids is None else self._ids.apply
-        answer, events = carry_out(command, now_ns)
+        answer, events = carry_out(command, now_ns + self.clock_ns)
         assert not isinstance(answer, v.Refused) or not events, "a refused command did something"
         if events:
             # What only the crowd may see of its own account is read by nobody here.
@@ -200,8 +205,13 @@ class Exchange:
             self.slow.publish(shown, now_ns)
             for face in self._faces:
                 face.frames.append((now_ns + self._lag_ns, shown))
+            self.readings.charge(events)
+        self.readings.applied(command)
         for watcher in self.watchers:
             watcher(command, answer, events, now_ns)
+        while self.readings.due:
+            self.readings.due.pop()
+            self.apply(v.Withdraw(MAKER, Cents(1)), now_ns)
         return answer
 
     # --- the front door ---------------------------------------------------------------------------
@@ -211,8 +221,14 @@ class Exchange:
         if isinstance(request, m.Create):
             order = codec.parse_new_order(request.body, MarketId)
             return self._shown(self.apply(v.PlaceOrder(MAKER, order), now_ns))
+        answer = self.readings.refused_or_accepted(request, _cancel_shown)
+        if answer is not None:
+            return answer
         if isinstance(request, m.AmendResting):
-            amend = codec.parse_amend(codec.encode_amend(request.amend))
+            asked = codec.parse_amend(codec.encode_amend(request.amend))
+            amend = self.readings.amend(request.order_id, asked)
+            if amend is None:
+                return refusal(Code.INVALID_QTY)
             return self._shown(self.apply(v.AmendOrder(MAKER, request.order_id, amend), now_ns))
         return self._shown(self.apply(v.CancelOrder(MAKER, request.order_id), now_ns))
 
@@ -242,7 +258,7 @@ class Exchange:
                 return m.Done(m.OrdersShown(rows, _cursor(last)))
             case m.ReadFills():
                 fills, last = account.fills(MAKER, Scope(), None, _place(request.cursor), limit)
-                return m.Done(m.FillsShown(fills, _cursor(last)))
+                return m.Done(m.FillsShown(self.readings.fills(fills), _cursor(last)))
             case m.ReadPositions():
                 held, after = account.positions(MAKER, Scope(), request.cursor, limit)
                 return m.Done(m.PositionsShown(held, after or ""))
@@ -301,11 +317,15 @@ def shown(answer: v.Answer) -> m.Done | m.Refused:
         return refusal(answer.code)
     assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
     named = answer.client_order_id if isinstance(answer, v.Placed) else None
+    if isinstance(answer, v.Cancelled):
+        return m.Done(_cancel_shown(answer.order, answer.reduced_by))
     created_ns = answer.order.created_ns
     order = shown_order(answer.order, created_ns=created_ns, client_order_id=named)
-    if isinstance(answer, v.Cancelled):
-        return m.Done(m.CancelShown(order, answer.reduced_by))
     return m.Done(m.OrderShown(order))
+
+
+def _cancel_shown(order: v.OrderState, reduced_by: Qty) -> m.CancelShown:
+    return m.CancelShown(shown_order(order, created_ns=order.created_ns), reduced_by)
 
 
 def _place(cursor: str) -> int | None:

@@ -1,0 +1,251 @@
+"""A venue that contradicts itself in one way, from a drawn instant on and for good (fault model B).
+
+Everything else is calm. Some kinds need an occasion: a fill that is booked, an order that was
+cancelled. They wait for it.
+"""
+
+import random
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from bot.core import messages as m
+from bot.lab.sim.odds import SECOND
+from venue.wire import model
+from venue.wire.money import Cents, Outcome, Price, Qty
+from venue.wire.names import OrderId
+
+if TYPE_CHECKING:
+    from bot.lab.sim.world import World
+
+_BEGINS_S: Final = (4.0, 14.0)
+_AGAIN_NS: Final = SECOND
+_REPLIES: Final = 6
+_STEP_S: Final = (10, 60)
+_APART_S: Final = (10, 40)
+
+
+class Contradictor:
+    """Says what contradicts what was said before.
+
+    first_ns: when the first sign of it was given, by the world's time. took_ns: from then on until
+    the bot had stopped.
+    """
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._kind = world.odds.contradiction
+        self._rng = random.Random(f"{self._kind} {world.odds.seed}")
+        self._is_on = False
+        self.first_ns: int | None = None
+        self.took_ns = -1
+        self._hidden: set[str] = set()
+        self._since_ns = 0
+        self._field = self._rng.choice(("trade_price", "outcome", "qty"))
+        self._cents = self._rng.choice((-1, 1)) * self._rng.randint(5, 40)
+        self._more = self._rng.randint(1, 3)
+        self._place: tuple[str, model.ShownOutcome] | None = None
+        self._closed: model.Order | None = None
+        self._alias: OrderId | None = None
+        self._named: OrderId | None = None
+
+    def plan(self) -> None:
+        """It begins at a drawn instant, or as soon after it as there is an occasion."""
+        self._world.after(int(self._rng.uniform(*_BEGINS_S) * SECOND), self._begin)
+
+    def says(self) -> None:
+        """A sign is given now."""
+        if self.first_ns is None:
+            self.first_ns = self._world.now_ns
+            self._world.seen.fault(self._kind)
+
+    def _begin(self) -> None:
+        begin = getattr(self, f"_begin_{self._kind}", None)
+        if not self._is_open or (begin is not None and not begin()):
+            self._world.after(_AGAIN_NS, self._begin)
+            return
+        self._is_on, self._since_ns = True, self._world.now_ns
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the books are open and orders rest."""
+        return self._world.process.trader.ledgers.is_open and any(self._world.auditor.truth.ours())
+
+    @property
+    def _believed_ns(self) -> int:
+        """What happened before this is known to the bot."""
+        return self._world.now_ns - 3 * self._world.odds.trust_lag_ns - 6 * SECOND
+
+    # --- occasions --------------------------------------------------------------------------------
+
+    def _begin_fill_missing(self) -> bool:
+        """Nobody trades any more, and a while later the newest fills are gone."""
+        fills = self._world.auditor.truth.fills
+        if not fills:
+            return False
+        self._world.crowd.rest()
+        if fills[-1][0] > self._believed_ns:
+            return False
+        self._hidden = {fill.fill_id for _, fill in fills[-self._rng.randint(1, 3) :]}
+        return True
+
+    def _begin_closed_order_working(self) -> bool:
+        return self._closed is not None
+
+    def _begin_filled_qty_fell(self) -> bool:
+        """One share of a resting order is taken, and a while later it is said not to be."""
+        world = self._world
+        fills = world.auditor.truth.fills
+        part = [each for each in world.auditor.truth.ours() if each.filled_qty]
+        world.crowd.rest()
+        if part and fills[-1][0] <= self._believed_ns:
+            return True
+        if not part:
+            self._take(1)
+        return False
+
+    def _begin_shares_differ(self) -> bool:
+        self._world.crowd.rest()
+        fills = self._world.auditor.truth.fills
+        held = any(self._world.auditor.truth.held.values())
+        if not held:
+            self._take(2)
+            return False
+        return fills[-1][0] <= self._believed_ns
+
+    def _begin_cash_differs(self) -> bool:
+        """Cash is off since a trade that it could have come from."""
+        self._world.crowd.rest()
+        known = len(self._world.auditor.truth.fills)
+        self._take(3)
+        return len(self._world.auditor.truth.fills) > known
+
+    def _begin_foreign_response(self) -> bool:
+        self._world.network.foreign_replies = _REPLIES
+        return True
+
+    def _begin_stamps_run_backwards(self) -> bool:
+        """The venue's clock is set back, and a while later it is once more."""
+        self._step_back()
+        self._world.after(self._rng.randint(*_APART_S) * SECOND, self._second_step)
+        return True
+
+    def _second_step(self) -> None:
+        self._step_back()
+        self.says()
+
+    def _step_back(self) -> None:
+        self._world.exchange.clock_ns -= self._rng.randint(*_STEP_S) * SECOND
+
+    def _take(self, qty: int) -> None:
+        """Somebody takes so many shares of an order of the bot's."""
+        world = self._world
+        ours = [each for each in world.auditor.truth.ours() if each.remaining_qty > qty]
+        if ours:
+            world.crowd.take(self._rng.choice(ours), self._rng, world.now_ns, qty)
+
+    # --- what is said -----------------------------------------------------------------------------
+
+    def meant(self, request: m.Write) -> m.Write:
+        """The write that the venue carries out: one id may stand for two orders."""
+        if isinstance(request, m.Create) or request.order_id != self._named or not self._alias:
+            return request
+        first = self._world.exchange.engine.order(request.order_id)
+        is_over = first is None or first.status in model.TERMINAL
+        return replace(request, order_id=self._alias) if is_over else request
+
+    def wrote(self, request: m.Write, answer: m.Answer) -> m.Answer:
+        """The response to a write."""
+        body = answer.body if isinstance(answer, m.Done) else None
+        if isinstance(body, m.CancelShown) and body.reduced_by and not self._is_on:
+            working = replace(
+                body.order, status=model.OrderStatus.OPEN, remaining_qty=body.reduced_by
+            )
+            self._closed = working
+        is_create = isinstance(request, m.Create) and isinstance(body, m.OrderShown)
+        if self._kind == "order_id_reused" and self._is_on and is_create and not self._alias:
+            assert isinstance(body, m.OrderShown)
+            others = [each.order_id for each in self._world.auditor.truth.ours()]
+            others = [each for each in others if each != body.order.order_id]
+            if others:
+                self._alias, self._named = body.order.order_id, self._rng.choice(others)
+                self.says()
+        if isinstance(body, m.OrderShown):
+            return m.Done(m.OrderShown(self._renamed(body.order)))
+        if isinstance(body, m.CancelShown):
+            return m.Done(m.CancelShown(self._renamed(body.order), body.reduced_by))
+        return answer
+
+    def shown(self, request: m.Read, answer: m.Answer) -> m.Answer:
+        """The response to a read."""
+        body = answer.body if isinstance(answer, m.Done) else None
+        if not self._is_on or body is None:
+            return answer
+        match self._kind, body:
+            case "fill_missing", m.FillsShown():
+                kept = tuple(row for row in body.fills if row.fill_id not in self._hidden)
+                if len(kept) < len(body.fills):
+                    self.says()
+                return m.Done(m.FillsShown(kept, body.cursor))
+            case "fill_contradicts_itself", m.FillsShown():
+                return m.Done(
+                    m.FillsShown(tuple(self._row(row) for row in body.fills), body.cursor)
+                )
+            case "closed_order_working", m.OrdersShown() if not body.cursor and self._closed:
+                self.says()
+                return m.Done(m.OrdersShown((*body.orders, self._closed), ""))
+            case (("filled_qty_fell" | "order_id_reused"), m.OrdersShown()):
+                orders = tuple(self._order(each) for each in body.orders)
+                return m.Done(m.OrdersShown(orders, body.cursor))
+            case (("filled_qty_fell" | "order_id_reused"), m.OrderShown()):
+                return m.Done(m.OrderShown(self._order(body.order)))
+            case "shares_differ", m.PositionsShown():
+                rows = tuple(self._position(row) for row in body.positions)
+                return m.Done(m.PositionsShown(rows, body.cursor))
+            case "cash_differs", m.BalanceShown():
+                self.says()
+                cash = body.balance
+                available, total = cash.available_cents, cash.total_cents
+                other = model.Balance(
+                    Cents(available + self._cents), cash.reserved_cents, Cents(total + self._cents)
+                )
+                return m.Done(m.BalanceShown(other))
+        return answer
+
+    def _position(self, row: model.Position) -> model.Position:
+        if self._place is None:
+            self._place = row.ticker, row.outcome
+        if (row.ticker, row.outcome) != self._place:
+            return row
+        self.says()
+        return replace(row, qty=Qty(row.qty + self._more))
+
+    def _order(self, order: model.Order) -> model.Order:
+        if self._kind == "order_id_reused":
+            return self._renamed(order)
+        if order.filled_qty:
+            self.says()
+        return replace(order, filled_qty=Qty(0))
+
+    def _renamed(self, order: model.Order) -> model.Order:
+        if self._alias and self._named and order.order_id == self._alias:
+            return replace(order, order_id=self._named)
+        return order
+
+    def _row(self, row: model.Fill) -> model.Fill:
+        """A fill of since then, with one field that cannot be."""
+        made = next(
+            (at for at, f in self._world.auditor.truth.fills if f.fill_id == row.fill_id), 0
+        )
+        if made <= self._since_ns:
+            return row
+        self.says()
+        match self._field:
+            case "trade_price":
+                return replace(row, trade_price=Price((row.trade_price + 23) % 98 + 1))
+            case "qty":
+                return replace(row, qty=Qty(row.qty + 1_000))
+            case _:
+                is_yes = row.outcome.value == Outcome.YES.value
+                other = model.ShownOutcome.NO if is_yes else model.ShownOutcome.YES
+                return replace(row, outcome=other)

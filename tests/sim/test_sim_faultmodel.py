@@ -1,0 +1,50 @@
+"""Claims about the profiles of the fault model: each has its own faults, and B stops the bot."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from bot.core.inconsistency import Inconsistency
+from bot.lab.sim.faultmodel import STOPPED, SURVIVED
+from bot.lab.sim.judge.broken import Broken
+from bot.lab.sim.odds import CONTRADICTIONS, NOT_YET, ROWS, VARIANTS, draw
+from bot.lab.sim.run import run
+
+SEEDS = range(60)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_of_the_fault_model_draws_every_fault_of_its_own_and_no_other(row):
+    drawn = [draw(seed, row) for seed in SEEDS]
+    faults = {name for odds in drawn for name in (*odds.faults(), *odds.variants)}
+    every = {name for other in ROWS.values() for name in other}
+    assert faults & every == set(ROWS[row]) - set(NOT_YET)
+    assert faults - every <= set(VARIANTS)
+
+
+def test_every_kind_of_contradiction_has_a_profile_in_which_nothing_else_goes_wrong():
+    assert sorted(CONTRADICTIONS.values()) == sorted(Inconsistency)
+    for profile in CONTRADICTIONS:
+        assert not draw(1, profile).has_faults()
+        assert not draw(1, profile).variants
+
+
+@pytest.mark.parametrize("profile", CONTRADICTIONS)
+def test_a_venue_that_contradicts_itself_gives_a_sign(profile):
+    try:
+        world = run(draw(1, profile))
+    except Broken as fault:
+        world = fault.world
+    assert world.contradictor.first_ns is not None
+
+
+def test_the_command_shows_every_row_of_the_fault_model():
+    words = ("simulate", "--fault-model", "--seeds", "7-7", "--b-seeds", "1", "--json")
+    command = (sys.executable, "-m", "bot", *words)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    rows = {row["profile"]: row for row in json.loads(done.stdout)}
+    assert tuple(rows) == (*SURVIVED, *STOPPED)
+    assert all(row["seeds"] == 1 for row in rows.values())
+    assert all(not rows[name]["broken"] for name in (*SURVIVED, "lag"))
