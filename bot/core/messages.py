@@ -489,10 +489,18 @@ class Finished(msgspec.Struct, frozen=True, tag=True, gc=False):
     unshown: bool = False
 
 
+class LatchedBy(enum.StrEnum):
+    """What latched this run: a breaker that tripped, or books that contradict each other."""
+
+    BREAKER = "breaker"
+    CONTRADICTION = "contradiction"
+
+
 class Latched(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A breaker tripped: keep the reason where the next run finds it, until a person clears it."""
+    """Keep the reason where the next run finds it, until a person clears it."""
 
     reason: str
+    by: LatchedBy = LatchedBy.BREAKER
 
 
 class IntentSettled(msgspec.Struct, frozen=True, tag=True, gc=False):

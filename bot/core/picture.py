@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bot.core.event.room import Ladder, Rung
+from bot.core.inconsistency import kind_in
 from bot.core.limits.risk import Bounds, Exposure, loss_cents
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.ontarget import sides_on_target
@@ -65,6 +66,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         feed_silent_after_ns=max(FEED_SILENT_NS, settings.trust.heard_ns),
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
         latched=trader.guard.latched,
+        inconsistency=kind_in(trader.guard.latched) or "",
         breakers=trader.guard.breakers.levels(now_ns),
         profit=profit,
         shadows=quoting.scoring.shadows(),

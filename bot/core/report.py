@@ -283,7 +283,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     first_two_sided_ns: when, while quoting, both sides first rested on every active rung, None
     before. pnl_cents: the total of `profit` in whole cents, 0 without one.
     ledger_difference_cents: the venue's cash less ours, None until both were read with nothing in
-    between. latched: why nothing is quoted until a person clears it, else empty. flattening: why
+    between. latched: why nothing is quoted until a person clears it, else empty. inconsistency: the
+    kind of contradiction that latched it, else empty. flattening: why
     only what shrinks a position is quoted, else empty. fills: the newest first.
     unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
@@ -314,6 +315,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     feed_heard_ns: int | None
     findings: tuple[str, ...]
     latched: str = ""
+    inconsistency: str = ""
     breakers: tuple[BreakerReport, ...] = ()
     foreign_tokens: int = 0
     profit: ProfitReport | None = None

@@ -27,6 +27,7 @@ from bot.core.picture import draw
 from bot.core.plan.wishes import Wish
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
+from bot.core.sending.cancel_all import WHY as NOTHING_RESTS_IN
 from bot.core.sending.guard import Gate, Guard
 from bot.core.sending.hints import Hints
 from bot.core.sending.sending import Sending
@@ -50,7 +51,6 @@ _BLOCKING = ("account_unread", "cancels_fail", "journal_failed", *_KEYS_REFUSED)
 _READ, _STARTING, _QUOTING = Lane.READ, Phase.STARTING, Phase.QUOTING
 _LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED
 _OPEN = (_QUOTING, Phase.PAUSED)
-_CLEARING = (_STARTING, _STOPPING, _LATCHED)
 
 
 class Trader:
@@ -109,6 +109,7 @@ class Trader:
         self._journal_failed = False
         self._pause_wanted = False
         self._opened = False
+        self._contradicted = False  # latched because the books contradict each other
         self._stirred = True  # since the last whole beat more than frames came, or some of it waits
         self._due_ns = 0  # when there is a whole beat in any case
 
@@ -132,6 +133,7 @@ class Trader:
             self._account.woke(self._now_ns)
             self._stirred = True
         self._dispatch(event)
+        self._stop_for_contradiction()
         return self.out.effects
 
     @property
@@ -243,26 +245,54 @@ class Trader:
         self._pause_wanted = phase is Phase.PAUSED
         self.quoting.flatten(flattening)
         if self.phase in _OPEN:
-            self.phase = phase
+            self._enter(phase)
+
+    def _enter(self, phase: Phase) -> None:
+        """Change the phase. Where nothing may rest in it, the cancels leave now."""
+        self.phase = phase
+        self._clear()
+
+    def _clear(self) -> None:
+        if self.phase in NOTHING_RESTS_IN:
+            self._sending.cancel_all(self.phase, self._now_ns)
 
     def _latch(self, reason: str, *, ours: bool) -> None:
         self.guard.latch(reason, self._now_ns, ours=ours)
-        if self.phase not in (Phase.STOPPING, Phase.STOPPED):
-            self.phase = Phase.LATCHED
+        self._enter_latched()
+
+    def _enter_latched(self) -> None:
+        if self.phase not in (_STOPPING, _STOPPED):
+            self._enter(_LATCHED)
+
+    def _stop_for_contradiction(self) -> None:
+        """Latch for what the event just taken in contradicts, and cancel everything (law 11)."""
+        contradiction = self.out.inconsistencies.contradiction
+        if contradiction is not None and not self._contradicted:
+            self._contradicted = True
+            self.guard.latch_by(contradiction, self._now_ns)
+            self._enter_latched()
 
     def _unlatch(self, *, looked: bool) -> None:
+        """The latch is gone; where a contradiction had set it, the books are opened anew."""
+        if self._contradicted and not looked:
+            return
         self.guard.unlatch(looked=looked)
-        if self.phase is Phase.LATCHED:
-            self.phase = self._open_phase() if self._opened else Phase.STARTING
+        if looked:
+            self.out.inconsistencies.reset()
+        if self._contradicted:
+            self._contradicted = self._opened = False
+            self._custody.reopen(self._now_ns)
+        if self.phase is _LATCHED:
             self._custody.goes_on()
+            self._enter(self._open_phase() if self._opened else _STARTING)
 
     def _open_phase(self) -> Phase:
         return Phase.PAUSED if self._pause_wanted else Phase.QUOTING
 
     def _stop(self, reason: str) -> None:
-        if self.phase in (Phase.STOPPING, Phase.STOPPED):
+        if self.phase in (_STOPPING, _STOPPED):
             return
-        self.phase = Phase.STOPPING
+        self._enter(_STOPPING)
         for ladder in self.quoting.ladders:
             ladder.want({}, pulled=True)
         self.quoting.weighing.wants_changed()
@@ -400,11 +430,11 @@ class Trader:
         if quoting.flattening and self.phase is _QUOTING:
             self._rest_when_flat()
         self._custody.watch(now_ns)
+        out.hold("inconsistency_observed", out.inconsistencies.observed)
         may_quote = self.phase is _QUOTING and not (out.findings and self._blocking())
         if self.reconfiguration.trial is not None:
             self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
-        if self.phase in _CLEARING:
-            sending.cancel_all(self.phase, now_ns)
+        self._clear()
         wishes, again_ns = self._decided(may_quote=may_quote)
         out.probe_key(now_ns)
         sending.cancel(wishes, now_ns)

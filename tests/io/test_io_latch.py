@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.core.inconsistency import Contradiction, Inconsistency
 from bot.core.report import BreakerReport, Phase
 from bot.io.folder import crashes, whole
 from bot.io.folder.crashes import CrashLog
@@ -61,6 +62,17 @@ def test_the_first_reason_stands(tmp_path):
     Latch(tmp_path).set("first", "breaker", WALL_NS)
     assert Latch(tmp_path).set("second", "reaper", WALL_NS).reason == "first"
     assert Latch(tmp_path).read().reason == "first"
+
+
+def test_a_contradiction_is_kept_over_another_reason_and_names_it(tmp_path):
+    """Only a reset for a contradiction opens the books anew: the person has to know of it."""
+    Latch(tmp_path).set("silent", "reaper", WALL_NS)
+    Latch(tmp_path).set("cash_differs: by 5 cents.", "contradiction", WALL_NS)
+    kept = Latch(tmp_path).set("loss", "breaker", WALL_NS)
+    assert (kept.by, kept.reason) == (
+        "contradiction",
+        "cash_differs: by 5 cents. Before that, reaper: silent",
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,6 +194,17 @@ def test_reset_shows_the_reason_and_takes_the_latch_away(tmp_path):
     assert done.exit_code == 0
     assert "by breaker: loss_cents: 501, at most 500" in done.stdout
     assert latch.read() is None
+
+
+def test_a_reset_after_a_contradiction_shows_its_sentence_and_says_that_the_books_open_anew(
+    tmp_path,
+):
+    (tmp_path / "state").mkdir()
+    sentence = Contradiction(Inconsistency.CASH_DIFFERS, "5 cents").sentence
+    Latch(tmp_path / "state").set(sentence, "contradiction", WALL_NS)
+    done = reset(tmp_path, "--yes")
+    assert f"by contradiction: {sentence}" in done.stdout
+    assert "once its books are opened anew" in done.stdout
 
 
 def test_a_reset_says_that_a_bot_which_was_paused_too_wants_a_resume(tmp_path):

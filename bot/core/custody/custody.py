@@ -402,7 +402,7 @@ class Custody:
 
     def reopen(self, now_ns: int) -> None:
         """A contradiction was reset: the books are opened anew before anything is quoted."""
-        self._has_opened, self._quiet_until_ns = False, None
+        self._has_opened, self._quiet_until_ns, self._new_account = False, None, False
         self._live_ns = now_ns
         self._ledgers.reopen(now_ns)
 

@@ -274,9 +274,13 @@ class OwnOrder:
         With a size amend on its way the old size may fill but for one share and the new one
         after it, because the venue takes `qty` as the new REMAINING size (S13).
         """
+        return self.may_fill_after(self.amend)
+
+    def may_fill_after(self, amend: Amend | None) -> Qty:
+        """The same with this change on its way."""
         if self.state is _DONE:
             return Qty(0)
-        unfilled, amend = self.known.unfilled, self.amend
+        unfilled = self.known.unfilled
         if amend is not None and amend.qty is not None:
             return Qty(max(unfilled - 1, 0) + amend.qty)
         return unfilled

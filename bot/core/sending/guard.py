@@ -19,6 +19,7 @@ from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox, Pending, kind_of
 from bot.core.desk.spend import Lane
 from bot.core.event.room import Rung
+from bot.core.inconsistency import Contradiction
 from bot.core.limits.breaker import ORDER_QTY_CAP, Breakers, limits_of, notional_of
 from bot.core.messages import (
     AmendResting,
@@ -27,6 +28,7 @@ from bot.core.messages import (
     Create,
     Finished,
     Latched,
+    LatchedBy,
     Refused,
     Replied,
     Request,
@@ -120,7 +122,9 @@ class Guard:
         # Of a tuple, for this is hot: a union would be made anew for every request.
         if again or not isinstance(request, (Create, AmendResting)):
             return True
-        if self.latched or (own is not None and not self._within_caps(request, own, now_ns)):
+        if self.latched or self._out.inconsistencies.contradiction is not None:
+            return False
+        if own is not None and not self._within_caps(request, own, now_ns):
             return False
         return self.breakers.admits(request, now_ns)
 
@@ -258,23 +262,43 @@ class Guard:
     # --- the latch --------------------------------------------------------------------------------
 
     def latch(self, reason: str, now_ns: int, *, ours: bool) -> None:
-        """Nothing new from here on. ours: a breaker of this run tripped, so the shell is to keep
-        the reason. The first reason stands."""
+        """Let nothing new leave from here on. The first reason stands.
+
+        ours: a breaker of this run tripped, so the shell keeps the reason for the next run.
+        """
         if self.latched:
             return
-        self.latched = reason
-        self._latched_ns = now_ns
-        self._seen_flat = False
+        self._latch(reason, now_ns)
         self._out.find("latched", reason)
         if ours:
             self._out.effects.append(Latched(reason))
+
+    def latch_by(self, contradiction: Contradiction, now_ns: int) -> None:
+        """Latch because the books contradict each other, whatever latched before: only a reset
+        that opens the books anew ends it."""
+        sentence = contradiction.sentence
+        self._latch(sentence, now_ns)
+        self._out.note(
+            "error",
+            "inconsistency",
+            kind=contradiction.kind,
+            evidence=contradiction.evidence,
+            text=sentence,
+        )
+        self._out.findings["inconsistency"] = sentence
+        self._out.effects.append(Latched(sentence, LatchedBy.CONTRADICTION))
+
+    def _latch(self, reason: str, now_ns: int) -> None:
+        self.latched = reason
+        self._latched_ns = now_ns
+        self._seen_flat = False
 
     def unlatch(self, *, looked: bool) -> None:
         """The latch is gone. looked: a person has taken it away, so that all is counted anew."""
         self.latched = ""
         if looked:
             self.breakers.rearm()
-        for name in ("latched", "latched_not_flat"):
+        for name in ("latched", "latched_not_flat", "inconsistency"):
             self._out.clear(name)
 
     def verify_flat(self, custody: Custody, now_ns: int) -> None:

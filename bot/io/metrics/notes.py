@@ -44,7 +44,7 @@ _NOTES: Final = {
 FINDINGS: Final = (
     *("account_unread", "amend_qty_is_total", "cancels_fail", "cash_differs"),
     *("event_unreadable", "fill_unreadable", "fills_missing"),
-    *("foreign_orders", "foreign_spend"),
+    *("foreign_orders", "foreign_spend", "inconsistency", "inconsistency_observed"),
     *("impossible_fact", "journal_failed", "key_refused", "latched", "latched_not_flat"),
     *("order_missing", "order_unreadable", "position_differs", "profit_unexplained"),
     *("read_key_refused", "series_unread", "silent_target", "standby_key_refused"),

@@ -14,6 +14,7 @@ import msgspec
 
 from bot.core.desk.spend import Lane
 from bot.core.distribution import KINDS
+from bot.core.inconsistency import Inconsistency
 from bot.core.limits.cutting import CutReason
 from bot.core.orders.takefate import TakeFate
 from bot.core.report import BreakerReport, Phase, Report, RungReport
@@ -125,6 +126,12 @@ STATE: Final[tuple[Family[Report], ...]] = (
         "1 while nothing is quoted until a person clears the latch.",
         (),
         lambda r: one(float(bool(r.latched))),
+    ),
+    Family(
+        "inconsistency",
+        "1 for the kind of contradiction that stopped the bot, until a person resets it.",
+        ("kind",),
+        lambda r: [((kind,), float(r.inconsistency == kind)) for kind in Inconsistency],
     ),
     Family(
         "config_changes",

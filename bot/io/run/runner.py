@@ -453,15 +453,17 @@ class Runner:
                 log_note(effect.level, effect.name, effect.fields)
                 self._plead(effect)
             case m.Latched():
-                self._latch(effect.reason)
+                self._latch(effect)
             case m.Finished():
                 self._finished = effect
 
-    def _latch(self, reason: str) -> None:
-        """A breaker tripped: keep that; a latch that cannot be kept stops the bot for good."""
-        self._log.error("breaker_tripped", reason=reason, advice="look, then bot reset CONFIG")
+    def _latch(self, latched: m.Latched) -> None:
+        """Keep why the bot latched; a latch that cannot be kept stops the bot for good."""
+        if latched.by is m.LatchedBy.BREAKER:  # the trader tells of a contradiction by itself
+            advice = "look, then bot reset CONFIG"
+            self._log.error("breaker_tripped", reason=latched.reason, advice=advice)
         if self._vigil is not None:
-            self._vigil.latch(reason, self._latch_lost)
+            self._vigil.latch(latched, self._latch_lost)
 
     def _latch_lost(self, text: str) -> None:
         self._log.error("latch_not_kept", text=text)

@@ -411,7 +411,7 @@ class Process:
             if own.state is State.DONE and own.order_id is not None:
                 self._fills_are_known(own)
             if (state is State.LOST or state is State.BLURRED) and own.state is not state:
-                asked = own.state is State.CANCELLING and isinstance(event, m.Beat)
+                asked = own.state is State.CANCELLING
                 check(asked or isinstance(event, m.Replied), "B7", f"{state} -> {own.state}")
         before: dict[int, tuple[OwnOrder, State, int]] = {}
         for own in self.trader.desk.all_live():
