@@ -213,12 +213,16 @@ def _settings(draft: "Draft", series: "Ticker | None", names: frozenset[str]) ->
 def _swept(
     base_url: str, keys: "list[Secret]", read_key: "Secret | None", settings: "SweepSettings"
 ) -> "Verdict":
-    """The verdict with the first key that the venue does not refuse."""
+    """The verdict with the first key that the venue does not refuse. Signals that stop are held
+    back until then."""
+    import structlog
+
     from bot.core.messages import Key
     from bot.core.sweeper import KeyRefused
     from bot.io import loop
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
+    from bot.io.early import stopping
     from bot.io.logs.logs import Masker, configure_logs
     from bot.io.run.sweeping import sweep
 
@@ -227,8 +231,14 @@ def _swept(
     for each in (*keys, *([read_key] if read_key is not None else [])):
         masker.learn(each)
     configure_logs(masker)
+    log = structlog.stdlib.get_logger("bot")
+    log.warning("start_refused", advice="cancelling what earlier runs left, for 15 s at most")
 
     async def swept() -> "Verdict":
+        with stopping(lambda number: log.warning("cancelling_first", signal=number.name)):
+            return await swept_with_any()
+
+    async def swept_with_any() -> "Verdict":
         for key in keys:
             others = {Key.READ: read_key} if read_key is not None and key is keys[0] else None
             rest = Rest(

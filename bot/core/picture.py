@@ -62,6 +62,8 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         worst_case_max_cents=quoting.weighing.worst_case_max_cents,
         worst_case_limit_cents=settings.risk.series_loss_cents,
         ledger_difference_cents=ledgers.difference_cents,
+        transfers_cents=ledgers.transfers_cents,
+        unallocated_cents=ledgers.unallocated_cents,
         feed_heard_ns=quoting.channel.heard_ns,
         feed_silent_after_ns=max(FEED_SILENT_NS, settings.trust.heard_ns),
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),

@@ -404,15 +404,3 @@ def test_after_an_outage_the_queue_is_no_longer_than_the_level():
     queues.forget_book()
     queues.saw_book(((Price(40), Qty(25)),), (), 90, [own], T0)
     assert ahead(queues, own) == 15
-
-
-def test_after_the_clock_of_the_venue_was_set_back_our_orders_are_taken_in_anew():
-    own = made.own(State.OPEN, price=40, qty=10)
-    queues, hour_ns = Queues(POWER), 3_600 * 10**9
-    queues.saw_book(((Price(40), Qty(50)),), (), hour_ns, [], T0)
-    wrote(own, hour_ns + 10, queues, [own])
-    queues.saw_book(((Price(40), Qty(60)),), (), hour_ns + 10, [own], T0)
-    queues.saw_book(((Price(40), Qty(30)),), (), 10, [own], T0)
-    assert ahead(queues, own) == 20
-    queues.printed(Price(40), 5, 20, False, [own], T0)
-    assert ahead(queues, own) == 15

@@ -28,11 +28,13 @@ def paid(own: OwnOrder, *fills: model.Fill) -> int:
     books = Books().opened()
     if own.own_side is Side.SELL:
         bought = made.fill(made.own(State.OPEN, number=9), 9, 10, fee_cents=0)
-        books.fills(T0 + LAG_NS, bought)
+        books.trade(bought)
+        books.walk()
     before = books.of.event_cash_cents(EVENT, [MARKET])
     books.desk.add(own)
     if fills:
-        books.fills(T0 + 2 * LAG_NS, *fills)
+        books.listed += fills
+        books.walk()
     return before - books.of.event_cash_cents(EVENT, [MARKET])
 
 

@@ -37,12 +37,11 @@ PARTS = (
     ),
     Part(
         "portfolio",
-        ("bot/core/account/portfolio.py", "bot/core/account/fillids.py"),
+        ("bot/core/account/portfolio.py", "bot/core/account/fills.py"),
         (
-            "tests/bot/test_bot_fillids.py",
-            "tests/bot/test_bot_portfolio_exact.py",
+            "tests/bot/test_bot_account_truth.py",
             "tests/bot/test_bot_portfolio.py",
-            "tests/bot/test_bot_ledgers_placed.py",
+            "tests/bot/test_bot_settlement.py",
         ),
     ),
     Part(

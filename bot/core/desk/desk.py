@@ -130,6 +130,7 @@ class Desk(Shelf):
             return self.send_cancel(own, "its change was refused", now_ns)
         if not self._out.send(request, Lane.AMEND, why, now_ns, own):
             return False
+        self._foreign_cancels.on_write(own.order_id)
         own.sent_amend(amend)
         own.why = why
         self._file(own, now_ns)
@@ -141,6 +142,7 @@ class Desk(Shelf):
             return False
         if not self._out.send(CancelResting(own.order_id), Lane.CANCEL, why, now_ns, own):
             return False
+        self._foreign_cancels.on_write(own.order_id)
         own.sent_cancel()
         own.why = why
         own.due_ns = now_ns + HANGS_NS
@@ -354,6 +356,7 @@ class Desk(Shelf):
         if shown.order_id != own.order_id and not self._rename(own, shown, now_ns):
             return
         own.shown_by_write(shown, now_ns)
+        self._foreign_cancels.on_amended(shown.order_id)
         self._count_place(amend, was.price, was_remaining)
         if amend.qty is not None and _meant_as_total(amend.qty, shown, was.filled):
             self.amends_of_size = False

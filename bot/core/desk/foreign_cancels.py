@@ -1,8 +1,8 @@
 """Somebody else cancels our orders: another holder of a key, a second program, the venue's desk.
 
-A read that shows an order of ours canceled, while no write of ours about it was under way, is one
-that somebody else ended. A self-trade ends orders so too: for a while after one nothing is counted.
-Two within a minute are a finding; it is over once a minute passes without another.
+Such an order is shown canceled by a read, and no write of ours can have ended it: no cancel was
+sent, and no amend but such as left it its id. A self-trade ends orders so too: for a while after
+one nothing is counted. Two within a minute are a finding, until a minute passes without another.
 """
 
 from collections import deque
@@ -18,18 +18,30 @@ from venue.wire.names import OrderId
 CANCELLED_BY_OTHERS: Final = "cancelled_by_others"
 WITHIN_NS: Final = 60 * NS_PER_SECOND
 _LEAST: Final = 2
+_ASKED_MAX: Final = 5_000
 
 
 class ForeignCancels:
     """Counts the orders that somebody else cancelled of late."""
 
-    __slots__ = ("_out", "_recent", "_self_trade_ns", "_self_trades")
+    __slots__ = ("_asked", "_out", "_recent", "_self_trade_ns", "_self_trades")
 
     def __init__(self, out: Outbox) -> None:
         self._out = out
+        self._asked: dict[OrderId, None] = {}
         self._recent: deque[tuple[int, OrderId]] = deque()
         self._self_trades = 0
         self._self_trade_ns = -WITHIN_NS
+
+    def on_write(self, order_id: OrderId) -> None:
+        """We send a cancel or an amend of an order: whatever its answer says, it may end the id."""
+        self._asked[order_id] = None
+        if len(self._asked) > _ASKED_MAX:
+            del self._asked[next(iter(self._asked))]
+
+    def on_amended(self, order_id: OrderId) -> None:
+        """An amend was answered with this order: it goes on under this id."""
+        self._asked.pop(order_id, None)
 
     def on_read(self, own: OwnOrder, answer: Answer, now_ns: int) -> None:
         """A read of an order has come back; `own` is as it was before that."""
@@ -37,7 +49,9 @@ class ForeignCancels:
             return
         shown = answer.body.order
         is_ours = own.state is State.OPEN and own.order_id == shown.order_id and not own.inherited
-        if not is_ours or shown.status is not OrderStatus.CANCELED or self._is_self_trade(now_ns):
+        if not is_ours or shown.status is not OrderStatus.CANCELED:
+            return
+        if shown.order_id in self._asked or self._is_self_trade(now_ns):
             return
         self._out.note("warning", "order_cancelled_by_others", order_id=shown.order_id)
         self._recent.append((now_ns, shown.order_id))

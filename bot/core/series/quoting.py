@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
-from bot.core.books.venuetime import VenueTime
+from bot.core.books.venueclock import VenueClock
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import NEVER_NS
@@ -59,7 +59,7 @@ class Quoting:
         self._out = out
         self.ladders: list[Ladder] = []
         self._rungs: dict[MarketId, Rung] = {}
-        self.venue_time = VenueTime()
+        self.venue_time = VenueClock()
         self._implied = ImpliedValues(self.venue_time)
         self.channel = Channel(settings.trust, self.ladders, self._rungs, self.venue_time, out)
         self.scoring = Scoring(desk, ledgers, self.channel, self.ladders, self._rungs, out)
@@ -164,6 +164,8 @@ class Quoting:
         """Believe a frame. Whether it makes fills of ours likely: a read is worth a token."""
         self.channel.heard(now_ns)
         if isinstance(event, m.ImpliedValueSeen):
+            if self.venue_time.is_beyond(event.ts_ns, now_ns):
+                return False
             if self._implied.saw(event, now_ns):
                 for ladder in self.ladders:
                     ladder.dirty |= ladder.event.project_id == event.project_id
@@ -172,11 +174,13 @@ class Quoting:
         if rung is None:
             return False
         own = self._desk.live(event.market_id)
+        if rung.is_news(event):
+            self.venue_time.on_stamp(event.ts_ns, now_ns)
+        if self.venue_time.is_beyond(event.ts_ns, now_ns):
+            self.channel.misdated(rung, now_ns)
+            return False
         if isinstance(event, m.TradeSeen):
-            meant = rung.as_meant(event, now_ns)
-            if not self.venue_time.is_doubtful(event.ts_ns, now_ns):
-                self.channel.printed(event, now_ns)
-            event = meant
+            self.channel.printed(event, now_ns)
             likely = rung.saw_trade(event, own, now_ns)
             self.scoring.printed(rung, event, now_ns)
             return likely
@@ -224,8 +228,9 @@ class Quoting:
             except ValueError:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
                 return
-            self.venue_time.told(at_ns, now_ns)
-            at_ns = self.venue_time.by_now(at_ns, now_ns, rung.book.ahead_ns)
+            self.venue_time.on_stamp(at_ns, now_ns)
+            if self.venue_time.is_beyond(at_ns, now_ns):
+                at_ns = now_ns + (self.venue_time.ahead_ns or 0)
             rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
     def fills_booked(self, market_id: MarketId) -> None:

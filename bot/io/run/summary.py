@@ -42,6 +42,8 @@ def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
         "shadows": [plain_shadow(shadow) for shadow in report.shadows],
         "resting_after": len(ended.finished.left),
         "ledger_difference_cents": report.ledger_difference_cents,
+        "transfers_cents": report.transfers_cents,
+        "unallocated_cents": report.unallocated_cents,
         "left": list(ended.finished.left),
         "unknown": list(ended.finished.unknown),
         "unshown": _UNSHOWN if ended.finished.unshown else None,

@@ -216,6 +216,7 @@ def _is_pulled(world: "World") -> bool:
 
 
 _PROVOKED_BY: Final = {
+    "cancelled_by_others": ("stp_met",),
     "foreign_spend": ("foreign_token",),
     "strategy_at_fault": ("tantrum_quote",),
     "order_missing": ("not_found:amend", "not_found:cancel", "not_found:read"),
