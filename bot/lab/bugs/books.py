@@ -72,7 +72,7 @@ def _as_float(self: Desk, own: OwnOrder, why: str, now_ns: int) -> bool:
     return True
 
 
-def _unpaid(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
+def _no_payout(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
     before = self._cash_cents
     paid = _settle(self, market_id, winner)
     self._cash_cents = before
@@ -122,7 +122,7 @@ ACCOUNTS: Final = (
         (58,),
         "What a resolved market pays is not booked.",
         ("B3", "B9", "findings"),
-        (Patch(Portfolio, "settle", _unpaid),),
+        (Patch(Portfolio, "settle", _no_payout),),
         likely=("market_resolve",),
     ),
     Bug(
