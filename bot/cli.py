@@ -48,6 +48,7 @@ from bot.commands.common import (
     printed_aside,
     read,
     state_dir_option,
+    without_faults,
 )
 from bot.commands.running import Options, run_all, told
 from bot.commands.sites import site_of, venue_for_a_moment
@@ -131,12 +132,12 @@ def run(
     run_ns = None if for_ is None else duration_ns("--for", for_)
     options = Options(run_ns, json_line, tape, seed, status_port, state_dir)
     with remembered():
-        with (
-            faults_told(),
-            printed_aside() if json_line else nullcontext(),
-            nothing_left_behind(configs, state_dir),
-        ):
-            code, summary = run_all([read(config) for config in configs], options)
+        with faults_told(), printed_aside() if json_line else nullcontext():
+            from bot.config import read_draft
+
+            drafts = [read_draft(config) for config in configs]
+            with nothing_left_behind(drafts, state_dir):
+                code, summary = run_all([without_faults(draft) for draft in drafts], options)
         try:
             typer.echo(json.dumps(summary) if json_line else told(summary))
         except OSError:

@@ -59,6 +59,19 @@ class Change(msgspec.Struct, frozen=True):
         return f"{self.key}: {self.old} -> {self.new}"
 
 
+_LIMITS: Final = ("risk.", "breakers.")
+_TENFOLD: Final = 10
+
+
+def lifts_a_limit(change: Change) -> bool:
+    """True if a limit grows to more than ten times its value, or goes to 0, which lifts it or has
+    it follow from another one: a slip of a digit looks like that."""
+    if not change.key.startswith(_LIMITS) or not (change.old.isdigit() and change.new.isdigit()):
+        return False
+    old, new = int(change.old), int(change.new)
+    return old > 0 and (new == 0 or new > _TENFOLD * old)
+
+
 def rows_of(file: BaseModel, source: YamlText, params: Mapping[Place, Any]) -> tuple[KeyRow, ...]:
     """Every key of a checked file, in the order of the schema. params: the checked parameters of
     each strategy by the place where they stand."""

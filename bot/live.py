@@ -18,9 +18,10 @@ from bot.config import BotConfig, ConfigFault, finish, read_draft
 from bot.core import messages as m
 from bot.core.fault_text import fault_text
 from bot.core.reconfigure import LIVE, TIGHTER, Reconfiguration
-from bot.effective import Change, KeyRow, changes
+from bot.effective import Change, KeyRow, changes, lifts_a_limit
 from bot.ideas import Makers
 from bot.io.client.answers import plain
+from bot.io.settings.confirmed import confirmed_digest
 
 _AFTER_ROLLBACK: Final = "limits: the tighter ones that a rollback kept -> those of the file"
 
@@ -36,13 +37,17 @@ class LiveConfig:
         makers: Makers,
         in_force: Reconfiguration,
         tell: Callable[[m.Event], None],
+        state: Path | None = None,
     ) -> None:
-        """makers: those that the trader remakes its strategies with, so that what is imported here
+        """state: where a confirmed change is stored; None: nobody can confirm one.
+
+        makers: those that the trader remakes its strategies with, so that what is imported here
         need not be imported there. in_force: the trader's. tell: gives it an event."""
         self._config = config
         self._makers = makers
         self._in_force = in_force
         self._give = tell
+        self._state = state
         self._told = self._number = 0
         self._known: dict[str, tuple[KeyRow, ...]] = {config.digest: config.rows}
 
@@ -55,6 +60,10 @@ class LiveConfig:
     def started_with(self) -> bytes:
         """Its bytes when the trader was made."""
         return self._config.source.raw
+
+    def confirmed(self) -> str:
+        """The digest of the content that a person has confirmed last; empty for none."""
+        return "" if self._state is None else confirmed_digest(self._state)
 
     def tell(self, event: m.Event) -> None:
         """Give an event to the trader."""
@@ -89,6 +98,9 @@ class LiveConfig:
         waiting = [change for change in found if not change.is_live]
         if waiting:
             return _refused([*(self._waits(each) for each in waiting), _NOTHING])
+        unsure = [change for change in found if lifts_a_limit(change)]
+        if unsure and self.confirmed() != config.digest:
+            return _refused([*(self._asks(each) for each in unsure), _CONFIRM, _NOTHING])
         told = tuple(str(change) for change in found)
         if not told:
             if now.digest.endswith(TIGHTER):
@@ -104,6 +116,9 @@ class LiveConfig:
         parts = {name: getattr(config.trader, name) for name in LIVE}
         settings = msgspec.structs.replace(now.settings, **parts)
         return m.Reconfigured(self._number, m.Configuration(settings, config.choice, digest), told)
+
+    def _asks(self, change: Change) -> str:
+        return f"{self.path}:{change.line or 1}: {change}; more than ten times the limit in force"
 
     def _waits(self, change: Change) -> str:
         return f"{self.path}:{change.line or 1}: {change}; takes a restart"
@@ -121,4 +136,5 @@ def _plain(digest: str) -> str:
     return digest.removesuffix(TIGHTER)
 
 
+_CONFIRM: Final = "bot config confirm CONFIG --yes has it taken over all the same"
 _NOTHING: Final = "nothing of the file was applied"

@@ -187,9 +187,15 @@ def duration_ns(option: str, text: str) -> int:
 
 def read(config: Path) -> "Draft":
     """The draft of a configuration; with faults, all of them are told, the strategy's too."""
-    from bot.config import finish, read_draft
+    from bot.config import read_draft
 
-    draft = read_draft(config)
+    return without_faults(read_draft(config))
+
+
+def without_faults(draft: "Draft") -> "Draft":
+    """The same draft. Raises ConfigFault where it has faults, with all of them."""
+    from bot.config import finish
+
     if draft.faults:
         finish(draft)
     return draft

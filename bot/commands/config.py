@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.commands.common import EXIT_LEFT_OVER, ConfigPath, faults_told, printed_aside, read
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_LEFT_OVER,
+    EXIT_VENUE,
+    ConfigPath,
+    fail,
+    faults_told,
+    printed_aside,
+    read,
+    state_dir_option,
+)
 from venue.blank import Worded
 
 if TYPE_CHECKING:
@@ -26,6 +36,7 @@ def register(app: typer.Typer) -> None:
     group.command("show", epilog=_EXAMPLE)(show)
     group.command("schema", epilog="Example: bot config schema > configs/schema.json")(schema)
     group.command("diff", epilog="Example: bot config diff old.yaml new.yaml --json")(diff)
+    group.command("confirm", epilog="Example: bot config confirm configs/demo.yaml --yes")(confirm)
     about = "Show, describe and compare configuration files."
     app.add_typer(group, name="config", help=about, epilog=_EXAMPLE)
 
@@ -95,6 +106,34 @@ def diff(
         for each in found:
             typer.echo(f"{each}  ({each.applies})")
     raise typer.Exit(0 if all(each.is_live for each in found) else EXIT_LEFT_OVER)
+
+
+def confirm(
+    config: ConfigPath,
+    yes: Annotated[bool, typer.Option("--yes", help="The limits in the file are meant.")] = False,
+    state_dir: Annotated[
+        Path | None, state_dir_option("The running bot's, instead of ./state/<name>.")
+    ] = None,
+) -> None:
+    """Have a running bot take this file over although a limit grows to more than ten times its
+    value, or goes to 0: such a change is refused until it is confirmed. Within two seconds.
+
+    Ends with 2 without --yes, or when the file cannot be used, and with 3 when no bot has run here.
+    """
+    from bot.io.settings.confirmed import confirm as keep
+
+    whole = _whole(config)
+    folder = state_dir or whole.state.directory
+    limits = [row for row in whole.rows if row.key.startswith("risk.") and row.line is not None]
+    for row in limits:
+        typer.echo(f"{row.key}: {row.shown}", err=True)
+    if not yes:
+        fail(EXIT_CONFIGURATION, "say --yes once these limits were looked at")
+    try:
+        keep(folder, whole.digest)
+    except OSError as fault:
+        fail(EXIT_VENUE, f"{folder}: {fault.strerror}; no bot has run here")
+    typer.echo(f"{config}: confirmed; a bot that runs takes it over within two seconds")
 
 
 def _whole(path: Path) -> "BotConfig":

@@ -194,7 +194,7 @@ def _text(found: "Replayed", why: "tuple[Told, ...]" = ()) -> str:
     if found.damage:
         lines.append(found.damage)
     if found.difference is not None:
-        lines += _difference(found.difference, found.version)
+        lines += _difference(found.difference)
         lines += [_chain(each) for each in why]
     return "\n".join(lines)
 
@@ -217,21 +217,13 @@ def _chain(told: "Told") -> str:
     return f"{head}\n{decision_text(told.decision, *mine)}"
 
 
-def _why(version: int) -> str:
-    from bot.io.journal.records import VERSION
-
-    if version != VERSION:
-        return (
-            f"the journal is of version {version}, this program writes {VERSION}: an earlier "
-            "program decided otherwise here; the one that wrote it lives it again whole"
-        )
-    return (
-        "either another program or configuration wrote this journal (`bot version` says which one "
-        "this is), or something decided by what is not in it: a clock, chance, the order of a set"
-    )
+_WHY: Final = (
+    "either another program or configuration wrote this journal (`bot version` says which one "
+    "this is), or something decided by what is not in it: a clock, chance, the order of a set"
+)
 
 
-def _difference(differs: "Difference", version: int) -> list[str]:
+def _difference(differs: "Difference") -> list[str]:
     at = differs.before[-1]
     lines = [
         "",
@@ -246,7 +238,7 @@ def _difference(differs: "Difference", version: int) -> list[str]:
         lines.append(f"  frame  {_happened(differs.frame)}")
     lines.append("  the last events:")
     lines += [f"    {_happened(each)}" for each in differs.before]
-    lines.append(_why(version))
+    lines.append(_WHY)
     return lines
 
 

@@ -1,7 +1,4 @@
-"""`bot reset`: show why the bot is latched, ask, and take the latch away.
-
-Source: design, law 8; reliability, rows 64, 66, 76, B13.
-"""
+"""`bot reset`: show why the bot is latched, ask, and take the latch away."""
 
 import json
 import sys
@@ -39,6 +36,7 @@ def reset(
     ] = None,
 ) -> None:
     """Show why nothing is quoted, ask, and let the bot quote again; forget its crashes too.
+    After books that contradicted each other it opens them anew first, from the venue's truth.
 
     A bot that runs takes notice within two seconds; one that does not starts normally next time.
     One that was paused too, as `bot cancel-all` does, stays so until `bot resume`.
@@ -48,7 +46,7 @@ def reset(
     with faults_told():
         folder = state_dir or read_where(config).state.directory
         from bot.io.folder.crashes import CrashLog
-        from bot.io.folder.latch import Latch
+        from bot.io.folder.latch import CONTRADICTION, Latch
         from bot.io.folder.remains import read_remains
         from bot.io.folder.statedir import BOT_LOCK
 
@@ -98,8 +96,11 @@ def reset(
     elif record is None:
         typer.echo(f"{folder}: nothing is latched")
     else:
+        books = ""
+        if record.by == CONTRADICTION:
+            books = " once its books are opened anew from the venue's truth"
         typer.echo(
-            "the latch is gone: a bot that runs quotes again (one that was paused, after "
+            f"the latch is gone: a bot that runs quotes again{books} (one that was paused, after "
             "bot resume), and so does the next start"
         )
 

@@ -291,7 +291,7 @@ def _plan(
         run_ns=options.run_ns,
         control=config.status.control,
         configured=msgspec.structs.replace(config.configured, settings=settings),
-        live=lambda tell: LiveConfig(config, makers, trader.reconfiguration, tell),
+        live=lambda tell: LiveConfig(config, makers, trader.reconfiguration, tell, state),
         companions=(*companions_of(config, state), Archivist(state)),
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.asking import StatusUrl, page_of
+from bot.commands.asking import StateDir, StatusUrl, page_of
 from bot.commands.common import EXIT_VENUE, ConfigPath, fail, faults_told, read_where
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
 def status(
     config: ConfigPath,
     page: StatusUrl = "",
+    state_dir: StateDir = None,
     json_line: Annotated[
         bool, typer.Option("--json", help="The whole picture as one line of JSON on stdout.")
     ] = False,
@@ -36,20 +37,20 @@ def status(
     strategy is at fault on every event; and when no bot answers there.
     """
     with faults_told():
-        found = page_of(read_where(config), page)
+        found = page_of(read_where(config), page, state_dir)
     body = found.get("/status.json")
-    report, age_ms, unhealthy, paused = _read(body, found.base)
+    report, age_ms, unhealthy, paused, notice = _read(body, found.base)
     if json_line:
         typer.echo(body.decode())
     elif report is not None:
-        _show(report, age_ms, paused, found.base)
+        _show(report, age_ms, paused, notice, found.base)
     if unhealthy:
         fail(EXIT_VENUE, f"not well: {unhealthy}")
 
 
-def _read(body: bytes, base: str) -> "tuple[Report | None, int, str, str]":
-    """The picture, its age in milliseconds, why the bot is not well, and why it is paused; ends
-    with 3 for a page of another version."""
+def _read(body: bytes, base: str) -> "tuple[Report | None, int, str, str, str]":
+    """The picture, its age in milliseconds, why the bot is not well, why it is paused, and what is
+    to be known of how it began; ends with 3 for a page of another version."""
     import msgspec
 
     from bot.core.report import Report
@@ -60,12 +61,13 @@ def _read(body: bytes, base: str) -> "tuple[Report | None, int, str, str]":
         age_ms = msgspec.json.decode(parts["age_ms"], type=int | None)
         unhealthy = msgspec.json.decode(parts["unhealthy"], type=str)
         paused = msgspec.json.decode(parts["paused"], type=str)
+        notice = msgspec.json.decode(parts.get("notice", b'""'), type=str)
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as fault:
         fail(EXIT_VENUE, f"{base}: not the status of a bot of this version: {fault}")
-    return report, age_ms or 0, unhealthy, paused
+    return report, age_ms or 0, unhealthy, paused, notice
 
 
-def _show(report: "Report", age_ms: int, paused: str, base: str) -> None:
+def _show(report: "Report", age_ms: int, paused: str, notice: str, base: str) -> None:
     from rich.console import Console
 
     from bot.io.run.terminal import picture
@@ -75,7 +77,7 @@ def _show(report: "Report", age_ms: int, paused: str, base: str) -> None:
     seconds = max(1.0, (report.now_ns - report.started_ns) / NS_PER_SECOND)
     per_second = sum(report.counters.requests.values()) / seconds
     now_ns = report.now_ns + age_ms * NS_PER_MS
-    shown = Snapshot(now_ns, report.now_ns, report, paused)
+    shown = Snapshot(now_ns, report.now_ns, report, paused, notice)
     console = Console()
     with console.capture() as drawn:
         console.print(picture(shown, [], base, per_second))

@@ -45,7 +45,7 @@ _NEEDED: Final = frozenset({"name", "series", "venue", "state", "start"})
 
 
 @contextmanager
-def nothing_left_behind(configs: Sequence[Path], state_dir: Path | None) -> Iterator[None]:
+def nothing_left_behind(drafts: "Sequence[Draft]", state_dir: Path | None) -> Iterator[None]:
     """Where the block refuses to start, cancel what earlier runs left, and end the process with
     what refused it and what rests: with 4 where orders may rest, else with the fault's own code."""
     from bot.config import ConfigFault
@@ -56,8 +56,8 @@ def nothing_left_behind(configs: Sequence[Path], state_dir: Path | None) -> Iter
     except (ConfigFault, ShellFault) as fault:
         left = [
             remains
-            for config in configs
-            if (remains := _withdraw(config, state_dir, len(configs) == 1, fault)) is not None
+            for draft in drafts
+            if (remains := _withdraw(draft, state_dir, len(drafts) == 1, fault)) is not None
         ]
         if not left:
             raise
@@ -70,11 +70,11 @@ def nothing_left_behind(configs: Sequence[Path], state_dir: Path | None) -> Iter
 
 
 def _withdraw(
-    config: Path, state_dir: Path | None, alone: bool, refusal: Exception
+    draft: "Draft", state_dir: Path | None, alone: bool, refusal: Exception
 ) -> "Remains | None":
     """Cancel what earlier runs of a configuration left and keep what came of it. None where nothing
     can have been left, where its own venue is gone with it, and where a bot runs that minds it."""
-    from bot.config import ConfigFault, ExternalSettings, read_draft, spared
+    from bot.config import ConfigFault, ExternalSettings, spared
     from bot.core.messages import JournalFate
     from bot.io.folder.crashes import CrashLog
     from bot.io.folder.remains import Remains, keep_remains
@@ -83,11 +83,7 @@ def _withdraw(
     from bot.io.journal.memory import Memory
     from bot.io.journal.records import JournalFault
 
-    try:
-        draft = read_draft(config)
-        known = spared(draft, _NEEDED) if draft.faults else draft
-    except ConfigFault:
-        return None
+    known = spared(draft, _NEEDED) if draft.faults else draft
     if known is None or not isinstance(known.venue, ExternalSettings):
         return None
     folder = known.state.directory
@@ -217,12 +213,16 @@ def _settings(draft: "Draft", series: "Ticker | None", names: frozenset[str]) ->
 def _swept(
     base_url: str, keys: "list[Secret]", read_key: "Secret | None", settings: "SweepSettings"
 ) -> "Verdict":
-    """The verdict with the first key that the venue does not refuse."""
+    """The verdict with the first key that the venue does not refuse. Signals that stop are held
+    back until then."""
+    import structlog
+
     from bot.core.messages import Key
     from bot.core.sweeper import KeyRefused
     from bot.io import loop
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
+    from bot.io.early import stopping
     from bot.io.logs.logs import Masker, configure_logs
     from bot.io.run.sweeping import sweep
 
@@ -231,8 +231,14 @@ def _swept(
     for each in (*keys, *([read_key] if read_key is not None else [])):
         masker.learn(each)
     configure_logs(masker)
+    log = structlog.stdlib.get_logger("bot")
+    log.warning("start_refused", advice="cancelling what earlier runs left, for 15 s at most")
 
     async def swept() -> "Verdict":
+        with stopping(lambda number: log.warning("cancelling_first", signal=number.name)):
+            return await swept_with_any()
+
+    async def swept_with_any() -> "Verdict":
         for key in keys:
             others = {Key.READ: read_key} if read_key is not None and key is keys[0] else None
             rest = Rest(

@@ -30,6 +30,9 @@ SIGNS_MAX: Final = 1_000
 that contradicts itself is no lag."""
 
 
+_SIGNS_SHOWN: Final = 5
+
+
 class Inconsistency(enum.StrEnum):
     """The kinds of contradiction."""
 
@@ -45,16 +48,12 @@ class Inconsistency(enum.StrEnum):
 
 
 class InconsistencyRow(NamedTuple):
-    """One kind.
+    """One kind."""
 
-    saw: what was seen, for a person. money: what it means for money. patience: whether a first sign
-    is observed before it counts; else one is enough. detector: the file that finds it.
-    """
-
-    saw: str
-    money: str
-    patience: bool
-    detector: str
+    saw: str  # for a person
+    money: str  # what it means for money
+    patience: bool  # True: a first sign is observed before it counts; False: one is enough
+    detector: str  # the package that finds it
 
 
 RUNBOOK: Final = "docs/runbooks/BooksContradict.md"
@@ -118,6 +117,12 @@ INCONSISTENCIES: Final[Mapping[Inconsistency, InconsistencyRow]] = {
 }
 
 
+_NAMES: Final = frozenset(kind.value for kind in Inconsistency)
+
+KEPT_AS: Final = "contradiction: "
+"""What the sentence begins with where the latch file tells it to the next run: who latched."""
+
+
 class Contradiction(msgspec.Struct, frozen=True):
     """One contradiction that stopped the bot. evidence: ids and figures, one short phrase."""
 
@@ -134,13 +139,21 @@ class Contradiction(msgspec.Struct, frozen=True):
         )
 
 
+def kind_in(reason: str) -> Inconsistency | None:
+    """The kind whose sentence latched the bot, in this run or an earlier one; None for a latch of
+    another cause."""
+    sentence = reason.removeprefix(KEPT_AS)
+    name, _, _ = sentence.partition(": ")
+    return Inconsistency(name) if name in _NAMES else None
+
+
 class _Sign(msgspec.Struct):
-    """A sign under observation. reads: those that began after it and still show it."""
+    """A sign under observation."""
 
     first_ns: int
     evidence: str
     market_id: MarketId | None
-    reads: int = 0
+    reads: int = 0  # reads that began after the first sign and still show it
 
 
 class InconsistencyMonitor:
@@ -190,6 +203,13 @@ class InconsistencyMonitor:
     def observes(self, kind: Inconsistency, key: str) -> bool:
         """Whether a sign is under observation, so that it is worth a read."""
         return (kind, key) in self._signs
+
+    @property
+    def observed(self) -> str:
+        """The signs under observation, for a person; empty without one."""
+        shown = [f"{kind} ({sign.evidence})" for (kind, _), sign in self._signs.items()]
+        more = len(shown) - _SIGNS_SHOWN
+        return ", ".join(shown[:_SIGNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
     @property
     def is_observing(self) -> bool:

@@ -20,7 +20,8 @@ from bot.core.configured import Configuration as Configuration
 from bot.core.configured import Reconfigured as Reconfigured
 from bot.core.configured import StrategyChoice as StrategyChoice
 from venue.wire import model
-from venue.wire.money import Outcome, Price, Qty, Side
+from venue.wire.instant import Instant
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker
 from venue.wire.requests import Amend, QtyOrder, RequestBody
 
@@ -69,6 +70,13 @@ class JournalFate(enum.StrEnum):
     DAMAGED = "damaged"  # bytes in its middle are not what was written: it may miss anything
 
 
+class FillMark(msgspec.Struct, frozen=True, gc=False):
+    """A fill and the venue's own time of it, by which a walk of the fills finds where to end."""
+
+    fill_id: str
+    created_at: Instant
+
+
 class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The run begins.
 
@@ -78,7 +86,9 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     working: orders of earlier runs that the journal knows; empty unless it was found whole.
     latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
     configured: what the trader was made with; a journal before version 3 does not say. winners: of
-    rungs of ours that have resolved, as what they paid told an earlier run.
+    rungs of ours that have resolved, as what they paid told an earlier run. newest_fill: the newest
+    fill that earlier runs booked; None on a first start, and where the journal was lost, is damaged
+    or does not say. event_cash: net cash of the fills and payouts that they booked, by event.
     """
 
     boot_nonce: str
@@ -89,6 +99,8 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     latched: str = ""
     configured: Configuration | None = None
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
+    newest_fill: FillMark | None = None
+    event_cash: tuple[tuple[Ticker, Cents], ...] = ()
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -386,12 +398,14 @@ class Replied(msgspec.Struct, frozen=True, tag=True, gc=False):
 
     tokens_left: X-RateLimit-Remaining, None when absent or unreadable.
     retry_after_ns: Retry-After, clamped to 0..60 s, None when absent or unreadable.
+    tokens_limit: X-RateLimit-Limit, None when absent or unreadable.
     """
 
     request_id: RequestId
     answer: Answer
     tokens_left: int | None = None
     retry_after_ns: int | None = None
+    tokens_limit: int | None = None
 
 
 Event = (
@@ -475,10 +489,18 @@ class Finished(msgspec.Struct, frozen=True, tag=True, gc=False):
     unshown: bool = False
 
 
+class LatchedBy(enum.StrEnum):
+    """What latched this run: a breaker that tripped, or books that contradict each other."""
+
+    BREAKER = "breaker"
+    CONTRADICTION = "contradiction"
+
+
 class Latched(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A breaker tripped: keep the reason where the next run finds it, until a person clears it."""
+    """Keep the reason where the next run finds it, until a person clears it."""
 
     reason: str
+    by: LatchedBy = LatchedBy.BREAKER
 
 
 class IntentSettled(msgspec.Struct, frozen=True, tag=True, gc=False):

@@ -93,6 +93,7 @@ class Observer:
             case m.TradeSeen():
                 self.prints += 1
             case m.FeedOpened():
+                self._note("info", "feed_opened")
                 self._is_open = True
                 self._subscribe_ns = now_ns
             case m.FeedClosed():

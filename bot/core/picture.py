@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bot.core.event.room import Ladder, Rung
+from bot.core.inconsistency import kind_in
 from bot.core.limits.risk import Bounds, Exposure, loss_cents
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.ontarget import sides_on_target
@@ -51,7 +52,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         resting=sum(own.state is not State.LOST for own in desk.all_live()),
         unknown_open=desk.unknown_count(),
         flat_ns=out.flat_ns(desk.live_count(), now_ns),
-        foreign_per_second=out.foreign_per_second(now_ns),
+        foreign_tokens=out.foreign_tokens(),
         cash_available_cents=ledgers.available_cents,
         cash_reserved_cents=ledgers.reserved_cents,
         unknown_oldest_ns=desk.oldest_unknown_ns(now_ns),
@@ -61,10 +62,13 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         worst_case_max_cents=quoting.weighing.worst_case_max_cents,
         worst_case_limit_cents=settings.risk.series_loss_cents,
         ledger_difference_cents=ledgers.difference_cents,
+        transfers_cents=ledgers.transfers_cents,
+        unallocated_cents=ledgers.unallocated_cents,
         feed_heard_ns=quoting.channel.heard_ns,
         feed_silent_after_ns=max(FEED_SILENT_NS, settings.trust.heard_ns),
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
         latched=trader.guard.latched,
+        inconsistency=kind_in(trader.guard.latched) or "",
         breakers=trader.guard.breakers.levels(now_ns),
         profit=profit,
         shadows=quoting.scoring.shadows(),
@@ -93,7 +97,7 @@ def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
         outcome_cents=exposure.outcome_cents,
         worst_case_cents=loss_cents(exposure.worst_cents),
         strategy_fault=ladder.conduct.fault,
-        implied=ladder.implied(trader.ledgers.settling.told_winner),
+        implied=ladder.implied(trader.ledgers.settlement.told_winner),
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
         cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.cuts(ladder))),

@@ -278,12 +278,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The whole picture.
 
     flat_ns: how long it would take to cancel everything with the tokens there are; the last answer
-    comes a round trip later. foreign_per_second: requests of somebody else on our keys, where they
-    are a finding.
+    comes a round trip later. foreign_tokens: those that somebody else took from our keys, where
+    that is a finding.
     first_two_sided_ns: when, while quoting, both sides first rested on every active rung, None
     before. pnl_cents: the total of `profit` in whole cents, 0 without one.
-    ledger_difference_cents: the venue's cash less ours, None until both were read with nothing in
-    between. latched: why nothing is quoted until a person clears it, else empty. flattening: why
+    ledger_difference_cents: the venue's cash less ours at the newest audit, None before the books
+    are open. transfers_cents: deposits less withdrawals of the run. unallocated_cents: settlements
+    of the run that fit no outcome of their event. latched: why nothing is quoted until a person
+    clears it, else empty. inconsistency: the kind of contradiction that latched it, else empty.
+    flattening: why
     only what shrinks a position is quoted, else empty. fills: the newest first.
     unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
@@ -311,11 +314,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     worst_case_max_cents: Cents
     worst_case_limit_cents: Cents
     ledger_difference_cents: Cents | None
+    transfers_cents: Cents = Cents(0)
+    unallocated_cents: Cents = Cents(0)
     feed_heard_ns: int | None
     findings: tuple[str, ...]
     latched: str = ""
+    inconsistency: str = ""
     breakers: tuple[BreakerReport, ...] = ()
-    foreign_per_second: int = 0
+    foreign_tokens: int = 0
     profit: ProfitReport | None = None
     shadows: tuple[ShadowReport, ...] = ()
     flattening: str = ""

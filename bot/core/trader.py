@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 
 from bot.core import messages as m
 from bot.core.account.account import Account, Kind, Walk
-from bot.core.account.ledgers import Ledgers
+from bot.core.account.ledgers import AccountChange, Ledgers
 from bot.core.custody.custody import Custody
 from bot.core.desk.credible import is_news
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Pending
-from bot.core.desk.sharing import LOOK_AGAIN_NS
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.room import PARK_MIN_NS, Rung
 from bot.core.intentions import TraderPlan, plan_of
@@ -28,6 +27,7 @@ from bot.core.picture import draw
 from bot.core.plan.wishes import Wish
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
+from bot.core.sending.cancel_all import WHY as NOTHING_RESTS_IN
 from bot.core.sending.guard import Gate, Guard
 from bot.core.sending.hints import Hints
 from bot.core.sending.sending import Sending
@@ -46,12 +46,11 @@ _BEAT_NS = 100 * NS_PER_MS
 
 _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
-_BLOCKING = ("account_unread", "cancels_fail", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
+_BLOCKING = ("account_unread", "cancels_fail", "journal_failed", *_KEYS_REFUSED)
 
 _READ, _STARTING, _QUOTING = Lane.READ, Phase.STARTING, Phase.QUOTING
 _LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED
 _OPEN = (_QUOTING, Phase.PAUSED)
-_CLEARING = (_STARTING, _STOPPING, _LATCHED)
 
 
 class Trader:
@@ -81,7 +80,7 @@ class Trader:
         )
         self.quoting.scoring.attach(make_shadow, settings)
         self._account = Account(
-            settings.series_ticker, settings.trust, self.ledgers.booking.page, settings.beside
+            settings.series_ticker, settings.trust, self.ledgers.fills_page, settings.beside
         )
         self._hints = Hints(settings.trust)
         self._sending = Sending(
@@ -110,6 +109,7 @@ class Trader:
         self._journal_failed = False
         self._pause_wanted = False
         self._opened = False
+        self._contradicted = False  # latched because the books contradict each other
         self._stirred = True  # since the last whole beat more than frames came, or some of it waits
         self._due_ns = 0  # when there is a whole beat in any case
 
@@ -133,6 +133,7 @@ class Trader:
             self._account.woke(self._now_ns)
             self._stirred = True
         self._dispatch(event)
+        self._stop_for_contradiction()
         return self.out.effects
 
     @property
@@ -186,6 +187,7 @@ class Trader:
             case m.SubscriptionAccepted():
                 self.quoting.channel.heard(now_ns)
             case m.FeedOpened():
+                self.out.note("info", "feed_opened")
                 self.quoting.channel.opened(now_ns)
             case m.FeedClosed():
                 self.out.note("warning", "feed_closed", reason=event.reason)
@@ -231,7 +233,6 @@ class Trader:
         self.started_ns = self.quoting.began_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
         self._custody.begin(event, self._now_ns)
-        self.ledgers.settling.remember(event.winners)
         for intent in event.open_intents:
             self.desk.add(OwnOrder.left_behind(intent, self._now_ns))
         if event.open_intents:
@@ -244,26 +245,54 @@ class Trader:
         self._pause_wanted = phase is Phase.PAUSED
         self.quoting.flatten(flattening)
         if self.phase in _OPEN:
-            self.phase = phase
+            self._enter(phase)
+
+    def _enter(self, phase: Phase) -> None:
+        """Change the phase. Where nothing may rest in it, the cancels leave now."""
+        self.phase = phase
+        self._clear()
+
+    def _clear(self) -> None:
+        if self.phase in NOTHING_RESTS_IN:
+            self._sending.cancel_all(self.phase, self._now_ns)
 
     def _latch(self, reason: str, *, ours: bool) -> None:
         self.guard.latch(reason, self._now_ns, ours=ours)
-        if self.phase not in (Phase.STOPPING, Phase.STOPPED):
-            self.phase = Phase.LATCHED
+        self._enter_latched()
+
+    def _enter_latched(self) -> None:
+        if self.phase not in (_STOPPING, _STOPPED):
+            self._enter(_LATCHED)
+
+    def _stop_for_contradiction(self) -> None:
+        """Latch for what the event just taken in contradicts, and cancel everything (law 11)."""
+        contradiction = self.out.inconsistencies.contradiction
+        if contradiction is not None and not self._contradicted:
+            self._contradicted = True
+            self.guard.latch_by(contradiction, self._now_ns)
+            self._enter_latched()
 
     def _unlatch(self, *, looked: bool) -> None:
+        """The latch is gone; where a contradiction had set it, the books are opened anew."""
+        if self._contradicted and not looked:
+            return
         self.guard.unlatch(looked=looked)
-        if self.phase is Phase.LATCHED:
-            self.phase = self._open_phase() if self._opened else Phase.STARTING
+        if looked:
+            self.out.inconsistencies.reset()
+        if self._contradicted:
+            self._contradicted = self._opened = False
+            self._custody.reopen(self._now_ns)
+        if self.phase is _LATCHED:
             self._custody.goes_on()
+            self._enter(self._open_phase() if self._opened else _STARTING)
 
     def _open_phase(self) -> Phase:
         return Phase.PAUSED if self._pause_wanted else Phase.QUOTING
 
     def _stop(self, reason: str) -> None:
-        if self.phase in (Phase.STOPPING, Phase.STOPPED):
+        if self.phase in (_STOPPING, _STOPPED):
             return
-        self.phase = Phase.STOPPING
+        self._enter(_STOPPING)
         for ladder in self.quoting.ladders:
             ladder.want({}, pulled=True)
         self.quoting.weighing.wants_changed()
@@ -287,17 +316,14 @@ class Trader:
             if walk is not None:
                 self._walked(walk)
             elif isinstance(request, m.ReadResting):
-                self._custody.resting_page(event.answer, pending.begun_ns)
+                self._custody.resting_page(event.answer, pending.begun_ns, self._now_ns)
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
-        holder = self.desk.holder(answer)
         row = self.desk.take_answer(pending, answer, self._now_ns)
         self._hints.answered(own)
         if changes:
             self.quoting.orders_changed(own.market_id)
-        if holder is not None and not holder.is_live:
-            self.quoting.orders_changed(holder.market_id)  # its id names this one from here on
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
@@ -352,21 +378,28 @@ class Trader:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:
                 live = self._custody.sought_ids()
-                self.ledgers.booking.clock_told(self.quoting.venue_time.ahead_ns)
-                for each in self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live):
-                    self.quoting.fills_booked(each)
-                fresh_fills = self.ledgers.booking.fresh_fills
-                self.guard.filled(fresh_fills, self._now_ns)
-                for fill in fresh_fills:
-                    self.quoting.filled(fill, self._now_ns)
-                if self.ledgers.series_wanted:
-                    self._account.hasten_again(Kind.SERIES, self._now_ns)
-                for order_id in self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns):
-                    self.ledgers.book.order_over(order_id)
+                change = self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live)
+                self._account_changed(change)
+                self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
                 self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Kind.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
                 self._hints.looked(walk.begun_ns)
+
+    def _account_changed(self, change: AccountChange) -> None:
+        """A walk of the fills has changed the books."""
+        for market_id in change.markets:
+            self.quoting.fills_booked(market_id)
+        for market_id in change.told:
+            self.quoting.winner_told(market_id)
+        if not self.ledgers.is_open:
+            return
+        self.guard.opening_corrected(change.opening)
+        self.guard.filled(change.fills, self._now_ns)
+        for fill in change.fills:
+            self.quoting.filled(fill, self._now_ns)
+        if self.ledgers.series_wanted:
+            self._account.hasten_again(Kind.SERIES, self._now_ns)
 
     def _series_read(self, walk: Walk) -> None:
         """Our series, and those of ours beside it, which tell what else pays into the cash."""
@@ -397,11 +430,11 @@ class Trader:
         if quoting.flattening and self.phase is _QUOTING:
             self._rest_when_flat()
         self._custody.watch(now_ns)
+        out.hold("inconsistency_observed", out.inconsistencies.observed)
         may_quote = self.phase is _QUOTING and not (out.findings and self._blocking())
         if self.reconfiguration.trial is not None:
             self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
-        if self.phase in _CLEARING:
-            sending.cancel_all(self.phase, now_ns)
+        self._clear()
         wishes, again_ns = self._decided(may_quote=may_quote)
         out.probe_key(now_ns)
         sending.cancel(wishes, now_ns)
@@ -456,7 +489,7 @@ class Trader:
         return [name for name in _BLOCKING if name in self.out.findings]
 
     def _doubt(self) -> None:
-        """Read sooner what is in doubt: fills, orders, and who else spends on our key."""
+        """Read sooner what is in doubt: fills and orders."""
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
         is_hinted = not self._hints.is_empty()
@@ -465,9 +498,6 @@ class Trader:
         if is_hinted and self._hints.want_lists(self._now_ns):
             self._account.hasten_again(Kind.FILLS, self._now_ns)
             self._account.hasten_again(Kind.RESTING, self._now_ns)
-        if self.out.wants_look:
-            last_ns = self._account.done_ns.get(Kind.BALANCE, 0)
-            self._account.hasten(Kind.BALANCE, max(self._now_ns, last_ns + LOOK_AGAIN_NS))
 
     def _wake_ns(self, again_ns: int) -> int:
         desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()

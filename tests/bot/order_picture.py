@@ -24,9 +24,9 @@ _AFTER_PICTURE = """
   is merely missing or unreadable it is cancelled as well; one that is missing for ten seconds is.
 - ✕a: an act of ours that is not taken.
 
-A read by its id, or a row of a list, that takes an open order away though nothing of ours was to
-end it (over, elsewhere, or smaller without a fill) is no fact yet: another read by its id confirms
-it.
+A read that takes from an open order what no write of ours did (elsewhere, smaller or with fewer
+fills than before; or over, in a list of what rests) is no fact yet: it counts as before until a
+read by its id, begun a lag later, says the same.
 
 """
 
@@ -47,14 +47,13 @@ _MEANING = {
     Fact.NO_ANSWER: "our write may have been carried out",
     Fact.BLIND: "a cancel had no effect that is known, and an amend is undecided",
     Fact.READ_RESTS: "a read begun late enough shows it resting as we know it",
-    Fact.READ_DIFFERS: "such a read shows another price, or more shares, than is possible",
+    Fact.READ_DIFFERS: "such a read shows an open order at another price, or larger",
     Fact.READ_ENDED: "a read shows it over",
     Fact.READ_MOVED: "it reads cancelled, not by us, while an amend is undecided: another id?",
     Fact.READ_MISSING: "404 to a read of an id that the venue gave us",
     Fact.READ_STRANGE: "a read shows a status that this version cannot read",
     Fact.LISTED: "a late enough list shows the order that it must be",
-    Fact.UNLISTED: "a late enough list shows nothing that it could be",
-    Fact.GONE: "a cancel, a read by its id and two lists running know no such order",
+    Fact.GONE: "lists a lag apart show nothing that it could be, and no read by its id does",
 }
 
 

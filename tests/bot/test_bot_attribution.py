@@ -65,8 +65,7 @@ class Both:
         tag: Tag | None = None,
     ) -> None:
         self.count += 1
-        fees_cents = self.book.fees_cents
-        assert self.book.book_fill(
+        booked = self.book.book_fill(
             model.Fill(
                 fill_id=f"f{self.count}",
                 trade_id="t",
@@ -89,7 +88,7 @@ class Both:
             book_side(outcome, side),
             canonical(outcome, Price(price)),
             Qty(qty),
-            Cents(self.book.fees_cents - fees_cents),
+            Cents(booked.fee_cents or 0),
             tag or Tag(self.count % 3, "mine", "quote bid"),
         )
         self.account.booked(entry, self.now_ns - late_ns)

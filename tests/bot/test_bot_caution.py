@@ -113,7 +113,7 @@ def test_no_settings_let_an_order_past_a_compiled_cap(
     request = (
         m.AmendResting(own.order_id, Amend(price=Price(price)))
         if amends
-        else m.Create(own.intent(), codec.encode_new_order(own.intent()), False)
+        else m.Create(own.intent.order, codec.encode_new_order(own.intent.order), False)
     )
     through = own.level - ask if own.side is BookSide.BID else bid - own.level
     if trader.guard.admits(request, own, T0):

@@ -5,6 +5,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.inconsistency import Inconsistency
 from bot.core.settings import PaceSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
@@ -94,17 +95,51 @@ def test_a_venue_whose_clock_is_an_hour_ahead_for_seconds_is_quoted_again_soon_a
     assert len(thin.orders) == 6
 
 
-def test_frames_that_come_a_minute_late_are_no_clock_set_back_while_reads_are_of_now():
-    thin = quoting()
+def stepping(rungs: int, *offsets_s: int, read_s: int | None = None) -> tuple[Thin, list[str]]:
+    """A quoting trader whose venue stamps books so far ahead, each for twenty seconds; and what it
+    says of a clock that ran backwards."""
+    thin, told = quoting(rungs), []
     thin.show = lambda *_: None  # type: ignore[method-assign]
-    ahead(thin, 20, 0)
-    for _ in range(300):
-        ahead(thin, 1, -70 * S, S, read_ns=0)
-        thin.give(trade(thin, thin.now_ns - 70 * S, thin.now_ns))
-    assert thin.trader.quoting.venue_time.set_backs == 0
-    assert blocked(thin) == "channel late"
-    reads = [at for at, request in thin.sent if isinstance(request, m.ReadBook)]
-    assert 290 <= len(reads) <= 301
+
+    def tell(effect: m.Effect) -> None:
+        if isinstance(effect, m.Noted) and effect.name == "venue_clock_stepped":
+            told.append(str(effect.fields["text"]))
+
+    thin.told = tell  # type: ignore[method-assign]
+    for offset_s in offsets_s:
+        ahead(thin, 20, offset_s * S, read_ns=None if read_s is None else read_s * S)
+    return thin, told
+
+
+def test_stamps_that_run_backwards_once_are_followed_and_told():
+    thin, told = stepping(3, 0, -60)
+    assert len(told) == 1
+    assert [blocked(thin, index) for index in range(3)] == ["", "", ""]
+    assert len(thin.orders) == 6
+    assert thin.trader.out.inconsistencies.contradiction is None
+
+
+@pytest.mark.parametrize(("calm", "stops"), [(0, True), (4, False)])
+def test_stamps_that_run_backwards_twice_within_a_minute_are_a_contradiction(calm, stops):
+    thin, told = stepping(3, 0, -60, *(-60 for _ in range(calm)), -120)
+    assert len(told) == 2
+    found = thin.trader.out.inconsistencies.contradiction
+    assert (found is not None) is stops
+    assert found is None or found.kind is Inconsistency.STAMPS_RUN_BACKWARDS
+
+
+def test_frames_that_come_a_minute_late_while_reads_are_of_now_are_no_step_back():
+    _, told = stepping(1, 0, *(-70 for _ in range(10)), read_s=0)
+    assert told == []
+
+
+def test_older_frames_among_newer_ones_are_no_step_back_however_old_and_many():
+    thin, told = stepping(1, 0)
+    for _ in range(60):
+        for back_s in (7, 30, 600):
+            thin.give(thin.book(0, thin.now_ns - back_s * S, 77))
+        ahead(thin, 0.5, 0)
+    assert told == []
 
 
 def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_however_many_they_are():

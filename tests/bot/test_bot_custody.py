@@ -6,18 +6,15 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.custody.heritage import Heritage
 from bot.core.report import Phase
 from bot.core.settings import Strangers
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.venue.exchange import CROWD, MAKER, market_id
 from strategies.fixed_spread import FixedSpread
-from tests.bot import made
 from tests.bot.thin import Thin
 from tests.io.crash_boundaries import places
 from tests.io.crash_world import RUNG, START_NS, Photograph, World
 from venue.core import messages as v
-from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
@@ -172,8 +169,17 @@ def test_an_order_with_an_undecided_write_is_not_kept():
     assert not unsettled & set(world.truth.resting())
 
 
+class NoBooks(World):
+    """Reads of order books come to nothing for eight seconds."""
+
+    def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
+        is_book = isinstance(answer, m.Done) and isinstance(answer.body, m.BookShown)
+        is_early = self.now_ns < PAST.now_ns + 8 * SECOND
+        super()._reply(request_id, m.Unknown("cut") if is_book and is_early else answer)
+
+
 def test_orders_whose_books_do_not_come_are_cancelled_in_time():
-    world = World(PAST, strangers=Strangers.ADOPT)
+    world = NoBooks(PAST, strangers=Strangers.ADOPT)
     world._show_book = lambda: None
     resting = world.truth.resting()
     assert world.run_until(
@@ -267,45 +273,11 @@ def test_a_stranger_stops_a_start_that_refuses_and_is_left_alone_and_named():
     assert world.trader.out.requests["create"] == 0
 
 
-def test_what_a_first_list_that_came_late_shows_is_of_an_earlier_run_and_no_newcomer():
-    heritage = Heritage(Strangers.CANCEL)
-    heritage.begin(())
-    found = [made.shown(made.own(), order_id=str(number)) for number in range(5)]
-    options = {"starting": True, "fresh": True, "late": True}
-    assert heritage.to_cancel(found, lambda _: False, **options) == found
-    assert not heritage.refuses
-
-
 def test_a_start_that_refuses_and_is_stopped_at_once_leaves_strangers_alone_and_names_them():
     world = World(after(BLANK, theirs(1), theirs(2)), strangers=Strangers.REFUSE)
     resting = world.truth.resting()
     assert sorted(stopped(world).truth.resting()) == sorted(resting)
     assert sorted(world.finished.left) == sorted(resting)
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_what_lands_after_the_first_list_of_a_start_is_a_newcomer_only_if_that_list_was_late(late):
-    heritage = Heritage(Strangers.CANCEL)
-    heritage.begin(())
-    found = [made.shown(made.own(), order_id=str(number)) for number in range(5)]
-    heritage.to_cancel([], lambda _: False, starting=True, fresh=True, late=late)
-    heritage.to_cancel(found, lambda _: False, starting=True, fresh=True, late=True)
-    assert heritage.refuses is late
-
-
-@pytest.mark.parametrize("strangers", [Strangers.CANCEL, Strangers.ADOPT])
-def test_a_start_beside_somebody_who_goes_on_placing_orders_ends_and_leaves_them(strangers):
-    world = World(PAST, strangers=strangers)
-    began_ns = world.now_ns
-    for number in range(1, 1_000):
-        world.exchange.apply(theirs(number), world.now_ns)
-        if world.run_until(world.now_ns + 8 * MS, lambda: world.finished is not None):
-            break
-    assert world.finished is not None
-    assert world.finished.left
-    assert world.now_ns - began_ns < 8 * SECOND
-    assert world.trader.out.requests["create"] == 0
-    assert "strangers_found" in world.trader.out.findings
 
 
 def test_a_start_that_refuses_cancels_what_the_journal_knows_and_quotes():
@@ -324,7 +296,7 @@ def test_fills_of_the_time_between_two_runs_are_booked(strangers):
     [bid] = [each for each in before.resting() if before.orders[each].outcome is Outcome.YES]
     price = 100 - before.orders[bid].price
     name = ClientOrderId("meanwhile")
-    sold = QtyOrder(RUNG, Outcome.NO, Side.BUY, Price(price), Qty(2), TimeInForce.IOC, name)
+    sold = QtyOrder(RUNG, Outcome.NO, Side.BUY, Price(price), Qty(500), TimeInForce.IOC, name)
     world = quoting(World(after(PAST, v.PlaceOrder(CROWD[3], sold)), strangers=strangers))
     held = tuple(world.truth.held.get(outcome, 0) for outcome in (Outcome.YES, Outcome.NO))
     assert held[0] >= 2
@@ -442,45 +414,3 @@ def test_a_read_that_is_always_under_way_does_not_hold_up_a_stop():
     thin.give(m.StopRequested("the end"))
     thin.run(5)
     assert thin.trader.phase is Phase.STOPPED
-
-
-# --- a fill that cannot be read at the start ------------------------------------------------------
-
-
-class Garbled(World):
-    """A start whose fills tell an outcome that is none, until an instant."""
-
-    readable_ns = 0
-
-    def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
-        if self.now_ns < self.readable_ns and isinstance(answer, m.Done):
-            body = answer.body
-            if isinstance(body, m.FillsShown):
-                odd = model.ShownOutcome.UNKNOWN
-                rows = tuple(msgspec.structs.replace(row, outcome=odd) for row in body.fills)
-                answer = m.Done(m.FillsShown(rows, body.cursor))
-        super()._reply(request_id, answer)
-
-
-def garbled_for(duration_ns: int) -> Garbled:
-    """A start on an account with a fill that cannot be read for so long, once it quotes."""
-    *_, past = (past for _, past in places(10**6) if not past.flying)
-    world = Garbled(past)
-    world.readable_ns = world.now_ns + duration_ns
-    quoting(world)
-    return world
-
-
-def test_the_books_are_not_opened_while_a_fill_that_soon_is_readable_is_not_booked():
-    world = garbled_for(SECOND)
-    assert world.trader.ledgers.book.fill_count > 0
-    assert "shares_without_fills" not in noted(world)
-    assert "fill_unreadable" in noted(world)
-    assert world.trader.out.findings == {}
-
-
-def test_a_fill_that_stays_unreadable_does_not_keep_the_books_closed():
-    world = garbled_for(100 * SECOND)
-    assert world.trader.ledgers.book.fill_count == 0
-    assert "shares_without_fills" in noted(world)
-    assert set(world.trader.out.findings) == {"fill_unreadable"}

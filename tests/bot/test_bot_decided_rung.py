@@ -202,34 +202,6 @@ def test_a_binary_market_decides_no_other():
 # --- what is certain of a winner ------------------------------------------------------------------
 
 
-def unseen(venue: Paying, index: int, winner: Outcome) -> dict[tuple[MarketId, Outcome], int]:
-    """A rung pays, and no list shows it yet: the shares that they still show."""
-    before, state = dict(venue.held), venue.markets[index]
-    venue.resolve(index, winner, seen=False)
-    gone = {key: each for key, each in before.items() if key not in venue.held}
-    venue.held |= gone
-    venue.markets[index] = state
-    return gone
-
-
-def test_cash_that_another_rung_paid_unseen_tells_no_winner():
-    venue = Paying()
-    venue.hold(2, NO, 3)
-    venue.hold(0, YES, 3)
-    venue.start()
-    venue.resolve(2, YES, seen=False)
-    gone = unseen(venue, 0, YES)
-    venue.run(12, venue.show_all, NS_PER_SECOND)
-    assert venue.resting() == {0, 1, 3}  # 300 cents came, as if NO had won on the rung that went
-    for key in gone:
-        del venue.held[key]
-    venue.run(12, venue.show_all, NS_PER_SECOND)
-    venue.state(0, model.MarketState.RESOLVED)
-    venue.run(120, venue.show_all, NS_PER_SECOND)
-    assert venue.won == []
-    assert venue.resting() == {1, 3}
-
-
 def test_a_winner_is_certain_once_a_list_still_shows_what_else_is_held():
     venue = Paying()
     venue.hold(2, YES, 3)

@@ -1,6 +1,5 @@
 """Claims about orders that give way to others: only where those may leave behind them."""
 
-import msgspec
 import pytest
 
 from bot.core import messages as m
@@ -8,7 +7,6 @@ from bot.core.curve.ladder import Fair
 from bot.core.desk.spend import Lane
 from bot.core.orders.order import OwnOrder
 from bot.core.plan.wishes import WantAmend, WantCancel
-from bot.core.settings import BudgetSettings
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import bid, plan
 from tests.bot.test_bot_sending import SECOND, Account, create
@@ -26,17 +24,12 @@ def sold_instead(own: OwnOrder) -> WantCancel:
     return WantCancel(own, "shares held now: sold instead", 1.0, instead=True)
 
 
-@pytest.mark.parametrize("kept", ["foreign_spend", "refused"])
-def test_no_purchase_gives_way_to_a_sale_that_may_not_leave(kept):
+def test_no_purchase_gives_way_to_a_sale_that_may_not_leave():
     of = Account()
     own = of.rests(40)
-    if kept == "refused":
-        of.rung.side_parked_until_ns[own.side] = T0 + SECOND
-    else:
-        of.out.find(kept, "")
+    of.rung.side_parked_until_ns[own.side] = T0 + SECOND
     assert of.sending.held_back(of.rung, sold_instead(own), T0)
     assert of.cancel(sold_instead(own)) == []
-    of.out.clear("foreign_spend")
     left = of.cancel(sold_instead(own), now_ns=T0 + SECOND)
     assert left == [m.CancelResting(own.order_id)]
 
@@ -51,16 +44,6 @@ def test_a_purchase_that_is_to_move_stays_where_its_sale_may_not_leave_unless_it
     (wish,) = plan([bid(wanted)], [own], no=10, now_ns=T0).wishes
     assert isinstance(wish, WantCancel)
     assert of.cancel(wish) == ([m.CancelResting(own.order_id)] if leaves else [])
-
-
-def test_while_somebody_else_spends_on_our_key_no_order_gives_way_to_one_that_may_not_leave():
-    of = Account()
-    own = of.rests(40)
-    of.out.find("foreign_spend", "")
-    assert of.sending.held_back(of.rung, merged(own), T0) == "no room left for more: foreign_spend"
-    assert of.cancel(merged(own), WantCancel(own, "not wanted")) == [m.CancelResting(own.order_id)]
-    assert of.out.counters(0).held_back == {"foreign_spend": 1}
-    assert len(of.denied) == 1
 
 
 def test_beyond_the_pace_no_order_gives_way_to_one_that_may_not_leave():
@@ -90,19 +73,6 @@ def test_no_order_gives_way_to_one_that_would_find_no_token(tokens, gives_way):
     left = of.cancel(merged(own))
     assert left == ([m.CancelResting(own.order_id)] if gives_way else [])
     assert of.denied == []  # it is wished for again as it is
-
-
-@pytest.mark.parametrize(("burst", "gives_way"), [(61, True), (62, False)])
-def test_with_a_single_token_above_the_reserve_an_order_gives_way_once_all_tokens_are_there(
-    burst, gives_way
-):
-    of = Account()
-    own = of.rests(40)
-    budget = BudgetSettings(burst=burst, reserve=60)
-    of.sending.reconfigure(msgspec.structs.replace(of.settings, budget=budget), T0)
-    while of.out.purse.tokens(T0) > 61:
-        of.out.purse.spend(Lane.CANCEL, T0)
-    assert bool(of.cancel(merged(own))) is gives_way
 
 
 def busy(of: Account, own: OwnOrder, beats: int) -> tuple[int | None, int]:

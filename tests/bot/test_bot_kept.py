@@ -131,7 +131,6 @@ class Past(Thin):
 
 def test_what_filled_of_a_kept_order_counts_once_after_the_fills_of_however_many_others():
     of = Past(earlier=12)
-    of.trader.ledgers.book.ids.most = 5  # fills of twice as many orders are remembered
     of.begin()
     assert KEPT in of.orders
     assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)
@@ -140,7 +139,6 @@ def test_what_filled_of_a_kept_order_counts_once_after_the_fills_of_however_many
 
 def test_fills_that_the_list_keeps_with_an_earlier_id_of_a_kept_order_count_once():
     of = Past(earlier=12, filled_as=OrderId("770"))
-    of.trader.ledgers.book.ids.most = 5
     of.begin()
     assert KEPT in of.orders
     assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)

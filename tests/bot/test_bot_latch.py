@@ -55,6 +55,8 @@ def calm() -> Odds:
         rungs=(2, 1),
         one_way_ns=(1_000_000, 2_000_000),
         request_faults={},
+        write_faults={},
+        read_faults={},
         frame_faults={},
         episodes={},
         slow_read=0.0,
@@ -348,10 +350,12 @@ def test_a_compiled_cap_holds_whatever_the_settings_say():
     )
     trader = Trader(TraderSettings(series_ticker=SERIES, risk=risk), lambda: Strategy(None))
     own = made.own(qty=10_001, price=1)
-    create = m.Create(own.intent(), own.body, False)
+    create = m.Create(own.intent.order, own.intent.body, False)
     assert not trader.out.send(create, Lane.CREATE, "fat", T0, own)
     dear = made.own(qty=10_000, price=99)
-    assert trader.out.send(m.Create(dear.intent(), dear.body, False), Lane.CREATE, "", T0, dear)
+    assert trader.out.send(
+        m.Create(dear.intent.order, dear.intent.body, False), Lane.CREATE, "", T0, dear
+    )
     assert trader.guard.beyond_caps == 1
 
 
@@ -474,9 +478,9 @@ def test_a_latched_door_lets_only_cancels_reads_and_resends_out():
     trader = Trader(TraderSettings(series_ticker=SERIES, risk=RISK), lambda: Strategy(None))
     trader.receive(m.Started("0" * 20, (), latched="breaker: loss"), T0)
     own = made.own()
-    first = m.Create(own.intent(), own.body, False)
+    first = m.Create(own.intent.order, own.intent.body, False)
     amend = m.AmendResting(OrderId("1001"), Amend(price=Price(41)))
-    again = m.Create(own.intent(), own.body, True)
+    again = m.Create(own.intent.order, own.intent.body, True)
     assert not trader.out.send(first, Lane.CREATE, "", T0, own)
     assert not trader.out.send(amend, Lane.AMEND, "", T0, own)
     assert trader.out.send(again, Lane.RECOVER, "", T0, own)

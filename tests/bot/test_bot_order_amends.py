@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from bot.core.orders.order import Fact, State
 from tests.bot import made
@@ -11,7 +10,6 @@ from tests.bot.made import LAG_NS, T0
 from tests.bot.news import STRANGE, amending, read, read_over
 from venue.wire import model
 from venue.wire.money import Price, Qty, Side
-from venue.wire.names import OrderId
 from venue.wire.requests import Amend
 
 # --- amends ---------------------------------------------------------------------------------------
@@ -42,7 +40,7 @@ def test_a_refused_amend_is_forgotten(fact):
     own = amending(Amend(price=Price(45), qty=Qty(4)))
     own.answered(fact, T0 + 7)
     assert (own.state, own.amend, own.levels, own.may_fill) == (State.OPEN, None, (40,), 10)
-    assert (own.intended, own.last_write_ns, own.known.epoch) == (10, T0 + 7, 1)
+    assert (own.last_write_ns, own.known.epoch) == (T0 + 7, 1)
 
 
 def test_an_amend_answered_404_keeps_the_order_as_it_was_and_suspects_it():
@@ -65,7 +63,6 @@ def test_an_unanswered_amend_is_believed_after_two_equal_reads_a_lag_apart():
     assert (own.state, own.is_unknown) == (State.BLURRED, True)
     read(own, T0 + 2 * LAG_NS, price=45)
     assert (own.state, own.price, own.amend, own.is_unknown) == (State.OPEN, 45, None, False)
-    assert (own.last_write_ns, own.known.epoch) == (T0 + LAG_NS, 2)
 
 
 def test_a_read_begun_too_early_is_not_one_of_the_two():
@@ -105,109 +102,30 @@ def test_an_amend_whose_reply_cannot_be_read_stays_undecided():
     assert (own.known.epoch, own.is_unknown) == (1, True)
 
 
-# --- amends that race fills (row 26) --------------------------------------------------------------
-
-
-def test_an_amend_that_no_fill_raced_leaves_what_was_meant():
-    own = amending(Amend(qty=Qty(6)), filled=1, remaining=9)
-    own.shown_by_write(made.shown(own, filled=1, remaining=6), T0)
-    assert (own.intended, own.remaining, own.doomed) == (7, 6, False)
-
-
-def test_an_amend_that_raced_a_fill_is_cancelled_at_once_for_too_much_works():
-    own = amending(Amend(qty=Qty(6)), filled=1, remaining=9)
-    own.shown_by_write(made.shown(own, filled=3, remaining=6), T0)
-    assert (own.intended, own.known.size, own.doomed) == (7, 9, True)
-    assert own.why == "a fill raced its amend: more works than was meant"
-
-
-def test_an_amend_that_traded_at_once_leaves_what_was_meant():
-    own = amending(Amend(price=Price(60), qty=Qty(6)))
-    own.shown_by_write(made.shown(own, price=60, filled=2, remaining=4), T0)
-    assert (own.intended, own.doomed) == (6, False)
-
-
-def test_a_price_amend_alone_means_the_size_that_the_order_has():
-    own = amending(Amend(price=Price(45)))
-    own.shown_by_write(made.shown(own, price=45, filled=3, remaining=7), T0)
-    assert (own.intended, own.doomed) == (10, False)
-
-
-@pytest.mark.parametrize(
-    ("amend", "seen", "intended", "doomed"),
-    [
-        # Not carried out, for nothing of it shows: it is as it was.
-        (Amend(qty=Qty(6)), {"filled": 0, "remaining": 10}, 10, False),
-        (Amend(price=Price(45), qty=Qty(6)), {"filled": 2, "remaining": 8}, 10, False),
-        # Carried out, and no fill came first.
-        (Amend(qty=Qty(6)), {"filled": 0, "remaining": 6}, 6, False),
-        (Amend(price=Price(45), qty=Qty(6)), {"price": 45, "filled": 0, "remaining": 6}, 6, False),
-        # Carried out after a fill, or perhaps not at all: more works than was meant.
-        (Amend(qty=Qty(6)), {"filled": 2, "remaining": 6}, 6, True),
-        (Amend(qty=Qty(6)), {"filled": 4, "remaining": 6}, 6, True),
-        (Amend(price=Price(45), qty=Qty(6)), {"price": 45, "filled": 3, "remaining": 6}, 6, True),
-        # An amend up that was not seen to be carried out does not mean more from now on.
-        (Amend(qty=Qty(12)), {"filled": 1, "remaining": 9}, 10, False),
-    ],
-)
-def test_an_unanswered_size_amend_never_leaves_more_than_was_meant(amend, seen, intended, doomed):
-    own = amending(amend, State.BLURRED)
-    read(own, T0 + LAG_NS, **seen)
-    read(own, T0 + 2 * LAG_NS, **seen)
-    assert (own.state, own.intended, own.doomed) == (State.OPEN, intended, doomed)
-
-
 # --- amends that change the id (S13) --------------------------------------------------------------
 
 
-def test_a_successor_stands_where_its_reply_shows_it_and_counts_its_own_fills():
+@pytest.mark.parametrize(("shows", "filled"), [(0, 3), (1, 4), (3, 3), (5, 5)])
+def test_a_new_id_counts_its_own_fills_or_all_and_the_order_counts_all(shows, filled):
     own = amending(Amend(price=Price(45)), filled=3, remaining=7)
-    later = own.successor(made.shown(own, order_id="99", price=45, filled=0, remaining=7), T0 + 5)
-    assert (later.order_id, later.state, later.price, later.level) == ("99", State.OPEN, 45, 45)
-    assert (later.filled, later.remaining, later.intended, later.doomed) == (0, 7, 7, False)
-    assert (later.client_order_id, later.placed_ns, later.last_write_ns) == (
-        own.client_order_id,
-        own.placed_ns,
-        T0 + 5,
-    )
+    before = own.order_id
+    seen = made.shown(own, order_id="99", price=45, filled=shows, remaining=6)
+    own.renamed(seen)
+    own.shown_by_write(seen, T0 + 5)
+    assert (own.order_id, own.previous_ids) == ("99", (before,))
+    assert (own.state, own.price, own.filled, own.remaining) == (State.OPEN, 45, filled, 6)
+    read(own, T0 + 2 * LAG_NS, filled=shows + 1, remaining=5)
+    assert (own.filled, own.remaining, own.suspicion) == (filled + 1, 5, None)
 
 
-def test_fills_carried_over_to_the_new_id_are_counted_once():
-    own = amending(Amend(price=Price(45)), filled=3, remaining=7)
-    later = own.successor(made.shown(own, order_id="99", price=45, filled=3, remaining=7), T0)
-    assert (later.filled, later.remaining, later.doomed) == (0, 7, False)
-    read(later, T0 + LAG_NS, filled=5, remaining=5)
-    assert (later.filled, later.remaining, later.suspicion) == (2, 5, None)
-
-
-def test_a_successor_with_more_than_was_meant_is_cancelled():
-    own = amending(Amend(qty=Qty(6)), filled=1, remaining=9)
-    own.shown_by_read(made.shown(own, filled=3, remaining=7), T0, LAG_NS)
-    later = own.successor(made.shown(own, order_id="99", filled=3, remaining=6), T0)
-    assert (later.intended, later.remaining, later.doomed) == (4, 6, True)
-
-
-def test_fills_that_a_new_id_shows_count_though_it_comes_to_more_than_the_smaller_size_meant():
-    """Two of four had filled, which nothing had told, as the rest was amended to three."""
-    own = amending(Amend(qty=Qty(3)), filled=0, remaining=4)
-    later = own.successor(made.shown(own, order_id="99", filled=2, remaining=3), T0)
-    assert (later.filled, later.remaining, later.doomed) == (2, 3, True)
-
-
-def test_a_successor_that_is_over_is_over():
-    own = amending(Amend(price=Price(60)))
-    seen = replace(made.over(own, model.OrderStatus.FILLED, 10), order_id=OrderId("99"))
-    later = own.successor(seen, T0)
-    assert (later.state, later.filled, later.may_fill) == (State.DONE, 10, 0)
-
-
-def test_a_cancelled_row_during_an_amend_waits_for_the_answer():
+def test_a_cancelled_row_during_an_amend_waits_for_the_answer_which_may_show_another_id():
     own = amending(Amend(price=Price(45)))
     read_over(own, T0)
     assert (own.state, own.may_fill, own.levels) == (State.AMENDING, 10, (40, 45))
-    assert own.elsewhere_since_ns is None
-    own.shown_by_write(made.shown(own, price=45), T0 + 1)
-    assert own.state is State.DONE
+    seen = made.shown(own, order_id="99", price=45, remaining=10)
+    own.renamed(seen)
+    own.shown_by_write(seen, T0 + 1)
+    assert (own.state, own.remaining, own.levels) == (State.OPEN, 10, (45,))
 
 
 @pytest.mark.parametrize("fact", [Fact.REFUSED, Fact.NEVER, Fact.OVER])
@@ -221,10 +139,8 @@ def test_an_amend_refused_after_its_order_read_cancelled_leaves_it_ended(fact):
 def test_a_cancelled_row_beside_an_undecided_amend_may_live_on_under_another_id():
     own = amending(Amend(price=Price(45), qty=Qty(4)), State.BLURRED)
     read_over(own, T0 + 5)
-    assert (own.state, own.elsewhere_since_ns, own.is_unknown) == (State.CLOSING, T0 + 5, True)
+    assert (own.state, own.is_id_open, own.is_unknown) == (State.CLOSING, True, True)
     assert (own.may_fill, own.levels) == (9 + 4, (40, 45))
-    read_over(own, T0 + 6)
-    assert own.elsewhere_since_ns == T0 + 5
 
 
 @pytest.mark.parametrize("status", [model.OrderStatus.FILLED, model.OrderStatus.EXPIRED])
@@ -232,18 +148,6 @@ def test_a_row_that_filled_or_expired_is_over_whatever_is_undecided(status):
     own = amending(Amend(price=Price(45)), State.BLURRED)
     read_over(own, T0, 10, status)
     assert own.state is State.DONE
-
-
-@pytest.mark.parametrize("fact", [Fact.NO_ANSWER, Fact.OVER])
-def test_no_cancel_of_ours_that_was_not_confirmed_explains_a_cancelled_row(fact):
-    own = amending(Amend(price=Price(45)), State.BLURRED)
-    own.sent_cancel()
-    read_over(own, T0 + 1)
-    assert (own.state, own.elsewhere_since_ns) == (State.CANCELLING, None)
-    own.answered(fact, T0 + 2)
-    read_over(own, T0 + 3)
-    assert own.state is State.CLOSING
-    assert own.elsewhere_since_ns is not None
 
 
 def test_a_cancelled_row_is_explained_by_a_cancel_of_ours_that_removed_shares():
@@ -254,11 +158,7 @@ def test_a_cancelled_row_is_explained_by_a_cancel_of_ours_that_removed_shares():
     assert own.state is State.DONE
 
 
-def test_an_order_that_answers_404_while_its_amend_is_undecided_may_be_elsewhere():
-    own = amending(Amend(price=Price(45)), State.BLURRED)
-    assert own.elsewhere_since_ns is None
-    own.missing(T0 + 3)
-    assert own.elsewhere_since_ns == T0 + 3
-    still = made.own(State.OPEN)
-    still.missing(T0 + 3)
-    assert still.elsewhere_since_ns is None
+def test_an_amend_without_an_answer_has_its_order_cancelled():
+    own = amending(Amend(price=Price(45)))
+    own.answered(Fact.NO_ANSWER, T0)
+    assert (own.state, own.doomed, own.levels) == (State.BLURRED, True, (40, 45))

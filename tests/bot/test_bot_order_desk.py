@@ -4,14 +4,16 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.desk import REPEAT_NS, UNKNOWN_OLD_NS, Desk
+from bot.core.desk.desk import CANCEL_AGAIN_NS, REPEAT_NS, UNKNOWN_OLD_NS, Desk
 from bot.core.desk.outbox import Outbox
+from bot.core.inconsistency import Inconsistency
 from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.desks import TRUST, amending, answer, create, desk, listed, sent, unlisted
 from tests.bot.made import LAG_NS, T0
 from venue.wire import model
 from venue.wire.money import Qty
+from venue.wire.names import OrderId
 from venue.wire.requests import Amend
 
 # --- amends ---------------------------------------------------------------------------------------
@@ -49,40 +51,36 @@ def renamed(reduced_by: int, filled: int, *, is_listed: bool = False) -> tuple[D
     )
     reply = m.Done(m.CancelShown(ended, Qty(reduced_by)))
     answer(of, own, m.CancelResting(own.order_id), reply)
-    assert own.state is State.DONE
     return of, out
 
 
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_what_a_cancel_under_another_id_left_unaccounted_for_may_have_filled(is_listed):
     of, _ = renamed(7, 1, is_listed=is_listed)  # what it shows filled is a floor
-    (later,) = of.all_live()
-    assert (later.order_id, later.state, later.filled) == ("99", State.CLOSING, 1)
-    assert (later.may_fill, later.suspicion) == (2, None)
+    (own,) = of.all_live()
+    assert (own.order_id, own.filled, own.suspicion) == ("99", 1, None)
+    assert own.may_fill >= 2
 
 
-@pytest.mark.parametrize("is_listed", [False, True])
 @pytest.mark.parametrize(("reduced_by", "filled"), [(10, 0), (7, 3)])
-def test_what_a_cancel_under_another_id_accounts_for_is_over(reduced_by, filled, is_listed):
-    of, out = renamed(reduced_by, filled, is_listed=is_listed)
+def test_what_a_cancel_under_another_id_accounts_for_is_over(reduced_by, filled):
+    of, out = renamed(reduced_by, filled)
     assert of.live_count() == 0
     assert "impossible_fact" not in out.findings
 
 
-def test_an_amend_that_changes_the_id_moves_the_order_to_it():
-    of, _, own = amending()
+def test_an_amend_that_changes_the_id_keeps_the_order_and_switches_amends_off():
+    of, out, own = amending()
     old = own.order_id
     reply = made.done(made.shown(own, order_id="99", price=45))
     answer(of, own, m.AmendResting(old, own.amend), reply)
-    later = of.find("99")
-    assert (later.state, later.price, later.client_order_id) == (
-        State.OPEN,
-        45,
-        own.client_order_id,
-    )
-    assert list(of.all_live()) == [later]
-    assert (own.state, of.find(old)) == (State.DONE, None)
+    assert (of.find("99"), of.find(old), of.owner(old)) == (own, None, own)
+    assert (own.state, own.price) == (State.OPEN, 45)
     assert of.knows(old)
+    assert [effect.name for effect in out.effects] == ["amends_off"]
+    out.effects = []
+    assert of.send_amend(own, Amend(price=44), "moved", T0)
+    assert sent(out) == [m.CancelResting(OrderId("99"))]
 
 
 def test_a_venue_that_takes_qty_as_the_total_loses_amends_of_size():
@@ -100,14 +98,6 @@ def test_an_amend_that_trades_at_once_is_not_taken_for_another_meaning_of_qty():
     answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
     assert of.amends_of_size
     assert out.findings == {}
-
-
-def test_an_amend_raced_by_a_fill_is_told_and_its_order_wanted_away():
-    of, out, own = amending(Amend(qty=Qty(6)))
-    reply = made.done(made.shown(own, filled=2, remaining=6))
-    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
-    assert (own.state, own.doomed, own.remaining) == (State.OPEN, True, 6)
-    assert [effect.name for effect in out.effects] == ["amend_raced_fill"]
 
 
 @pytest.mark.parametrize("reply", [m.Refused(422, "insufficient_balance", ""), m.Unknown("")])
@@ -148,7 +138,7 @@ def moved(status: model.OrderStatus = model.OrderStatus.CANCELED) -> tuple[Desk,
     """An order whose amend to 45 has no answer and that reads as over, by a read begun at T0."""
     of, out, own = amending()
     answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
-    of.merge_read(own, made.over(own, status, 0), T0)
+    of.merge_read(own, made.over(own, status, 0), T0, T0, by_id=True)
     out.effects = []
     return of, out, own
 
@@ -158,9 +148,9 @@ def test_a_row_that_is_over_is_not_the_new_id_of_a_moved_order():
     stranger = made.shown(own, order_id="99", price=45)
     over = msgspec.structs.replace(stranger, status=model.OrderStatus.CANCELED, remaining_qty=0)
     assert listed(of, [over], T0 + LAG_NS) == []
-    assert own.is_live
+    assert own.order_id != "99"
     assert listed(of, [stranger], T0 + 2 * LAG_NS) == [own.market_id]
-    assert of.find("99").is_live
+    assert of.find("99") is own
 
 
 @pytest.mark.parametrize("price", [40, 45])
@@ -170,11 +160,10 @@ def test_a_late_enough_list_shows_the_new_id_of_a_moved_order(price):
     assert of.creates_undecided()
     assert listed(of, [stranger], T0 + LAG_NS - 1) == []
     assert listed(of, [stranger], T0 + LAG_NS) == [made.MARKET]
-    later = of.find("99")
-    assert later is not None
-    assert (own.state, later.state, later.price) == (State.DONE, State.OPEN, price)
-    assert list(of.all_live()) == [later]
-    assert [effect.name for effect in out.effects] == ["amend_changed_order_id"]
+    assert of.find("99") is own
+    assert (own.state, own.price, own.doomed) == (State.OPEN, price, True)
+    assert list(of.all_live()) == [own]
+    assert [effect.name for effect in out.effects] == ["amends_off"]
     assert not of.creates_undecided()
 
 
@@ -188,23 +177,46 @@ def test_a_moved_order_is_rather_the_stranger_at_the_price_it_was_amended_to():
 
 def test_a_moved_order_that_no_late_list_shows_is_over_and_may_yet_appear():
     of, _, own = moved()
-    late = made.shown(own, order_id="99", price=45)
+    of.merge_read(
+        own,
+        made.over(own, model.OrderStatus.CANCELED, 0),
+        T0 + LAG_NS,
+        T0 + LAG_NS,
+        by_id=True,
+    )
     assert unlisted(of, T0 + LAG_NS) == [made.MARKET]
     assert (own.state, of.live_count()) == (State.DONE, 0)
-    assert of.landed_late(late)
+    assert of.landed_late(made.shown(own, order_id="99", price=45))
 
 
-def test_an_order_that_answers_404_beside_an_undecided_amend_is_looked_for_in_lists():
+def test_an_order_whose_cancel_finds_nothing_beside_an_undecided_amend_is_looked_for_in_lists():
     of, _, own = amending()
     answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
-    answer(of, own, m.ReadOrder(own.order_id), m.Refused(404, "order_not_found", ""), T0 + 5)
+    assert of.send_cancel(own, "a test", T0)
+    missing = m.Refused(404, "order_not_found", "")
+    answer(of, own, m.CancelResting(own.order_id), missing, T0 + 5)
     assert listed(of, [], T0 + 9 * LAG_NS) == []
     assert own.state is State.BLURRED
     stranger = made.shown(own, order_id="99", price=45)
     assert listed(of, [stranger], T0 + 5 + LAG_NS - 1) == []
     assert listed(of, [stranger], T0 + 5 + LAG_NS) == [made.MARKET]
-    assert of.find("99") is not None
-    assert own.state is State.DONE
+    assert of.find("99") is own
+
+
+def test_an_order_that_nothing_finds_is_over_after_a_404_and_two_lists_a_lag_apart():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    missing = m.Refused(404, "order_not_found", "")
+    assert of.send_cancel(own, "a test", T0)
+    answer(of, own, m.CancelResting(own.order_id), missing, T0)
+    assert unlisted(of, T0 + LAG_NS) == [], "no read has said so"
+    at_ns = T0 + 3 * LAG_NS
+    answer(of, own, m.ReadOrder(own.order_id), missing, at_ns, at_ns)
+    assert own.may_fill == 10
+    assert listed(of, [], at_ns) == [made.MARKET]
+    assert not own.is_live
+    assert "order_gone" in [effect.name for effect in out.effects if isinstance(effect, m.Noted)]
 
 
 def test_a_new_id_that_was_taken_over_meanwhile_is_counted_once():
@@ -239,9 +251,10 @@ def cancelling() -> tuple[Desk, Outbox, OwnOrder]:
         (m.Refused(429, "rate_limited", ""), REPEAT_NS, False),
         (m.Refused(503, "engine_unavailable", ""), REPEAT_NS, False),
         (m.Refused(0, "", ""), REPEAT_NS, False),
-        (m.Refused(409, "venue_halted", ""), TRUST.resend_ns, True),
-        (m.Refused(401, "unauthenticated", ""), TRUST.resend_ns, True),
-        (m.Refused(400, "invalid_order_id", ""), TRUST.resend_ns, True),
+        (m.Refused(409, "venue_halted", ""), TRUST.resend_ns, False),
+        (m.Refused(401, "unauthenticated", ""), TRUST.resend_ns, False),
+        (m.Refused(400, "invalid_order_id", ""), TRUST.resend_ns, False),
+        (m.Refused(422, "market_halted", ""), CANCEL_AGAIN_NS, False),
         (m.Refused(404, "order_not_found", ""), TRUST.resend_ns, True),
     ],
 )
@@ -251,7 +264,7 @@ def test_a_cancel_that_did_not_end_the_order_is_repeated(reply, again_ns, read):
     assert (own.state, own.doomed, own.may_fill) == (State.OPEN, True, 10)
     assert own.due_ns == T0 + again_ns
     assert own.read_due_ns == (T0 + LAG_NS if read else None)
-    assert of.next_due_ns() == min(own.due_ns, T0 + LAG_NS)
+    assert of.next_due_ns() == min(own.due_ns, T0 + LAG_NS if read else own.due_ns)
 
 
 def test_a_cancel_of_an_ended_order_waits_for_how_it_ended_and_is_not_repeated():
@@ -298,7 +311,7 @@ def test_an_order_missing_from_a_late_list_is_read_by_its_id_and_kept():
     of, out = desk()
     own = made.own(State.OPEN)
     of.add(own)
-    of.missing_from_list(own, T0 + LAG_NS, T0 + LAG_NS)
+    of.not_listed(own, T0 + LAG_NS, T0 + LAG_NS)
     of.recover(T0 + LAG_NS)
     assert sent(out) == [m.ReadOrder(own.order_id)]
     reply = m.Refused(404, "order_not_found", "")
@@ -311,7 +324,7 @@ def test_an_order_missing_from_an_early_list_is_not_missed():
     of, out = desk()
     own = made.own(State.OPEN)
     of.add(own)
-    of.missing_from_list(own, T0 + LAG_NS - 1, T0 + LAG_NS)
+    of.not_listed(own, T0 + LAG_NS - 1, T0 + LAG_NS)
     of.recover(T0 + 2 * LAG_NS)
     assert sent(out) == []
 
@@ -320,8 +333,69 @@ def test_an_order_that_shrank_without_a_fill_is_counted_as_met_by_our_own():
     of, out = desk()
     own = made.own(State.OPEN)
     of.add(own)
-    of.merge_read(own, made.shown(own, remaining=4), T0 + LAG_NS)
-    assert out.self_trades == 1
+    shrunk = made.shown(own, remaining=4)
+    of.merge_read(own, shrunk, T0 + LAG_NS, T0 + LAG_NS)
+    assert (own.may_fill, own.read_due_ns) == (10, T0 + 2 * LAG_NS), "a row may be wrong"
+    at_ns = T0 + 2 * LAG_NS
+    of.merge_read(own, shrunk, at_ns, at_ns, by_id=True)
+    assert (own.may_fill, out.self_trades) == (4, 1)
+
+
+def test_an_order_whose_filled_shares_fall_counts_as_before_and_is_a_sign():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.merge_read(own, made.shown(own, filled=4), T0, T0)
+    before = made.shown(own, filled=1, remaining=9)
+    for lag in range(2, 30):
+        at_ns = T0 + lag * LAG_NS
+        of.merge_read(own, before, at_ns, at_ns, by_id=True)
+        assert (own.filled, own.may_fill) == (4, 6)
+        blocked = out.inconsistencies.blocks(own.market_id)
+        assert bool(blocked) is (lag > 2), "one read may lag"
+    assert out.inconsistencies.contradiction is not None
+    assert out.inconsistencies.contradiction.kind is Inconsistency.FILLED_QTY_FELL
+
+
+def test_a_fill_that_a_later_read_shows_again_leaves_no_sign():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.merge_read(own, made.shown(own, filled=4), T0, T0)
+    for filled, lag in ((1, 2), (1, 3), (4, 4)):
+        shown = made.shown(made.own(), filled=filled, remaining=10 - filled)
+        of.merge_read(own, shown, T0 + lag * LAG_NS, T0 + lag * LAG_NS, by_id=True)
+    assert not out.inconsistencies.is_observing
+    assert own.doubted_ns is None
+
+
+def test_an_order_that_reads_in_another_market_twice_is_a_contradiction():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    other = msgspec.structs.replace(made.shown(own), market_id="other")
+    of.merge_read(own, other, T0 + LAG_NS, T0 + LAG_NS)
+    assert (own.may_fill, out.inconsistencies.contradiction) == (10, None)
+    of.merge_read(own, other, T0 + 2 * LAG_NS, T0 + 2 * LAG_NS, by_id=True)
+    assert out.inconsistencies.contradiction is not None
+    assert out.inconsistencies.contradiction.kind is Inconsistency.ORDER_ID_REUSED
+
+
+def test_an_order_that_the_venue_called_over_and_reads_show_working_is_read_and_a_sign():
+    of, out, own = cancelling()
+    answer(of, own, m.CancelResting(own.order_id), m.Refused(422, "order_not_cancelable", ""))
+    for lag in range(1, 4):
+        of.merge_read(own, made.shown(own), T0 + lag * LAG_NS, T0 + lag * LAG_NS, by_id=True)
+        assert not of.send_cancel(own, "again", T0)
+    assert out.inconsistencies.observes(Inconsistency.CLOSED_ORDER_WORKING, own.order_id)
+    assert own.may_fill == 10
+
+
+def test_a_cancel_that_a_halt_refused_is_tried_again_once_its_market_has_another_state():
+    of, _, own = cancelling()
+    answer(of, own, m.CancelResting(own.order_id), m.Refused(422, "market_halted", ""))
+    of.market_changed(own.market_id, T0 + 7)
+    assert own.due_ns == T0 + 7
 
 
 def test_a_broken_promise_is_a_finding_until_a_read_settles_it():
@@ -351,9 +425,9 @@ def test_a_finding_stands_as_long_as_one_order_is_suspected():
         answer(of, own, m.ReadOrder(own.order_id), m.Refused(404, "order_not_found", ""))
     why = "read_missing: 404 for an order that the venue has shown"
     assert out.findings == {"order_missing": f"order 1001: {why}; order 1002: {why}"}
-    of.merge_read(both[0], made.shown(both[0]), T0 + LAG_NS)
+    of.merge_read(both[0], made.shown(both[0]), T0 + LAG_NS, T0 + LAG_NS)
     assert out.findings == {"order_missing": f"order 1002: {why}"}
-    of.merge_read(both[1], made.over(both[1], model.OrderStatus.FILLED, 10), T0)
+    of.merge_read(both[1], made.over(both[1], model.OrderStatus.FILLED, 10), T0, T0, by_id=True)
     assert out.findings == {}
 
 
@@ -361,7 +435,7 @@ def test_a_status_that_cannot_be_read_is_read_again_and_the_order_kept():
     of, out = desk()
     own = made.own(State.OPEN)
     of.add(own)
-    of.merge_read(own, made.shown(own, status=model.OrderStatus.UNKNOWN), T0)
+    of.merge_read(own, made.shown(own, status=model.OrderStatus.UNKNOWN), T0, T0)
     assert list(out.findings) == ["status_unreadable"]
     assert (own.state, own.may_fill, own.read_due_ns) == (State.OPEN, 10, T0 + LAG_NS)
 
@@ -371,7 +445,7 @@ def test_a_read_that_failed_is_repeated_a_lag_later(reply):
     of, out = desk()
     own = made.own(State.OPEN)
     of.add(own)
-    of.missing_from_list(own, T0 + LAG_NS, T0 + LAG_NS)
+    of.not_listed(own, T0 + LAG_NS, T0 + LAG_NS)
     of.recover(T0 + LAG_NS)
     assert len(sent(out)) == 1
     answer(of, own, m.ReadOrder(own.order_id), reply, T0 + LAG_NS + 7)
@@ -383,8 +457,8 @@ def test_one_read_of_an_order_is_on_its_way_at_a_time():
     answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
     of.recover(T0 + LAG_NS)
     assert len(sent(out)) == 1
-    of.merge_read(own, made.shown(own, price=45), T0 + LAG_NS)
-    of.missing_from_list(own, T0 + 5 * LAG_NS, T0 + 5 * LAG_NS)
+    of.merge_read(own, made.shown(own, price=45), T0 + LAG_NS, T0 + LAG_NS)
+    of.not_listed(own, T0 + 5 * LAG_NS, T0 + 5 * LAG_NS)
     of.recover(T0 + 9 * LAG_NS)
     assert sent(out) == []
     answer(of, own, m.ReadOrder(own.order_id), m.Unknown(""), T0 + 9 * LAG_NS)

@@ -105,26 +105,17 @@ def test_a_status_that_cannot_be_read_keeps_the_order_and_its_size():
 
 def test_a_404_to_a_read_keeps_the_order_and_its_size():
     own = made.own(State.OPEN)
-    own.missing(T0)
+    own.missing(T0, T0, LAG_NS)
     assert (own.state, own.may_fill, own.doomed, own.is_unknown) == (State.OPEN, 10, False, True)
 
 
 def test_a_suspicion_ends_with_a_read_begun_a_lag_after_it_and_not_before():
     own = made.own(State.OPEN, now_ns=T0 - 5 * LAG_NS)
-    own.missing(T0)
+    own.missing(T0, T0, LAG_NS)
     read(own, T0 + LAG_NS - 1)
     assert own.is_unknown
     read(own, T0 + LAG_NS)
-    assert (own.suspicion, own.is_unknown, own.unknown_since_ns) == (None, False, None)
-
-
-def test_no_read_ends_the_suspicion_that_the_reply_showed_another_order():
-    own = made.own(State.OPEN)
-    own.suspect(Finding.ECHO, "not what was asked for", T0)
-    read(own, T0 + 2 * LAG_NS)
-    assert own.is_unknown
-    read_over(own, T0 + 2 * LAG_NS)
-    assert own.suspicion is None
+    assert (own.suspicion, own.is_unknown) == (None, False)
 
 
 def test_a_graver_suspicion_takes_the_place_of_a_lighter_one_and_not_the_other_way():
@@ -134,18 +125,14 @@ def test_a_graver_suspicion_takes_the_place_of_a_lighter_one_and_not_the_other_w
     own.suspect(Finding.UNREADABLE, "odd", T0 + 2)
     assert own.suspicion is not None
     assert (own.suspicion.finding, own.suspicion.why) == (Finding.IMPOSSIBLE, "no")
-    assert own.unknown_since_ns == T0
 
 
-def test_an_order_said_to_be_over_that_rests_is_to_be_cancelled_again():
+def test_an_order_said_to_be_over_is_never_cancelled_again_though_reads_show_it_resting():
     own = made.own(State.OPEN)
     own.sent_cancel()
     own.answered(Fact.OVER, T0)
     read(own, T0 + LAG_NS)
-    assert (own.state, own.doomed, own.is_free, own.may_fill) == (State.OPEN, True, True, 10)
-    assert own.suspicion is not None
-    read(own, T0 + 2 * LAG_NS)
-    assert own.suspicion is None
+    assert (own.state, own.is_free, own.may_fill) == (State.CLOSING, False, 10)
 
 
 @given(
@@ -247,13 +234,6 @@ def test_a_cancel_that_removed_shares_beside_an_undecided_amend_settles_where_it
     assert own.state is State.DONE
 
 
-def test_the_age_of_the_unknown_is_not_renewed_by_a_cancel_that_fails():
-    own = amending(Amend(qty=Qty(4)), State.BLURRED)
-    own.sent_cancel()
-    own.answered(Fact.NEVER, T0 + 9 * LAG_NS)
-    assert own.unknown_since_ns == T0
-
-
 # --- beginnings -----------------------------------------------------------------------------------
 
 
@@ -261,15 +241,20 @@ def test_an_order_left_behind_is_lost_and_doomed_and_keeps_its_bytes():
     order = made.intent()
     body = codec.encode_new_order(order)
     own = OwnOrder.left_behind(OpenIntent(order, body), T0)
-    assert (own.state, own.doomed, own.body, own.intent()) == (State.LOST, True, body, order)
-    assert (own.inherited, own.unknown_since_ns, own.due_ns) == (True, T0, T0)
+    assert (own.state, own.doomed, own.intent.body, own.intent.order) == (
+        State.LOST,
+        True,
+        body,
+        order,
+    )
+    assert (own.inherited, own.due_ns) == (True, T0)
 
 
 def test_an_order_found_resting_is_counted_by_what_it_shows_and_doomed():
     seen = made.shown(made.own(), filled=2, remaining=5)
     own = OwnOrder.found_resting(seen, T0)
     assert (own.filled, own.may_fill, own.doomed, own.state) == (2, 5, True, State.OPEN)
-    assert (own.intended, own.inherited, own.order_id, own.client_order_id) == (7, True, "1001", "")
+    assert (own.qty, own.inherited, own.order_id, own.client_order_id) == (7, True, "1001", "")
 
 
 def test_an_order_whose_outcome_cannot_be_read_is_not_taken_over():
@@ -299,7 +284,6 @@ def test_a_create_whose_reply_cannot_be_read_rests_at_full_size_until_a_read():
 
 def test_a_lost_create_that_a_list_identifies_takes_what_that_shows():
     own = made.own(State.LOST)
-    own.mark(T0)
     own.identified(made.shown(own, order_id="77", filled=2, remaining=8), T0 + LAG_NS)
     assert (own.state, own.order_id, own.filled, own.remaining) == (State.OPEN, "77", 2, 8)
-    assert (own.last_write_ns, own.unknown_since_ns) == (T0 + LAG_NS, None)
+    assert (own.last_write_ns, own.is_unknown) == (T0 + LAG_NS, False)

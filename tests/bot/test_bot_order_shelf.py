@@ -5,7 +5,6 @@ import pytest
 from bot.core import messages as m
 from bot.core.desk import shelf
 from bot.core.desk.shelf import NEVER_NS
-from bot.core.orders.absence import Absence
 from bot.core.orders.life import Finding
 from bot.core.orders.order import Fact, OwnOrder, State
 from tests.bot import made
@@ -21,7 +20,7 @@ OTHER = MarketId("bbbbbbbb-0000-4000-8000-000000000002")
 
 def over(of, own: OwnOrder, filled: int = 0) -> None:
     """A read shows the order over."""
-    of.merge_read(own, made.over(own, model.OrderStatus.CANCELED, filled), T0)
+    of.merge_read(own, made.over(own, model.OrderStatus.CANCELED, filled), T0, T0, by_id=True)
 
 
 def test_orders_are_found_by_market_in_the_order_they_came():
@@ -71,7 +70,7 @@ def test_an_order_that_filled_stays_until_its_fills_are_booked():
     own = made.own()
     of.add(own)
     assert not of.has_fills(made.MARKET)
-    of.merge_read(own, made.shown(own, filled=4, remaining=6), T0)
+    of.merge_read(own, made.shown(own, filled=4, remaining=6), T0, T0)
     assert list(of.with_fills(made.MARKET)) == [own]
     over(of, own, 4)
     assert of.has_fills(OTHER)
@@ -91,7 +90,7 @@ def test_the_fills_of_an_order_that_rested_for_long_have_as_long_to_be_booked_as
     own = made.own()
     of.add(own)
     ended_ns = T0 + 3_600 * LAG_NS
-    of.merge_read(own, made.over(own, model.OrderStatus.FILLED, 10), ended_ns)
+    of.merge_read(own, made.over(own, model.OrderStatus.FILLED, 10), ended_ns, ended_ns, by_id=True)
     of.forget_settled(lambda each: 0, ended_ns + 10 * LAG_NS)
     assert out.findings == {}
     of.forget_settled(lambda each: 0, ended_ns + 10 * LAG_NS + 1)
@@ -125,8 +124,7 @@ def test_a_quiet_beat_does_not_walk_the_open_orders():
     of.add(quiet)
     quiet.read_due_ns = T0  # set behind the desk's back, and never filed
     assert of.next_due_ns() == NEVER_NS
-    of.missing_from_list(made.own(), T0, T0)
-    of.merge_read(quiet, made.shown(quiet, filled=1), T0)
+    of.not_listed(quiet, T0 + LAG_NS, T0 + LAG_NS)
     assert of.next_due_ns() == T0
 
 
@@ -134,11 +132,11 @@ def test_a_list_that_shows_an_order_as_it_is_known_changes_nothing_of_it():
     of, _ = desk()
     own = made.own()
     of.add(own)
-    own.suspect(Finding.ECHO, "seen elsewhere", T0)
+    own.suspect(Finding.IMPOSSIBLE, "seen elsewhere", T0)
     assert not own.is_shown_as_known(made.shown(own))  # it is in doubt: the list may settle it
     own.suspicion = None
     own.read_due_ns = T0
-    of.merge_read(own, made.shown(own), T0 + 100 * LAG_NS)
+    of.merge_read(own, made.shown(own), T0 + 100 * LAG_NS, T0 + 100 * LAG_NS)
     assert (own.state, own.read_due_ns, of.next_due_ns()) == (State.OPEN, T0, NEVER_NS)
     for news in (made.shown(own, filled=1), made.shown(own, remaining=1), made.shown(own, price=1)):
         assert not own.is_shown_as_known(news)
@@ -161,7 +159,7 @@ def test_the_unknown_are_counted_with_the_suspected():
     )
     blurred.sent_amend(Amend(price=45))
     blurred.answered(Fact.NO_ANSWER, T0)
-    suspected.missing(T0)
+    suspected.missing(T0, T0, LAG_NS)
     for own in (lost, blurred, suspected, made.own(number=4)):
         of.add(own)
     assert of.unknown_count() == 3
@@ -180,17 +178,8 @@ def test_fills_are_awaited_once_a_list_lacks_an_order_that_no_answer_has_told_of
     own = made.own(State.LOST)
     of.add(own)
     assert not of.awaits_fills()
-    own.unlisted_ns = T0
-    assert of.awaits_fills()
-
-
-def test_fills_are_awaited_once_everything_says_that_there_is_no_such_order():
-    of, _ = desk()
-    own = made.own()
-    own.doomed, own.absence = True, Absence(T0, read=True)
+    own.note_evidence(unlisted_ns=T0)
     of.add(own)
-    assert not of.awaits_fills()
-    own.absence = Absence(T0, read=True, lists=True)
     assert of.awaits_fills()
 
 
@@ -243,12 +232,16 @@ def test_the_id_of_an_ended_order_is_known_for_half_an_hour():
     first, second = (made.own(number=number) for number in range(2))
     for own, at_ns in ((first, T0), (second, T0 + shelf.ENDED_KEPT_NS + 1)):
         of.add(own)
-        of.merge_read(own, made.over(own, model.OrderStatus.CANCELED, 0), at_ns)
+        of.merge_read(own, made.over(own, model.OrderStatus.CANCELED, 0), at_ns, at_ns, by_id=True)
     assert [of.knows(own.order_id) for own in (first, second)] == [False, True]
     again = made.own(number=3)
     of.add(again)
     of.merge_read(
-        again, made.over(again, model.OrderStatus.CANCELED, 0), T0 + 2 * shelf.ENDED_KEPT_NS + 1
+        again,
+        made.over(again, model.OrderStatus.CANCELED, 0),
+        T0 + 2 * shelf.ENDED_KEPT_NS + 1,
+        T0 + 2 * shelf.ENDED_KEPT_NS + 1,
+        by_id=True,
     )
     assert of.knows(second.order_id)
 
@@ -273,8 +266,8 @@ def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(m
 
 def test_an_amended_order_may_appear_at_either_of_its_prices():
     own = made.own()
-    assert len(shelf.slots_of(own)) == 1
+    assert len(own.slots) == 1
     own.sent_amend(Amend(price=45))
-    assert [slot[3] for slot in shelf.slots_of(own)] == [40, 45]
+    assert [slot[3] for slot in own.slots] == [40, 45]
     own.amend = Amend(qty=Qty(4))
-    assert [slot[3] for slot in shelf.slots_of(own)] == [40]
+    assert [slot[3] for slot in own.slots] == [40]

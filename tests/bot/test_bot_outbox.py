@@ -305,32 +305,6 @@ def test_two_outboxes_may_spend_from_one_purse():
     assert two.flat_ns(200, 6 * SECOND) == SECOND // 2
 
 
-# --- others on the key ----------------------------------------------------------------------------
-
-
-def others_spend(out: Outbox, now_ns: int) -> int:
-    """Reads a tenth of a second apart, each of which shows fifteen more tokens missing."""
-    for step in range(20):
-        now_ns += SECOND // 10
-        request_id = send(out, now_ns)
-        left = 499 - 40 * step
-        if request_id is None or left < 0:
-            break
-        out.answered(m.Replied(request_id, DONE, left), now_ns)
-    return now_ns
-
-
-def test_tokens_that_somebody_else_takes_are_a_finding_until_half_a_minute_after():
-    out = outbox()
-    now_ns = others_spend(out, 0)
-    assert "foreign_spend" in out.findings
-    assert out.foreign_per_second(now_ns) > 20
-    now_ns += 31 * SECOND
-    out.answered(m.Replied(send(out, now_ns), DONE, 499), now_ns)
-    assert out.findings == {}
-    assert out.foreign_per_second(now_ns) == 0
-
-
 def test_a_lane_without_a_token_is_dry_at_that_instant_alone():
     out = outbox()
     while out.send(CREATE, Lane.CREATE, "", 0):
@@ -368,24 +342,3 @@ def test_a_request_that_could_have_left_and_did_not_is_waited_for(request_):
     refuse(out, 0, "", request=request_)
     assert send(out) is None
     assert out.refused == {"not_connected": 1}
-
-
-def answered(out: Outbox, request: m.Request, tokens_left: int, now_ns: int) -> None:
-    """Send a request, and have it answered with so many tokens left."""
-    request_id = send(out, now_ns, request)
-    assert request_id is not None
-    out.answered(m.Replied(request_id, DONE, tokens_left), now_ns + SECOND // 100)
-
-
-@pytest.mark.parametrize(
-    ("short", "other", "is_wanted"), [(READ, CANCEL, True), (CANCEL, READ, False)]
-)
-def test_a_look_is_wanted_for_what_is_missing_on_the_key_of_reads_and_on_no_other(
-    short: m.Request, other: m.Request, is_wanted: bool
-) -> None:
-    out = outbox(read=True)
-    answered(out, short, 499, 0)
-    answered(out, short, 400, SECOND // 10)
-    assert out.wants_look is is_wanted
-    answered(out, other, 499, SECOND // 5)
-    assert out.wants_look is is_wanted

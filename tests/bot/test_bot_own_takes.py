@@ -7,18 +7,19 @@ from bot.core.event.owntakes import OwnTakes
 from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.made import T0
-from venue.wire import model
+from venue.wire import codec, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome
+from venue.wire.requests import TimeInForce
 
 BID, ASK = BookSide.BID, BookSide.ASK
 
 
 def take(outcome: Outcome = Outcome.YES) -> OwnOrder:
     """A purchase of 50 that has left, to trade at once or not at all, and has no answer."""
-    own = made.own(State.SENT, qty=50, outcome=outcome)
-    own.is_take = True
-    return own
+    order = made.intent(qty=50, outcome=outcome)
+    order = msgspec.structs.replace(order, time_in_force=TimeInForce.IOC)
+    return OwnOrder.first_sent(order, codec.encode_new_order(order), T0, "made")
 
 
 def traded(of: OwnOrder, qty: int) -> model.Order:

@@ -229,8 +229,7 @@ def wrote(own: OwnOrder, at_ns: int, queues: Queues, orders: list[OwnOrder], **o
 def became(own: OwnOrder, remaining: int, filled: int = 0, price: int = 40) -> None:
     """The venue has said that an order of ours is now this."""
     epoch = own.known.epoch + 1
-    own.known = Known(epoch, Price(price), Qty(filled + remaining), Qty(filled))
-    own.level = Price(price)
+    own._know(Known(epoch, Price(price), Qty(filled + remaining), Qty(filled)))
 
 
 def rung(others: int = 50, qty: int = 10) -> tuple[Queues, OwnOrder]:
@@ -404,16 +403,4 @@ def test_after_an_outage_the_queue_is_no_longer_than_the_level():
     queues, own = rung()
     queues.forget_book()
     queues.saw_book(((Price(40), Qty(25)),), (), 90, [own], T0)
-    assert ahead(queues, own) == 15
-
-
-def test_after_the_clock_of_the_venue_was_set_back_our_orders_are_taken_in_anew():
-    own = made.own(State.OPEN, price=40, qty=10)
-    queues, hour_ns = Queues(POWER), 3_600 * 10**9
-    queues.saw_book(((Price(40), Qty(50)),), (), hour_ns, [], T0)
-    wrote(own, hour_ns + 10, queues, [own])
-    queues.saw_book(((Price(40), Qty(60)),), (), hour_ns + 10, [own], T0)
-    queues.saw_book(((Price(40), Qty(30)),), (), 10, [own], T0)
-    assert ahead(queues, own) == 20
-    queues.printed(Price(40), 5, 20, False, [own], T0)
     assert ahead(queues, own) == 15

@@ -3,12 +3,9 @@
 Nothing but its own orders gives it a reason to plan anew.
 """
 
-import msgspec
-
 from bot.core import messages as m
 from bot.core.orders.order import State
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
-from tests.bot import made
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS
@@ -101,42 +98,6 @@ def test_a_side_whose_order_a_list_shows_again_is_planned_anew():
     of.lacks = False
     of.pass_by(1)
     assert len(of.orders) == 3
-
-
-def test_a_rung_whose_order_lost_its_id_to_one_of_another_rung_is_planned_anew():
-    """The venue was set back, and counts anew: the id of an order names another one from now on."""
-
-    class Apart(Both):
-        second: tuple[int, ...] = ()
-
-        def quote(self, view: EventView) -> Quotes:
-            wanted = zip(view.rungs, (self.bids, self.second), strict=True)
-            return {
-                rung.market_id: tuple(Quote(BookSide.BID, Price(each), Qty(10)) for each in bids)
-                for rung, bids in wanted
-            }
-
-    class Named(Thin):
-        def answer(self, request: m.Request) -> m.Answer:
-            answer = super().answer(request)
-            if not isinstance(request, m.Create):
-                return answer
-            assert isinstance(answer, m.Done)
-            assert isinstance(answer.body, m.OrderShown)
-            name = request.order.client_order_id
-            return made.done(msgspec.structs.replace(answer.body.order, client_order_id=name))
-
-    strategy = Apart(None)
-    of = Named([60, 40], lambda: strategy)
-    of.start()
-    assert len(of.orders) == 1
-    of.orders.clear()
-    of._made = 0
-    strategy.second = (30,)
-    of.mids[1] = 41
-    of.show(1)
-    of.run(5)
-    assert sorted(each.price for each in of.orders.values()) == [30, 45]
 
 
 class Deaf(Quiet):

@@ -226,7 +226,7 @@ def test_shares_of_a_rung_whose_resolution_was_taken_back_are_not_settled_for_no
 
     series.take_series([shown], T0, T0)
     read(0, 10_000)
-    ledgers.open_books()
+    ledgers.open_books(T0, is_proven=True)
     series.take_series([over], T0 + NS_PER_SECOND, T0 + NS_PER_SECOND)
     read(5, 10_000)
     again_ns = T0 + 10 * NS_PER_SECOND
@@ -245,7 +245,7 @@ def test_an_older_read_that_shows_a_rung_active_does_not_take_its_resolution_bac
     resolved = msgspec.structs.replace(market, state=model.MarketState.RESOLVED)
     series.take_series([msgspec.structs.replace(shown, markets=(resolved,))], T0, T0)
     series.take_series([shown], T0 + NS_PER_SECOND, T0 + NS_PER_SECOND)
-    assert ledgers.settling.is_resolved(market.market_id)
+    assert ledgers.settlement.is_resolved(market.market_id)
 
 
 def test_rungs_that_a_settled_event_no_longer_shows_have_resolved_and_are_kept_until_they_paid():
@@ -253,15 +253,15 @@ def test_rungs_that_a_settled_event_no_longer_shows_have_resolved_and_are_kept_u
     ledgers, shown = series._ledgers, event(1)
     (market,) = shown.markets
     series.take_series([shown], T0, T0)
-    ledgers.book.take_over(market.market_id, Outcome.YES, 5)
+    ledgers.book.take_over(market.market_id, market.event_ticker, Outcome.YES, 5)
     over = msgspec.structs.replace(shown, markets=(), status=model.EventStatus.SETTLED)
     series.take_series([over], T0 + 1, T0 + 1)
     assert ledgers.holdings(market.market_id) == (5, 0)
-    assert ledgers.settling.is_resolved(market.market_id)
+    assert ledgers.settlement.is_resolved(market.market_id)
     ledgers.book.settle(market.market_id, Outcome.YES)
     series.take_series([over], T0 + 2, T0 + 1 + FORGET_AFTER_NS)
     assert series.ladders == []
-    assert not ledgers.settling.is_listed(market.market_id)
+    assert not ledgers.settlement.is_listed(market.market_id)
     assert not ledgers._rates
 
 

@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass, field
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.plan.place import NOTHING_KNOWN
 from bot.core.plan.wishes import (
     FreeShares,
     Plan,
@@ -176,19 +174,13 @@ def test_no_order_is_made_beside_an_unknown_one_of_its_side(state):
     assert plan([bid(40)], orders).wishes == ()
 
 
-@pytest.mark.parametrize(
-    ("fair", "to", "is_cancelled"),
-    [(42.0, 40, True), (42.0, 44, True), (46.0, 40, False), (42.0, 47, False), (None, 40, False)],
-)
-def test_an_order_whose_step_back_has_no_answer_is_cancelled(fair, to, is_cancelled):
-    """It may stand beyond the fair value until two reads have told: a cancel tells at once."""
+def test_an_order_whose_amend_has_no_answer_is_cancelled():
     own = rests(45)
-    own.sent_amend(Amend(price=Price(to)))
-    worth = msgspec.structs.replace(NOTHING_KNOWN, fair_cents=fair)
-    assert plan([bid(40)], [own], worth=worth).wishes == ()
+    own.sent_amend(Amend(price=Price(40)))
+    assert plan([bid(40)], [own]).wishes == ()
     own.answered(Fact.NO_ANSWER, LATER)
-    wishes = plan([bid(40)], [own], worth=worth).wishes
-    assert [wish.order for wish in wishes] == ([own] if is_cancelled else [])
+    wishes = plan([bid(40)], [own]).wishes
+    assert [wish.order for wish in wishes] == [own]
     assert all(isinstance(wish, WantCancel) for wish in wishes)
 
 

@@ -148,16 +148,6 @@ def test_a_winner_that_is_not_certain_leaves_what_the_other_rungs_imply():
     assert 0 < implied.chances[0] < 0.12
 
 
-@pytest.mark.parametrize(("yes", "no", "winner"), [(5, 0, YES), (3, 4, YES), (4, 4, None)])
-def test_a_winner_is_told_by_what_was_paid_unless_pairs_alone_were_held(yes, no, winner):
-    thin = traded(60, 50)
-    book, market_id = thin.trader.ledgers.book, thin.markets[0].market_id
-    book.take_over(market_id, YES, yes)
-    book.take_over(market_id, NO, no)
-    book.settle(market_id, YES)
-    assert book.told_winner(market_id) is winner
-
-
 def test_a_strike_that_is_lost_amid_a_read_that_breaks_off_leaves_the_picture_to_be_drawn():
     thin = traded(80, 60, 40, 20)
     assert thin.trader.report(thin.now_ns).events[0].implied is not None

@@ -137,7 +137,7 @@ def test_shares_that_are_marked_down_kill_though_nothing_was_sold(name: str) -> 
     )
     rung = trader.quoting.active_rungs()[0]
     marked = [80.0, 80.0, 77.1, 76.9]
-    trader.ledgers.book.take_over(rung.market_id, Outcome.YES, 100)
+    trader.ledgers.book.take_over(rung.market_id, rung.market.event_ticker, Outcome.YES, 100)
     told = []
     for at, mark in enumerate(marked):
         trader.guard._quoting = _Marked(rung.market_id, mark)  # type: ignore[assignment]

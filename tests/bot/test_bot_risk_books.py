@@ -5,8 +5,8 @@ import pytest
 from bot.core.orders.life import Fact
 from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
+from tests.bot.books import Books
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
-from tests.bot.test_bot_ledgers import Books
 from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.requests import Amend
@@ -28,11 +28,13 @@ def paid(own: OwnOrder, *fills: model.Fill) -> int:
     books = Books().opened()
     if own.own_side is Side.SELL:
         bought = made.fill(made.own(State.OPEN, number=9), 9, 10, fee_cents=0)
-        books.fills(T0 + LAG_NS, bought)
+        books.trade(bought)
+        books.walk()
     before = books.of.event_cash_cents(EVENT, [MARKET])
     books.desk.add(own)
     if fills:
-        books.fills(T0 + 2 * LAG_NS, *fills)
+        books.listed += fills
+        books.walk()
     return before - books.of.event_cash_cents(EVENT, [MARKET])
 
 
@@ -46,19 +48,6 @@ def test_fills_around_a_change_of_price_count_at_the_dearer_of_both_until_booked
 def test_sales_around_a_change_of_price_count_at_the_cheaper_of_both_until_booked(price, to):
     own = moved(Side.SELL, price, to, filled=3)
     assert paid(own) == -3 * (40 - FEES[40])
-
-
-def test_fills_after_the_answer_to_a_change_of_price_count_at_the_new_price():
-    own = moved(Side.BUY, 60, 40, filled=0)
-    own.fills_shown(made.shown(own, filled=3))
-    assert paid(own) == 3 * (40 + FEES[40])
-
-
-def test_once_the_fills_from_before_a_change_are_booked_later_ones_count_at_the_new_price():
-    own = moved(Side.BUY, 60, 40, filled=3)
-    own.fills_shown(made.shown(own, filled=5, remaining=5))
-    booked = made.fill(made.own(State.OPEN, price=60), 1, 3, fee_cents=5)
-    assert paid(own, booked) == 3 * 60 + 5 + 2 * (40 + FEES[40])
 
 
 def test_while_a_change_of_price_is_undecided_new_fills_count_at_the_dearer_of_both():

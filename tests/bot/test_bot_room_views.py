@@ -82,7 +82,7 @@ def test_what_is_booked_before_the_books_open_is_held_though_no_limit_counts_it_
     thin.trader.quoting.weighing.exposure(ladder)
     monkeypatch.setattr(ledgers, "holdings", lambda _: (Qty(7), Qty(0)))
     assert ladder.holdings(ladder.rungs[0], ledgers) == (0, 0)
-    ledgers.booking.is_open = False
+    ledgers.is_open = False
     assert ladder.holdings(ladder.rungs[0], ledgers) == (7, 0)
 
 
@@ -317,7 +317,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
         if market != thin.markets[0]:
             thin.markets[0] = market
             shown = thin.answer(m.ReadSeries(SERIES, ""))
-            ladder.refresh(shown.body.events[0], thin.now_ns, lambda: ladder.strategy)
+            ladder.refresh(shown.intent.body.events[0], thin.now_ns, lambda: ladder.strategy)
         thin.show(index)
 
     thin.run(600, move, NS_PER_SECOND)

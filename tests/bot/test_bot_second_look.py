@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.orders.order import State
+from bot.core.orders.order import OwnOrder, State
 from tests.bot.meddled import Meddled, over, quoted
 from venue.wire import model
 from venue.wire.money import Price, Qty
@@ -40,10 +40,6 @@ def of_another_side(_venue: Meddled, row: model.Order) -> model.Order:
 
 def cancelled(_venue: Meddled, row: model.Order) -> model.Order:
     return over(row)
-
-
-def cancelled_by_status(_venue: Meddled, row: model.Order) -> model.Order:
-    return msgspec.structs.replace(row, status=model.OrderStatus.CANCELED)
 
 
 def filled(_venue: Meddled, row: model.Order) -> model.Order:
@@ -86,12 +82,11 @@ def test_an_order_that_one_list_shows_to_be_gone_is_read_by_its_id_and_counts_on
     assert venue.writes()[before:] == []
     assert venue.trader.desk.find(first) is own
     assert m.ReadOrder(first) in [request for _, request in venue.sent]
+    assert venue.trader.out.inconsistencies.contradiction is None
     assert not venue.trader.out.findings
 
 
-@pytest.mark.parametrize(
-    "wrong", [on_another_market, of_another_side, cancelled, cancelled_by_status, shrunk]
-)
+@pytest.mark.parametrize("wrong", [on_another_market, of_another_side, shrunk])
 def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_counts_on(
     venue, wrong
 ):
@@ -108,96 +103,49 @@ def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_cou
         return m.Done(m.OrderShown(wrong(venue, row) if len(asked_ns) == 1 else row))
 
     venue.meddle = meddle
-    desk = venue.trader.desk
-    own.read_due_ns = venue.now_ns
-    desk._file(own, venue.now_ns)
+    look_at(venue, own)
     venue.go(2)
     assert asked_ns == [asked_ns[0], asked_ns[0] + venue.trader.desk._trust.read_lag_ns]
-    assert desk.find(first) is own
     assert own.may_fill == 10
     venue.go(15)
     assert venue.writes()[before:] == []
+    assert venue.trader.out.inconsistencies.contradiction is None
     assert not venue.trader.out.findings
 
 
-@pytest.mark.parametrize("listed", [True, False])
-@pytest.mark.parametrize("wrong", [on_another_market, cancelled])
-def test_an_order_that_two_reads_by_its_id_or_one_beside_a_list_show_to_be_gone_is_over(
-    venue, wrong, listed
-):
+def look_at(venue: Meddled, own: OwnOrder) -> None:
+    """Have an order read by its id."""
+    own.read_due_ns = venue.now_ns
+    venue.trader.desk._file(own, venue.now_ns)
+
+
+def test_an_order_that_a_read_by_its_id_shows_to_be_over_is_over(venue):
     first, *_ = venue.orders
-    desk = venue.trader.desk
-    own = desk.find(first)
-    row = venue.orders[first]
-    if not listed:
-        del venue.orders[first]
-
-    reads: list[m.Request] = []
-
-    def meddle(request: m.Request) -> m.Answer | None:
-        if request != m.ReadOrder(first):
-            return None
-        reads.extend([request] * own.is_live)
-        return m.Done(m.OrderShown(wrong(venue, row)))
-
-    venue.meddle = meddle
-    if listed:
-        own.read_due_ns = venue.now_ns
-        desk._file(own, venue.now_ns)
+    own = venue.trader.desk.find(first)
+    gone = over(venue.orders.pop(first))
+    is_its = m.ReadOrder(first)
+    venue.meddle = lambda request: m.Done(m.OrderShown(gone)) if request == is_its else None
+    look_at(venue, own)
     venue.go_until(lambda: not own.is_live)
-    assert len(reads) == (2 if listed else 1)
 
 
-@pytest.mark.parametrize("wrong", [on_another_market, cancelled])
-def test_an_order_that_lists_show_to_be_gone_and_no_read_finds_is_over(venue, wrong):
-    first, *_ = venue.orders
-    wrong_rows(venue, wrong, 100)
-    as_listed = venue.meddle
-
-    def meddle(request: m.Request) -> m.Answer | None:
-        if request == m.ReadOrder(first):
-            return m.Refused(404, "order_not_found", "")
-        return as_listed(request)
-
-    venue.meddle = meddle
-    venue.go_until(lambda: venue.trader.desk.find(first) is None)
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_an_order_that_one_list_shows_to_be_over_amid_its_amend_is_not(venue, lost):
+def test_an_order_that_one_list_shows_to_be_over_amid_its_amend_is_not(venue):
     first, *_ = venue.orders
     desk = venue.trader.desk
     own = desk.find(first)
-    before = len(venue.writes())
-    read: list[m.Request] = []
-
-    def meddle(request: m.Request) -> m.Answer | None:
-        if not isinstance(request, m.ReadResting) or read:
-            return None
-        read.append(request)
-        row, *others = venue.orders.values()
-        return m.Done(m.OrdersShown((over(row), *others), ""))
-
-    venue.meddle = meddle
+    read = wrong_rows(venue, cancelled, 1)
     assert desk.send_amend(own, Amend(price=Price(own.price - 1)), "a test", venue.now_ns)
     [send] = [effect for effect in venue.trader.out.effects if isinstance(effect, m.Send)]
     shown = venue.answer(send.request)
-    if lost:
-        venue.let(send, m.Unknown("lost"))
     venue.go_until(lambda: read)
-    venue.meddle = lambda _request: None
-    if not lost:
-        venue.let(send, shown)
-    venue.go_until(lambda: own.state is State.OPEN)
-    assert own.price == venue.orders[first].price
-    venue.go(15)
+    venue.let(send, shown)
+    assert (own.state, own.price) == (State.OPEN, venue.orders[first].price)
     assert desk.find(first) is own
-    assert not [each for each in venue.writes()[before:] if isinstance(each, m.Create)]
 
 
 @pytest.mark.parametrize("lost", [True, False])
 def test_an_order_that_an_amend_gave_another_id_is_no_foreign_one_until_that_is_known(venue, lost):
-    """lost: its answer is, and a read says so; else the answer comes late."""
+    """lost: its answer is, and lists say so; else the answer comes late."""
     first, *_ = venue.orders
     desk = venue.trader.desk
     own = desk.find(first)
@@ -212,13 +160,14 @@ def test_an_order_that_an_amend_gave_another_id_is_no_foreign_one_until_that_is_
         return m.Done(m.OrderShown(over(row))) if request == m.ReadOrder(first) else None
 
     venue.meddle = meddle
-    since_ns = venue.now_ns
     if lost:
         venue.let(send, m.Unknown("lost"))
     else:
         venue.go(5)
         venue.let(send, m.Done(m.OrderShown(moved)))
-    venue.go_until(lambda: desk.find(moved.order_id))
-    assert not own.is_live
-    assert venue.writes(since_ns) == []
+    venue.go_until(lambda: desk.find(moved.order_id) is own)
+    venue.go(10)
+    assert "amends_off" in venue.notes
+    assert "foreign_orders" not in venue.notes
     assert not venue.trader.out.findings
+    assert {each.order_id for each in desk.all_live()} == set(venue.orders)

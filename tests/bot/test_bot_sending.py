@@ -406,19 +406,13 @@ def test_a_change_that_a_limit_does_not_admit_ends_the_order():
 # --- findings -------------------------------------------------------------------------------------
 
 
-def test_while_somebody_else_spends_on_our_key_nothing_new_is_made_and_the_rest_goes_on():
-    of = Account()
-    own = of.rests(40)
-    of.out.find("foreign_spend", "")
-    sent = of.spend(create(20), move(own, 35))
-    assert [type(each).__name__ for each in sent] == ["AmendResting"]
-
-
 def differ(of: Account, ours: int, theirs: int) -> None:
     """Make our books and the venue's differ about the YES shares of the rung."""
-    of.ledgers.balance_read(model.Balance(Cents(0), Cents(0), Cents(0)), T0, T0)
+    cash = model.Balance(Cents(0), Cents(0), Cents(0))
+    of.ledgers.series_read(T0)
+    of.ledgers.balance_read(cash, T0, T0)
     of.ledgers.positions_read([], T0, T0)
-    of.ledgers.open_books()
+    of.ledgers.open_books(T0, is_proven=True)
     bought = msgspec.structs.replace(
         made.fill(made.own(State.OPEN, number=99), 1, ours), market_id=made.MARKET
     )
@@ -430,6 +424,7 @@ def differ(of: Account, ours: int, theirs: int) -> None:
         qty=Qty(theirs),
     )
     at_ns = T0 + 5 * LAG_NS
+    of.ledgers.balance_read(cash, at_ns, at_ns)
     of.ledgers.positions_read([held], at_ns, at_ns)
     of.ledgers.fills_read((bought,), at_ns + 2 * LAG_NS, at_ns + 2 * LAG_NS, [])
     assert "position_differs" in of.out.findings

@@ -70,6 +70,16 @@ def test_cancels_and_recovery_may_use_the_reserve():
     assert spent(purse(), Lane.RECOVER, 0) == 400
 
 
+@pytest.mark.parametrize(("burst", "can"), [(61, True), (62, False)])
+def test_an_order_can_be_replaced_with_two_tokens_beyond_the_reserve_or_with_all_there_are(
+    burst, can
+):
+    of = Purse(BudgetSettings(burst=burst, reserve=60), 0)
+    while of.tokens(0) > 61:
+        of.spend(Lane.CANCEL, 0)
+    assert of.can_replace(0) is can
+
+
 def test_tokens_flow_in_at_the_rate():
     of = purse()
     spent(of, Lane.CANCEL, 0)
@@ -172,6 +182,54 @@ def test_an_answer_without_a_count_changes_no_tokens():
     of.answered(None, 0)
     assert of.tokens(0) == 400
     assert of.in_flight == 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "burst", "reserve", "per_second"),
+    [(1_000, 400, 60, 200), (500, 400, 60, 200), (100, 80, 12, 40), (1, 1, 0, 1), (0, 1, 0, 1)],
+)
+def test_a_lowered_limit_scales_burst_reserve_and_rate_until_another_is_shown(
+    limit, burst, reserve, per_second
+):
+    of = purse()
+    of.spend(Lane.READ, 0)
+    of.answered(None, 0, 1, limit)
+    shown = of.shown(2 * SECOND)
+    assert (shown.burst, shown.reserve, shown.rate_per_second) == (burst, reserve, per_second)
+    assert of.tokens(2 * SECOND) == burst or limit < 2
+    of.spend(Lane.CANCEL, 4 * SECOND)
+    of.answered(None, 4 * SECOND, 2, 500)
+    assert of.shown(4 * SECOND).burst == 400
+
+
+# --- somebody else on the key ---------------------------------------------------------------------
+
+
+def read(of: Purse, left: int, now_ns: int, *, is_throttled: bool = False) -> None:
+    """One read, answered at once with so many tokens left."""
+    assert of.spend(Lane.CANCEL, now_ns)
+    of.answered(left, now_ns, of.spent, 500, is_throttled=is_throttled)
+
+
+def test_tokens_missing_for_two_seconds_are_somebody_elses_and_the_rate_falls_to_what_is_left():
+    of = purse()
+    for tenth in range(21):
+        assert not of.foreign.is_found
+        read(of, 250, tenth * SECOND // 10)
+    assert of.foreign.is_found
+    assert of.shown(2 * SECOND).rate_per_second == 100
+    assert of.spend(Lane.CREATE, 2 * SECOND)
+    of.answered(490, 3 * SECOND, of.spent, 500)
+    assert not of.foreign.is_found
+    assert of.shown(3 * SECOND).rate_per_second == 200
+
+
+def test_counts_that_another_denies_and_counts_of_a_429_find_nobody():
+    of = purse()
+    for second in range(20):
+        read(of, 0 if second % 3 else 499, second * SECOND)
+        read(of, 0, second * SECOND + SECOND // 2, is_throttled=True)
+    assert not of.foreign.is_found
 
 
 # --- after an outage ------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from bot.core.desk.spend import Lane, Purse
 from bot.core.settings import BudgetSettings
-from tests.bot.venue_bucket import MS, SECOND, VenueBucket, Wire
+from tests.bot.venue_bucket import MS, SECOND, Wire
 
 BEAT_NS = 10 * MS
 
@@ -35,23 +35,20 @@ class Client:
 
     def _answered(self, number: int, left: int | None) -> None:
         now_ns = self.wire.now_ns
-        self.purse.answered(left or 0, now_ns, number)
+        self.purse.answered(left or 0, now_ns, number, is_throttled=left is None)
         if left is None:
             self.purse.told_to_wait(SECOND, now_ns)
         else:
             self.purse.eased(now_ns)
-        if self.found_ns is None and self.purse.sharing.is_found(now_ns):
+        if self.found_ns is None and self.purse.foreign.is_found:
             self.found_ns = now_ns
 
     def beats(self, act: Callable[[], None]) -> None:
-        """Act every ten milliseconds from now on, and look again where something was missing."""
+        """Act every ten milliseconds from now on."""
 
         def beat() -> None:
             act()
             now_ns = self.wire.now_ns
-            if self.purse.sharing.wants_look(now_ns) and now_ns >= self._look_ns:
-                self._look_ns = now_ns + 100 * MS
-                self.send(Lane.READ)
             self.wire.at(now_ns + BEAT_NS, beat)
 
         self.wire.at(self.wire.now_ns, beat)
@@ -177,25 +174,20 @@ def shares(client: Client, per_second: int, from_ns: int, until_ns: int = 10**12
     wire.at(from_ns, other)
 
 
-SHARED = [
-    (lambda client: wants_all(client), 200 * MS),
-    (lambda client: wants_all(client), 20 * MS),
-    (lambda client: wants_some(client, 8), 20 * MS),
-    (lambda client: wants_some(client, 3), 10 * MS),
-]
-
-
-@pytest.mark.parametrize(("wants", "jitter_ns"), SHARED)
-def test_a_second_client_of_a_hundred_a_second_is_found_within_five_seconds(wants, jitter_ns):
+@pytest.mark.parametrize("jitter_ns", [10 * MS, 200 * MS])
+@pytest.mark.parametrize("per_second", [200, 300])
+def test_a_second_client_that_leaves_us_too_little_is_found_and_forgotten(per_second, jitter_ns):
     for seed in range(4):
         wire = Wire(seed, jitter_ns)
         client = Client(wire)
-        client.beats(wants(client))
-        shares(client, 100, 8 * SECOND)
-        assert wire.run_until(13 * SECOND, lambda client=client: client.found_ns is not None)
+        client.beats(wants_all(client))
+        shares(client, per_second, 8 * SECOND, 28 * SECOND)
+        assert wire.run_until(14 * SECOND, lambda client=client: client.found_ns is not None)
         assert client.found_ns is not None
         assert client.found_ns > 8 * SECOND
-        assert client.purse.sharing.per_second(wire.now_ns) > 20
+        wire.run_until(28 * SECOND)
+        calm = lambda client=client: not client.purse.foreign.is_found  # noqa: E731
+        assert wire.run_until(32 * SECOND, calm)
 
 
 @pytest.mark.parametrize("jitter_ns", [5 * MS, 50 * MS, 200 * MS])
@@ -206,7 +198,6 @@ def test_our_own_requests_however_delayed_are_never_taken_for_another_client(wan
     client.beats(wants_all(client) if wanted > 100 else wants_some(client, wanted))
     wire.run_until(20 * SECOND)
     assert client.found_ns is None
-    assert not client.purse.sharing.wants_look(wire.now_ns)
 
 
 def test_a_bucket_that_an_earlier_client_left_empty_is_no_finding():
@@ -227,28 +218,3 @@ def test_a_few_requests_of_an_operator_are_no_finding():
     shares(client, 8, SECOND, 30 * SECOND)
     wire.run_until(40 * SECOND)
     assert client.found_ns is None
-
-
-def test_the_finding_is_over_half_a_minute_after_the_other_client_went():
-    wire = Wire(7, 10 * MS)
-    client = Client(wire)
-    client.beats(wants_some(client, 10))
-    shares(client, 100, SECOND, 10 * SECOND)
-    wire.run_until(11 * SECOND)
-    assert client.purse.sharing.is_found(wire.now_ns)
-    wire.run_until(35 * SECOND)
-    assert client.purse.sharing.is_found(wire.now_ns)
-    wire.run_until(46 * SECOND)
-    assert not client.purse.sharing.is_found(wire.now_ns)
-    assert client.purse.sharing.per_second(wire.now_ns) == 0
-
-
-def test_what_is_kept_of_requests_is_bounded():
-    wire = Wire(8, 200 * MS, VenueBucket())
-    client = Client(wire)
-    client.beats(wants_all(client))
-    wire.run_until(15 * SECOND)
-    sharing = client.purse.sharing
-    assert len(sharing._models) <= 3
-    assert len(sharing._sent) <= client.purse.in_flight
-    assert len(sharing._looks) <= 1_000

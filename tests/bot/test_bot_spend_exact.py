@@ -179,35 +179,6 @@ def test_a_token_got_ends_the_claim_of_a_user_that_was_denied():
     assert spent(of, Lane.CREATE, now_ns) == 9
 
 
-class Heard:
-    """What a purse tells of its requests."""
-
-    def __init__(self) -> None:
-        self.told: list[object] = []
-
-    def sent(self, *facts: int) -> None:
-        self.told.append(facts)
-
-    def answered(self, *facts: int | None, definite: bool) -> None:
-        self.told.append((*facts, definite))
-
-
-def test_every_numbered_request_and_answer_is_told_to_what_looks_for_other_clients():
-    of = purse()
-    heard = of.sharing = Heard()
-    of.spend(Lane.READ, MS)
-    of.spend(Lane.CANCEL, 2 * MS)
-    of.answered(300, 3 * MS, 2, definite=False)
-    of.answered(200, 4 * MS, 1)
-    of.answered(100, 5 * MS)
-    assert heard.told == [
-        (1, 1, MS),
-        (2, 2, 2 * MS),
-        (2, 300, 1, 2, 3 * MS, False),
-        (1, 200, 0, 2, 4 * MS, True),
-    ]
-
-
 # --- the pace -------------------------------------------------------------------------------------
 
 

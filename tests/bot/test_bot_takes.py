@@ -439,7 +439,7 @@ def test_a_take_is_not_sent_while_paused():
 def test_a_lost_take_that_is_refused_again_is_over_once_a_late_list_was_seen_whatever_rests():
     of = Account()
     own = taking(State.LOST)
-    own.refused_since_ns = T0
+    own.note_evidence(denied_ns=T0)
     own.due_ns = T0
     of.desk.add(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
@@ -452,7 +452,7 @@ def test_a_lost_take_that_is_refused_again_is_over_once_a_late_list_was_seen_wha
 def test_a_lost_gtc_create_still_waits_while_its_equal_rests():
     of = Account()
     own = made.own(State.LOST, price=52)
-    own.refused_since_ns = T0
+    own.note_evidence(denied_ns=T0)
     own.due_ns = T0
     of.desk.add(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))

@@ -217,12 +217,15 @@ def foreign(world: World) -> None:
     world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
 
 
-def test_an_order_of_somebody_else_stops_new_orders_and_is_told():
+def test_where_somebody_else_has_an_order_ours_are_cancelled_and_it_is_told():
     world = quoting()
+    market = world.exchange.markets["ACME-VAL-27Q1"][0]
     foreign(world)
     world.run_until(world.now_ns + 10 * SECOND)
-    assert "foreign_orders" in world.process.trader.out.findings
-    assert resting(world) == 1
+    trader = world.process.trader
+    assert "foreign_orders" in trader.out.findings
+    assert not trader.desk.live(market)
+    assert trader.desk.live_count() > 0, "other rungs are quoted on"
 
 
 def test_what_rests_at_the_start_is_cancelled_before_the_first_quote():

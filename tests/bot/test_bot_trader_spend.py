@@ -52,7 +52,7 @@ def test_traders_on_one_credential_spend_from_one_purse():
     assert purse.in_flight == len(one.out.pending) + len(two.out.pending) == 10
 
 
-def others(world: World, until_ns: int, per_second: int = 100) -> None:
+def others(world: World, until_ns: int, per_second: int) -> None:
     """A second client on our key."""
     if world.now_ns < until_ns:
         world.exchange.bucket.take(world.now_ns)
@@ -60,49 +60,44 @@ def others(world: World, until_ns: int, per_second: int = 100) -> None:
         world.after(int(gap_s * SECOND), partial(others, world, until_ns, per_second))
 
 
-def test_a_second_client_on_the_key_is_found_stops_creates_and_is_forgotten_after_it_went():
+def test_a_second_client_on_the_key_is_found_while_quotes_go_on_and_forgotten_once_it_went():
     world = quoting()
     world.run_until(world.now_ns + 10 * SECOND)
     trader, began_ns = world.process.trader, world.now_ns
-    others(world, began_ns + 20 * SECOND)
-    assert world.run_until(began_ns + 8 * SECOND, lambda: "foreign_spend" in trader.out.findings)
-    assert trader.report(world.now_ns).foreign_per_second > 20
-    rests, made = resting(world), creates(world)
+    others(world, began_ns + 20 * SECOND, 400)
+    assert world.run_until(began_ns + 20 * SECOND, lambda: "foreign_spend" in trader.out.findings)
+    assert trader.report(world.now_ns).foreign_tokens > 100
+    world.run_until(began_ns + 20 * SECOND)
+    assert trader.phase is Phase.QUOTING
+    assert world.run_until(
+        began_ns + 30 * SECOND, lambda: "foreign_spend" not in trader.out.findings
+    )
+
+
+@pytest.mark.parametrize("code", ["rate_limited", "engine_overloaded"])
+def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
+    world = quoting()
+    world.run_until(world.now_ns + 10 * SECOND)
+    trader, reply, refused_ns = world.process.trader, world.network._reply, []
+
+    def refused(call, answer, tokens=None, retry_ns=None):
+        if refused_ns:
+            return reply(call, answer, tokens, retry_ns)
+        refused_ns.append(world.now_ns)
+        return reply(call, m.Refused(429, code, ""), 0, 3 * SECOND)
+
+    rests, count = resting(world), sent(world)
+    world.network._reply = refused  # type: ignore[method-assign]
     for own in list(trader.desk.all_live())[:2]:
         own.doomed = True
         trader.quoting.orders_changed(own.market_id)
-    world.run_until(began_ns + 20 * SECOND)
-    assert resting(world) == rests - 2
-    assert creates(world) == made
-    assert trader.phase is Phase.QUOTING
-    world.run_until(began_ns + 58 * SECOND)
-    assert "foreign_spend" not in trader.out.findings
+    assert world.run_until(world.now_ns + 5 * SECOND, lambda: bool(refused_ns))
+    closed = Counter(count)
+    world.run_until(refused_ns[0] + 29 * SECOND // 10)
+    assert count == closed
+    world.run_until(refused_ns[0] + 4 * SECOND)
     assert resting(world) == rests
-
-
-def false_counts(world: World, answers: int) -> None:
-    """So many of the next answers tell of an empty bucket; later ones tell the truth."""
-    reply, left = world.network._reply, [answers]
-
-    def falsified(call, answer, tokens=None, retry_ns=None):
-        if left[0] and tokens is not None:
-            left[0] -= 1
-            tokens = 0
-        reply(call, answer, tokens, retry_ns)
-
-    world.network._reply = falsified  # type: ignore[method-assign]
-
-
-@pytest.mark.parametrize("answers", [1, 3])
-def test_counts_that_the_next_ones_deny_hold_creates_for_less_than_a_second(answers):
-    world = quoting()
-    world.run_until(world.now_ns + 10 * SECOND)
-    findings = world.process.trader.out.findings
-    false_counts(world, answers)
-    assert world.run_until(world.now_ns + 3 * SECOND, lambda: "foreign_spend" in findings)
-    assert world.run_until(world.now_ns + SECOND, lambda: "foreign_spend" not in findings)
-    world.run_until(world.now_ns + 10 * SECOND)
-    assert "foreign_spend" not in findings
+    assert "foreign_spend" not in trader.out.findings
 
 
 @pytest.mark.parametrize("standby", [False, True])

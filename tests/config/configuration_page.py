@@ -42,7 +42,9 @@ configuration: `bot pnl` and `bot explain` live a run again with the configurati
 each instant, not with that of the file. Of several series in one process each file is by itself.
 
 **Nothing of a file is applied** when anything in it is wrong, and when it changes a key that takes
-a restart, whatever live keys it changes besides. What was in force stays so; `config_refused` says
+a restart, whatever live keys it changes besides; nor when a limit of `risk` or `breakers` grows to
+more than ten times its value, or goes to 0, until `bot config confirm CONFIG --yes` has confirmed
+that content (a lower limit is in force at once). What was in force stays so; `config_refused` says
 at level error which file, line, key and value it was, and what is accepted. Once the file is
 mended, or says again what is in force, that is over. `config_applied` has each changed key with its
 old and new value; values of keys that are or name a secret are not shown. Secrets are never in the

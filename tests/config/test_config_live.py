@@ -3,7 +3,9 @@
 import os
 
 import pytest
+from typer.testing import CliRunner
 
+from bot.cli import app
 from bot.config import finish, read_draft
 from bot.core import messages as m
 from bot.core.trader import Trader
@@ -25,7 +27,7 @@ class Bot:
         makers = Makers(folder)
         self.trader = Trader(config.trader, config.make_strategy, remake=makers)
         self.trader.receive(m.Started("0" * 20, (), True, configured=config.configured), 1)
-        self.live = LiveConfig(config, makers, self.trader.reconfiguration, self.take)
+        self.live = LiveConfig(config, makers, self.trader.reconfiguration, self.take, folder)
 
     def take(self, event: m.Event) -> None:
         """Give the trader an event."""
@@ -58,6 +60,21 @@ def test_a_change_of_live_keys_carries_the_whole_configuration_and_what_is_other
     assert event.configured.settings.risk.order_qty == 90
     assert event.configured.strategy.name == "fixed_spread"
     assert bot.trader.reconfiguration.configured == event.configured
+
+
+def test_a_limit_raised_more_than_tenfold_waits_for_a_person_and_a_lowered_one_does_not(tmp_path):
+    bot = Bot(tmp_path, GOOD.replace("order_qty: 100", "order_qty: 10"))
+    raised = GOOD.replace("order_qty: 100", "order_qty: 101")
+    said = why(bot.change("", "", raised))
+    assert said.startswith(f"{bot.path}:15: risk.order_qty: 10 -> 101; more than ten times")
+    assert "bot config confirm CONFIG --yes" in said
+    assert bot.trader.reconfiguration.configured.settings.risk.order_qty == 10
+    bot.path.write_text(raised)
+    asked = ["config", "confirm", str(bot.path), "--state-dir", str(tmp_path)]
+    assert CliRunner().invoke(app, asked).exit_code == 2, "not without --yes"
+    assert CliRunner().invoke(app, [*asked, "--yes"]).exit_code == 0
+    assert isinstance(bot.change("", "", raised), m.Reconfigured)
+    assert isinstance(bot.change("order_qty: 100", "order_qty: 1"), m.Reconfigured)
 
 
 def test_another_strategy_by_name_is_a_live_change(bot):

@@ -33,6 +33,7 @@ class Kept:
         self.told: list[m.Event] = []
         self.taken = self.takes = True
         self.event: m.Event | None = BEAT
+        self.digest = ""
 
     def check(self, raw: bytes | None) -> m.Event | None:
         self.judged.append(raw)
@@ -44,6 +45,9 @@ class Kept:
 
     def is_taken(self) -> bool:
         return self.taken
+
+    def confirmed(self) -> str:
+        return self.digest
 
 
 @pytest.fixture

@@ -277,9 +277,9 @@ FLOW = Board(
                 Panel("Answers of 429", "ops",
                       [(rate("rate_limited_total", "series"), "{{series}}")],
                       "Too fast for the venue."),
-                Panel("Others on our keys", "reqps",
-                      [(of("foreign_requests_per_second"), "{{series}}")],
-                      "Requests that are not ours."),
+                Panel("Others on our keys", "none",
+                      [(of("foreign_tokens"), "{{series}}")],
+                      "Tokens that are not ours."),
             ),
         ),
         (

@@ -42,9 +42,15 @@ status:
 class Venue:
     """A running venue with its crowd, and the maker's account as anybody could read it."""
 
-    def __init__(self, base_url: str, keys: dict[str, str]) -> None:
+    def __init__(self, base_url: str, keys: dict[str, str], control: tuple[str, ...] = ()) -> None:
         self.base_url = base_url
         self.keys = keys
+        self._control = control
+
+    def fault(self, *arguments: str) -> None:
+        """Run `venue fault add` as an operator would."""
+        command = [sys.executable, "-m", "venue", "fault", "add", *arguments, *self._control]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=30)
 
     def get(self, path: str, **query: str) -> Any:
         """The JSON of a read with a key of the maker's account that no bot uses: reads that come
@@ -72,6 +78,8 @@ def running_venue(folder: Path, seed: int) -> Iterator[Venue]:
     command = [sys.executable, "-m", "venue", "serve", "--config", "configs/venue.yaml"]
     command += ["--port", "0", "--keys-file", str(folder / "keys.json")]
     command += ["--seed", str(seed), "--json", "--exit-with-stdin"]
+    token_file = str(folder / "control.token")
+    command += ["--control", "127.0.0.1:0", "--control-token-file", token_file]
     with (folder / "venue.log").open("wb") as log:
         process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
@@ -80,7 +88,10 @@ def running_venue(folder: Path, seed: int) -> Iterator[Venue]:
     assert process.stdout is not None
     try:
         ready = json.loads(process.stdout.readline())
-        yield Venue(ready["base_url"], json.loads(Path(ready["keys_file"]).read_text()))
+        keys = json.loads(Path(ready["keys_file"]).read_text())
+        yield Venue(
+            ready["base_url"], keys, ("--control", ready["control"], "--token-file", token_file)
+        )
     finally:
         process.stdin.close()
         process.wait(10)

@@ -200,7 +200,7 @@ def changed(entries: list[Entry], **fields: object) -> list[Entry]:
 
 def test_a_journal_that_does_not_say_its_configuration_needs_the_file(entries, tmp_path):
     older = changed(entries, configured=None)
-    path = journal(tmp_path / "journal-00000001.log", older, OPENING[:-1] + b"\x02")
+    path = journal(tmp_path / "journal-00000001.log", older)
     done = invoke(path)
     assert done.exit_code == 3
     assert "--config" in done.stderr

@@ -154,7 +154,7 @@ def test_a_damaged_segment_is_kept_for_a_person_and_ends_a_reading_with_a_fault(
 
 def test_the_journal_of_every_release_boots(tmp_path):
     kept = sorted(CORPUS.glob("v*/journal-*.log"))
-    assert {path.read_bytes()[len(MAGIC)] for path in kept} == set(READABLE)
+    assert {path.read_bytes()[len(MAGIC)] for path in kept} == set(READABLE[:-1])
     for number, path in enumerate(kept):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -180,7 +180,7 @@ def test_every_entry_of_a_journal_of_version_1_is_read():
     assert sum(1 for _ in read_journal(path)) == 399
 
 
-@pytest.mark.parametrize("version", [0, 6, 77, 255])
+@pytest.mark.parametrize("version", [0, 7, 77, 255])
 def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, version):
     path = tmp_path / "journal-00000001.log"
     path.write_bytes(MAGIC + bytes([version]) + head()[len(OPENING) :])

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.core.inconsistency import Contradiction, Inconsistency
 from bot.core.report import BreakerReport, Phase
 from bot.io.folder import crashes, whole
 from bot.io.folder.crashes import CrashLog
@@ -61,6 +62,17 @@ def test_the_first_reason_stands(tmp_path):
     Latch(tmp_path).set("first", "breaker", WALL_NS)
     assert Latch(tmp_path).set("second", "reaper", WALL_NS).reason == "first"
     assert Latch(tmp_path).read().reason == "first"
+
+
+def test_a_contradiction_is_kept_over_another_reason_and_names_it(tmp_path):
+    """Only a reset for a contradiction opens the books anew: the person has to know of it."""
+    Latch(tmp_path).set("silent", "reaper", WALL_NS)
+    Latch(tmp_path).set("cash_differs: by 5 cents.", "contradiction", WALL_NS)
+    kept = Latch(tmp_path).set("loss", "breaker", WALL_NS)
+    assert (kept.by, kept.reason) == (
+        "contradiction",
+        "cash_differs: by 5 cents. Before that, reaper: silent",
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,6 +196,17 @@ def test_reset_shows_the_reason_and_takes_the_latch_away(tmp_path):
     assert latch.read() is None
 
 
+def test_a_reset_after_a_contradiction_shows_its_sentence_and_says_that_the_books_open_anew(
+    tmp_path,
+):
+    (tmp_path / "state").mkdir()
+    sentence = Contradiction(Inconsistency.CASH_DIFFERS, "5 cents").sentence
+    Latch(tmp_path / "state").set(sentence, "contradiction", WALL_NS)
+    done = reset(tmp_path, "--yes")
+    assert f"by contradiction: {sentence}" in done.stdout
+    assert "once its books are opened anew" in done.stdout
+
+
 def test_a_reset_says_that_a_bot_which_was_paused_too_wants_a_resume(tmp_path):
     latched(tmp_path)
     assert "(one that was paused, after bot resume)" in reset(tmp_path, "--yes").stdout
@@ -248,6 +271,7 @@ def test_reset_tells_a_script_what_was_latched(tmp_path):
         "by": "breaker",
         "reason": "loss_cents: 501, at most 500",
         "crashes": False,
+        "rests": "",
     }
 
 
@@ -342,3 +366,20 @@ def test_the_health_page_tells_why_no_new_order_may_leave():
     text = "401 unauthorized on the trade key: nothing is sent on it"
     shown = msgspec.structs.replace(report(Phase.QUOTING), withheld=text)
     assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == f"no new order: {text}"
+
+
+def test_a_quoting_bot_with_nothing_resting_says_why_rung_by_rung():
+    (event,) = report(Phase.QUOTING).events
+    rung = event.rungs[0]
+    rungs = (
+        *[msgspec.structs.replace(rung, blocked="decided")] * 2,
+        msgspec.structs.replace(rung, blocked="", wanted_bids=(), wanted_asks=(), fair_cents=None),
+    )
+    events = (msgspec.structs.replace(event, rungs=rungs),)
+    shown = msgspec.structs.replace(report(Phase.QUOTING), events=events, resting=0)
+    idle = "nothing rests: decided (2 rungs); no fair value (1 rungs)"
+    assert Snapshot(shown.now_ns, shown.now_ns, shown).idle == idle
+    resting = msgspec.structs.replace(shown, resting=3)
+    assert Snapshot(shown.now_ns, shown.now_ns, resting).idle == ""
+    paused = msgspec.structs.replace(shown, phase=Phase.PAUSED)
+    assert Snapshot(shown.now_ns, shown.now_ns, paused).idle == ""

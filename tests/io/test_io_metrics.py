@@ -369,11 +369,12 @@ def test_where_no_reaper_can_be_there_is_no_metric_of_one(tmp_path):
 
 UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
 COUNTED_THINGS = {
-    "phase", "flattening", "latched", "findings", "finding", "breaker_used", "breaker_limit",
+    "phase", "flattening", "latched", "inconsistency", "findings", "finding", "breaker_used",
+    "breaker_limit",
     "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
     "strategy_at_fault",
     "requests_in_flight", "tokens", "tokens_reserve", "tokens_burst",
-    "foreign_requests_per_second", "event_limit_used", "event_limit", "shadow_stopped",
+    "foreign_tokens", "event_limit_used", "event_limit", "shadow_stopped",
     "reaper_watching", "reaper_key_works", "heartbeat_failing",
 }  # fmt: skip
 

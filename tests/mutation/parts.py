@@ -37,24 +37,20 @@ PARTS = (
     ),
     Part(
         "portfolio",
-        ("bot/core/account/portfolio.py", "bot/core/account/fillids.py"),
+        ("bot/core/account/portfolio.py", "bot/core/account/fills.py"),
         (
-            "tests/bot/test_bot_fillids.py",
-            "tests/bot/test_bot_portfolio_exact.py",
+            "tests/bot/test_bot_account_truth.py",
             "tests/bot/test_bot_portfolio.py",
-            "tests/bot/test_bot_ledgers_placed.py",
+            "tests/bot/test_bot_settlement.py",
         ),
     ),
     Part(
         "order",
         (
-            "bot/core/orders/order.py",
             "bot/core/orders/life.py",
             "bot/core/orders/known.py",
-            "bot/core/orders/standing.py",
         ),
         (
-            "tests/bot/test_bot_order*_exact.py",
             "tests/bot/test_bot_order.py",
             "tests/bot/test_bot_order_[!dm]*.py",
             "tests/bot/test_bot_order_machine.py",
@@ -75,10 +71,9 @@ PARTS = (
     ),
     Part(
         "spend",
-        ("bot/core/desk/spend.py", "bot/core/desk/sharing.py"),
+        ("bot/core/desk/spend.py",),
         (
             "tests/bot/test_bot_spend_exact.py",
-            "tests/bot/test_bot_sharing_exact.py",
             "tests/bot/test_bot_spend.py",
         ),
     ),

@@ -4,9 +4,7 @@ import msgspec
 import pytest
 
 from bot.core.settings import RiskSettings
-from bot.lab.bugs.hunt import named, odds_of
 from bot.lab.sim.judge.ceilings import LEARNS_NS, Ceilings
-from bot.lab.sim.run import run
 from venue.wire.names import ClientOrderId
 
 LIMITS = RiskSettings(series_loss_cents=900, rung_position_qty=10, order_qty=5)
@@ -91,9 +89,3 @@ def test_fees_rounded_up_fill_by_fill_may_add_cents_and_nothing_that_is_sent_may
     assert ceilings.admits("loss", "e", 202, 0, sent=False, slack=2)
     assert ceilings.admits("loss", "e", 202, 0, sent=True, slack=2)
     assert not ceilings.admits("loss", "e", 203, 0, sent=True, slack=2)
-
-
-def test_a_world_holds_in_which_asks_filled_unseen_as_the_gross_limit_was_lowered():
-    bug = named("lowered-limit-cancels-nothing")
-    busy = {"resize_pct": 50, "strategy": "ladder_joint", "order_qty": 8, "crowd_per_second": 20.0}
-    run(odds_of(bug._replace(shape=tuple(busy.items())), 72))

@@ -272,7 +272,7 @@ def test_bad_options_end_with_2_and_say_what_is_accepted(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["company", "archive", "NOBODY"], ["market", "halt", "NO-SUCH"], ["fault", "clear", "fire"],
+        ["company", "archive", "NOBODY"], ["market", "halt", "NO-SUCH"],
         ["user", "withdraw", "anna", "99999999999"], ["key", "revoke", "0" * 16],
         ["company", "add", "Linden's twin", "LINDEN"], ["market", "halt", "../../status"],
     ],

@@ -351,7 +351,7 @@ def test_a_market_is_halted_resumed_and_resolved() -> None:
         ("POST", "users/nobody/deposits", {"amount_cents": 1}),
         ("POST", "users/nobody/withdrawals", {"amount_cents": 1}),
         ("POST", "keys", {"user_id": "nobody", "scopes": []}),
-        ("POST", "keys/0123456789abcdef/revoke", None), ("DELETE", "faults/fire", None),
+        ("POST", "keys/0123456789abcdef/revoke", None),
     ],
 )  # fmt: skip
 def test_what_names_nothing_is_not_found(

@@ -21,6 +21,7 @@ from venue.http.faults import (
     Faults,
     Outage,
     OutageRule,
+    PaceFault,
     Replies,
     Share,
     Times,
@@ -367,7 +368,7 @@ def test_without_accounts_every_read_of_one_s_own_fails_and_the_rest_stays(
 
 
 def test_the_names_of_the_kinds_are_all_different() -> None:
-    assert len(KINDS) == len(CommandFault) + 1 + len(Outage)
+    assert len(KINDS) == len(CommandFault) + 1 + len(Outage) + len(PaceFault)
 
 
 def test_of_two_rules_the_one_before_the_command_comes_first() -> None:
@@ -395,6 +396,30 @@ def test_a_rule_of_the_same_kind_replaces_the_former_one() -> None:
     faults.set(DelayRule(5, Replies.READS))
     faults.set(DelayRule(7, Replies.WRITES))
     assert (faults.reply_delay_ms(False), faults.reply_delay_ms(True)) == (0, 7)
+
+
+def test_a_429_on_demand_asks_for_the_wait_that_it_was_given_and_takes_no_token(
+    control: httpx.Client, rest: httpx.Client
+) -> None:
+    done(control, "POST", "faults", {"kind": "rate_limited", "retry_after_s": 3, "count": 2})
+    for path in ("/portfolio/balance", "/markets"):
+        refused = rest.get(path)
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+        assert refused.headers["retry-after"] == "3"
+        assert refused.headers["x-ratelimit-remaining"] == "0"
+    assert int(rest.get("/portfolio/balance").headers["x-ratelimit-remaining"]) > 400
+
+
+def test_a_lowered_limit_is_shown_and_holds_until_it_is_cleared(
+    control: httpx.Client, rest: httpx.Client
+) -> None:
+    done(control, "POST", "faults", {"kind": "rate_limit_lowered", "limit": 10})
+    replies = [rest.get("/portfolio/balance") for _ in range(40)]
+    assert {reply.headers["x-ratelimit-limit"] for reply in replies} == {"10"}
+    assert int(replies[0].headers["x-ratelimit-remaining"]) == 9
+    assert replies[-1].status_code == 429
+    done(control, "DELETE", "faults/rate_limit_lowered")
+    assert rest.get("/portfolio/balance").headers["x-ratelimit-limit"] == "500"
 
 
 def test_an_outage_lasts_until_it_is_cleared() -> None:

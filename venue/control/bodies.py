@@ -16,6 +16,7 @@ from venue import words
 from venue.derived import Quarter
 from venue.http.faults import SHARE_SCALE, Replies, Verb
 from venue.wire import instant
+from venue.wire.limits import RATE_BURST
 from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import FeeRate, Outcome
 from venue.wire.names import is_uuid
@@ -87,6 +88,8 @@ Amount = Annotated[int, Meta(ge=1, le=_CENTS_MAX, description=f"whole cents, 1 t
 LagMs = Annotated[int, Meta(ge=0, le=LAG_MS_MAX, description=f"0 to {LAG_MS_MAX}")]
 DelayMs = Annotated[int, Meta(ge=1, le=DELAY_MS_MAX, description=f"1 to {DELAY_MS_MAX}")]
 Lifetime = Annotated[int, Meta(ge=1, le=LIFETIME_S_MAX, description=f"1 to {LIFETIME_S_MAX}")]
+RetryAfter = Annotated[int, Meta(ge=1, le=3_600, description="1 to 3600")]
+BucketLimit = Annotated[int, Meta(ge=1, le=RATE_BURST, description=f"1 to {RATE_BURST}")]
 Count = Annotated[int, Meta(ge=1, le=COUNT_MAX, description=f"1 to {COUNT_MAX}")]
 SeedNumber = Annotated[int, Meta(ge=0, le=2**62, description="a whole number, not negative")]
 
@@ -228,6 +231,23 @@ class DelayFaultBody(msgspec.Struct, frozen=True):
     count: Count | None = None
     share: ShareText | None = None
     seed: SeedNumber = 0
+
+
+class ThrottleFaultBody(msgspec.Struct, frozen=True):
+    """POST faults, rate_limited: at most one of count and share; without one the next request."""
+
+    kind: str
+    retry_after_s: RetryAfter
+    count: Count | None = None
+    share: ShareText | None = None
+    seed: SeedNumber = 0
+
+
+class LimitFaultBody(msgspec.Struct, frozen=True):
+    """POST faults, rate_limit_lowered."""
+
+    kind: str
+    limit: BucketLimit
 
 
 class OutageFaultBody(msgspec.Struct, frozen=True):

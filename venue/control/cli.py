@@ -96,6 +96,12 @@ def fault_add(
     seed: Annotated[int | None, typer.Option(help="What the share is drawn from.")] = None,
     delay_ms: Annotated[int | None, typer.Option(help="Of reply_delay: milliseconds.")] = None,
     on: Annotated[str | None, typer.Option(help="Of reply_delay: writes, reads or all.")] = None,
+    retry_after_s: Annotated[
+        int | None, typer.Option("--retry-after", help="Of rate_limited: seconds.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Of rate_limit_lowered: tokens in a bucket.")
+    ] = None,
     control: Control = DEFAULT_CONTROL,
     token_file: TokenFile = DEFAULT_TOKEN_FILE,
     as_json: Json = False,
@@ -109,6 +115,8 @@ def fault_add(
         "seed": seed,
         "delay_ms": delay_ms,
         "on": on,
+        "retry_after_s": retry_after_s,
+        "limit": limit,
     }
     Asked(control, token_file, as_json).run("POST", "faults", given(body))
 

@@ -216,6 +216,8 @@ class FaultReply(msgspec.Struct, frozen=True, omit_defaults=True):
     verbs: tuple[str, ...] | None = None
     delay_ms: int | None = None
     on: str | None = None
+    retry_after_s: int | None = None
+    limit: int | None = None
 
 
 class FaultsReply(msgspec.Struct, frozen=True):

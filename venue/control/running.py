@@ -8,7 +8,7 @@ from typing import Final
 
 from venue.control import bodies, replies
 from venue.control.bodies import BadRequest, as_body, bad, millionths_of
-from venue.control.desk import Call, NotFound
+from venue.control.desk import Call
 from venue.core.messages import SetVenueState
 from venue.http.faults import (
     KINDS,
@@ -17,11 +17,14 @@ from venue.http.faults import (
     CommandRule,
     DelayFault,
     DelayRule,
+    LimitRule,
     Outage,
     OutageRule,
+    PaceFault,
     Rule,
     Share,
     Standing,
+    ThrottleRule,
     Times,
 )
 from venue.wire.instant import from_ns
@@ -96,7 +99,7 @@ async def clear_fault(call: Call) -> replies.FaultsReply:
     """DELETE faults/{kind}."""
     kind = KINDS.get(call.segment)
     if kind is None:
-        raise NotFound(f"no such kind of fault: {call.segment!r}; there are {', '.join(KINDS)}")
+        raise bad("kind", call.segment, ", ".join(KINDS))
     call.operator.faults.clear(kind)
     return await list_faults(call)
 
@@ -119,13 +122,20 @@ def _rule(fields: dict[str, object]) -> Rule:
         case Outage():
             as_body(bodies.OutageFaultBody, fields)
             return OutageRule(kind)
+        case PaceFault.RATE_LIMITED:
+            throttle = as_body(bodies.ThrottleFaultBody, fields)
+            return ThrottleRule(throttle.retry_after_s, _when(throttle) or Times(1))
+        case PaceFault.RATE_LIMIT_LOWERED:
+            return LimitRule(as_body(bodies.LimitFaultBody, fields).limit)
         case None:
             if "kind" not in fields:
                 raise BadRequest(f"kind: missing; accepted is {', '.join(KINDS)}")
             raise bad("kind", name, ", ".join(KINDS))
 
 
-def _when(body: bodies.CommandFaultBody | bodies.DelayFaultBody) -> Times | Share | None:
+def _when(
+    body: bodies.CommandFaultBody | bodies.DelayFaultBody | bodies.ThrottleFaultBody,
+) -> Times | Share | None:
     if body.count is not None and body.share is not None:
         raise bad("share", body.share, "count or share, not both")
     if body.count is not None:
@@ -135,7 +145,7 @@ def _when(body: bodies.CommandFaultBody | bodies.DelayFaultBody) -> Times | Shar
 
 def _shown(standing: Standing) -> replies.FaultReply:
     rule = standing.rule
-    when = None if isinstance(rule, OutageRule) else rule.when
+    when = None if isinstance(rule, OutageRule | LimitRule) else rule.when
     share = when if isinstance(when, Share) else None
     return replies.FaultReply(
         kind=rule.kind.value,
@@ -146,6 +156,8 @@ def _shown(standing: Standing) -> replies.FaultReply:
         verbs=tuple([v.value for v in rule.verbs]) if isinstance(rule, CommandRule) else None,
         delay_ms=rule.delay_ms if isinstance(rule, DelayRule) else None,
         on=rule.on.value if isinstance(rule, DelayRule) else None,
+        retry_after_s=rule.retry_after_s if isinstance(rule, ThrottleRule) else None,
+        limit=rule.limit if isinstance(rule, LimitRule) else None,
     )
 
 

@@ -211,7 +211,8 @@ class _Shell:
             caller = self._gate.authenticate(
                 scope["headers"], partial(_origin, scope), now_ns, scope.get("client")
             )
-            headers = charge(caller, now_ns)
+            faults = self._desk.faults
+            headers = charge(caller, now_ns, faults.bucket_limit, faults.throttled_s())
             user_id = authorize(caller, route)
             if route is None:
                 raise Refusal(Code.MARKET_NOT_FOUND, "no such path or method")

@@ -14,6 +14,8 @@ from typing import Final
 
 import msgspec
 
+from venue.wire.limits import RATE_BURST
+
 SHARE_SCALE: Final = 10**6
 """A share is a whole number of millionths."""
 
@@ -77,9 +79,16 @@ class Replies(enum.StrEnum):
     ALL = "all"
 
 
-FaultKind = CommandFault | DelayFault | Outage
+class PaceFault(enum.StrEnum):
+    """What the token bucket does although it is not empty. Any request is struck, reads too."""
+
+    RATE_LIMITED = "rate_limited"
+    RATE_LIMIT_LOWERED = "rate_limit_lowered"
+
+
+FaultKind = CommandFault | DelayFault | Outage | PaceFault
 KINDS: Final[dict[str, FaultKind]] = {
-    kind.value: kind for kinds in (CommandFault, DelayFault, Outage) for kind in kinds
+    kind.value: kind for kinds in (CommandFault, DelayFault, Outage, PaceFault) for kind in kinds
 }
 """Every kind by its name."""
 
@@ -120,7 +129,22 @@ class OutageRule(msgspec.Struct, frozen=True):
     kind: Outage
 
 
-Rule = CommandRule | DelayRule | OutageRule
+class ThrottleRule(msgspec.Struct, frozen=True):
+    """Requests are refused with 429 rate_limited and this Retry-After; no token is taken."""
+
+    retry_after_s: int
+    when: Times | Share
+    kind: PaceFault = PaceFault.RATE_LIMITED
+
+
+class LimitRule(msgspec.Struct, frozen=True):
+    """Every bucket holds `limit` tokens, and half as many flow in each second, until cleared."""
+
+    limit: int
+    kind: PaceFault = PaceFault.RATE_LIMIT_LOWERED
+
+
+Rule = CommandRule | DelayRule | OutageRule | ThrottleRule | LimitRule
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -158,12 +182,14 @@ class Faults:
         # By kind in the order of the enum, so that of two rules the same one always comes first.
         self._commands: list[tuple[CommandFault, CommandRule, _Active]] = []
         self._delay: tuple[DelayRule, _Active] | None = None
+        self._throttle: tuple[ThrottleRule, _Active] | None = None
+        self.bucket_limit = RATE_BURST
         self.delays_cleared = 0
         """How often delays were taken out of force: a reply held back since before goes out."""
 
     def set(self, rule: Rule) -> None:
         """Put a rule in force, instead of the one of its kind if there is one."""
-        when = None if isinstance(rule, OutageRule) else rule.when
+        when = None if isinstance(rule, OutageRule | LimitRule) else rule.when
         self._active[rule.kind] = _Active(rule, when)
         self._index()
 
@@ -204,6 +230,16 @@ class Faults:
         self._end_if_used_up(rule.kind, active)
         return rule.delay_ms
 
+    def throttled_s(self) -> int | None:
+        """The Retry-After with which the request that has come is refused; None when it is not."""
+        if self._throttle is None:
+            return None
+        rule, active = self._throttle
+        if not active.strikes():
+            return None
+        self._end_if_used_up(rule.kind, active)
+        return rule.retry_after_s
+
     def is_down(self, outage: Outage) -> bool:
         """Whether a store cannot be read now."""
         return outage in self._active
@@ -223,3 +259,10 @@ class Faults:
         self._delay = None
         if delay is not None and isinstance(delay.rule, DelayRule):
             self._delay = delay.rule, delay
+        throttle = self._active.get(PaceFault.RATE_LIMITED)
+        self._throttle = None
+        if throttle is not None and isinstance(throttle.rule, ThrottleRule):
+            self._throttle = throttle.rule, throttle
+        lowered = self._active.get(PaceFault.RATE_LIMIT_LOWERED)
+        rule = None if lowered is None else lowered.rule
+        self.bucket_limit = rule.limit if isinstance(rule, LimitRule) else RATE_BURST

@@ -35,9 +35,9 @@ Headers = list[tuple[bytes, bytes]]
 
 _API_KEY: Final = API_KEY_HEADER.lower().encode()
 _BEARER: Final = BEARER_HEADER.lower().encode()
-_LIMIT: Final = (LIMIT_HEADER.lower().encode(), str(RATE_BURST).encode())
+_LIMIT: Final = LIMIT_HEADER.lower().encode()
 _REMAINING: Final = REMAINING_HEADER.lower().encode()
-_REMAINING_TEXT: Final = tuple(str(count).encode() for count in range(RATE_BURST + 1))
+_TOKENS_TEXT: Final = tuple(str(count).encode() for count in range(RATE_BURST + 1))
 _RESET: Final = RESET_HEADER.lower().encode()
 _RETRY_AFTER: Final = RETRY_AFTER_HEADER.lower().encode()
 _CHALLENGE: Final = b"www-authenticate"
@@ -188,15 +188,26 @@ class Gate:
         return bucket
 
 
-def charge(caller: Caller, now_ns: int) -> Headers:
+def charge(
+    caller: Caller, now_ns: int, limit: int = RATE_BURST, throttled_s: int | None = None
+) -> Headers:
     """Take one token and return what every answer from here on carries: what is left after it.
 
-    Raises GateRefusal(rate_limited), nothing taken, when no whole token is there.
+    limit: tokens that the bucket holds; a fault may lower it. throttled_s: the Retry-After of a
+    fault that refuses the request. Raises GateRefusal(rate_limited), nothing taken, when no whole
+    token is there, and for such a fault.
     """
-    taken = caller.bucket.take(now_ns)
-    headers = [_LIMIT, (_REMAINING, _REMAINING_TEXT[caller.bucket.whole_tokens])]
+    bucket = caller.bucket
+    if bucket.burst != limit:
+        bucket.refill(now_ns)
+        bucket.rate_per_second = max(1, RATE_PER_SECOND * limit // RATE_BURST)
+        bucket.burst = limit
+        bucket.level_e9 = min(bucket.level_e9, limit * NS_PER_SECOND)
+    taken = throttled_s is None and bucket.take(now_ns)
+    left = bucket.whole_tokens if throttled_s is None else 0
+    headers = [(_LIMIT, _TOKENS_TEXT[limit]), (_REMAINING, _TOKENS_TEXT[left])]
     if not taken:
-        headers += pace_headers(caller, now_ns)
+        headers += pace_headers(caller, now_ns, throttled_s)
         raise GateRefusal(Code.RATE_LIMITED, "the token bucket is empty", headers)
     return headers
 
@@ -226,15 +237,15 @@ def authorize(caller: Caller, route: Route | None) -> UserId:
     return facts.user_id
 
 
-def pace_headers(caller: Caller, now_ns: int) -> Headers:
+def pace_headers(caller: Caller, now_ns: int, throttled_s: int | None = None) -> Headers:
     """What a 429 carries besides: whole seconds to wait, at least 1 (S39 too), and the reset.
 
     The reset is the Unix time, whole seconds rounded up, at which the bucket is full again (S51).
     """
     bucket = caller.bucket
     bucket.refill(now_ns)
-    wait_s = max(1, _seconds_up(bucket.wait_ns()))
-    full_s = _seconds_up(now_ns + bucket.wait_ns(RATE_BURST))
+    wait_s = max(1, throttled_s or _seconds_up(bucket.wait_ns()))
+    full_s = _seconds_up(now_ns + bucket.wait_ns(bucket.burst))
     return [(_RETRY_AFTER, str(wait_s).encode()), (_RESET, str(full_s).encode())]
 
 

@@ -1,105 +1,142 @@
-"""Our books against the venue's: fills booked once, holdings, and every difference named.
+"""Our books against the venue's: fills booked once, holdings, and audits of cash and shares.
 
-Shares and cash come from the fills; what an order says has filled beyond them is counted at the
-order's limit until its fill is read. A balance says something about the books when no fill was
-booked around it and a later walk of the fills found none either, and several read among fills do
-together (`bot.core.account.trail`); a position read among fills says what cannot be
-(`bot.core.account.sharetrail`).
+Positions and a balance are true as of reads that lie between two walks of the fills with the same
+newest fill, a read lag apart. Such a pair opens the books: what it shows is the opening. Later each
+pair is an audit. In between holds the last truth, with the fills since, and what an order says has
+filled beyond its booked fills counts at the order's limit.
 
-Source: design, laws 4, 8 and 9; reliability, rows 52-58, B9; silences S4, S5, S22.
+A difference that an audit finds lets nothing leave that adds exposure, and stops the bot where it
+lasts. Three differences of cash have a name and do not stop it: settlements, transfers, and fees
+that the fills did not show.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from bot.core.account.booking import Booking, TakenOver, stand_in
+from bot.core.account.account import READ_AGAIN_NS, Account, Kind
+from bot.core.account.fills import FillBooker
 from bot.core.account.portfolio import Portfolio
-from bot.core.account.settling import SETTLES_WITHIN_NS, Settling
-from bot.core.account.trail import CashTrail
+from bot.core.account.settlement import SETTLES_WITHIN_NS, Held, Settlement, Waiting
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
+from bot.core.inconsistency import Inconsistency
+from bot.core.messages import Started
 from bot.core.orders.order import OwnOrder
 from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty, Side, fee_cents, notional
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    BookSide,
+    Cents,
+    FeeRate,
+    Outcome,
+    Qty,
+    Side,
+    fee_cents,
+    notional,
+)
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 FORGET_AFTER_NS: Final = 600 * NS_PER_SECOND
 """So long after its last rung was seen resolved an event is kept: markouts look that far ahead."""
 
+_CHANGES_MAX: Final = 3
+"""So many audits in a row that each find another change of cash are a contradiction."""
+
+_CASH: Final = "cash"
+"""The key of the one sign that the cash of the account can give."""
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """A balance, or the shares of a list of positions, with the times of its request and answer."""
+
+    shown: model.Balance | dict[tuple[MarketId, Outcome], int]
+    begun_ns: int
+    ended_ns: int
+
+
+class AccountChange(msgspec.Struct, frozen=True):
+    """What a walk of the fills changed.
+
+    fills: booked now, oldest first. markets: those whose cash or shares are others now. told: those
+    whose winner became known. opening: shares that turned out to be more, or below zero fewer, at
+    the opening, which is no gain and no loss.
+    """
+
+    fills: tuple[model.Fill, ...]
+    markets: tuple[MarketId, ...]
+    told: tuple[MarketId, ...] = ()
+    opening: tuple[tuple[MarketId, Outcome, int], ...] = ()
+
 
 class Ledgers:
-    """The portfolio, what is not booked yet, and the comparisons with the venue."""
+    """The portfolio, what is not booked yet, and the audits.
+
+    difference_cents: what the venue had beyond our books at the newest audit, None before the books
+    are open. transfers_cents: deposits less withdrawals since. unallocated_cents: settlements that
+    fit no outcome. fee_difference_cents: fees that the fills did not show.
+    """
 
     def __init__(self, trust: TrustSettings, desk: Desk, out: Outbox) -> None:
-        self._trust = trust
+        self._lag_ns = trust.read_lag_ns
         self._desk = desk
         self._out = out
+        self._signs = out.inconsistencies
         self.book = Portfolio()
-        self._trail = CashTrail()
         self._by_ticker: dict[Ticker, MarketId] = {}
-        self.settling = Settling(self.book, trust.read_lag_ns)
-        self.booking = Booking(self.book, self._trail, desk, out, self._by_ticker, self.settling)
         self._rates: dict[MarketId, tuple[Ticker, FeeRate]] = {}
+        self.settlement = Settlement(self.book)
+        self.booker = FillBooker(self.book, desk, out, self._by_ticker, trust.read_lag_ns)
+        self.is_open = False
+        self.fills = 0  # booked since the books were opened
         self.series_wanted = False
         self._series_ns = -1
-        self._opening_cents = Cents(0)
-        self._opening_fills = 0
-        self._balance: tuple[model.Balance, int, int] | None = None
-        self._positions: tuple[dict[tuple[MarketId, Outcome], int], int, int] | None = None
+        self.fills_from_ns: int | None = None
         self.available_cents: Cents | None = None
         self.reserved_cents: Cents | None = None
         self.difference_cents: Cents | None = None
-        # What it was when no payout was awaited last, since when it had been that, and what it had
-        # been for long before that.
-        self._stood_cents = self._stood_before_cents = Cents(0)
-        self._stood_since_ns = 0
-        self._compared_ns = self._shares_compared_ns = -1
-        self._differing: dict[tuple[MarketId, Outcome], int] | None = None
-        self._wrong: dict[tuple[MarketId, Outcome], int] = {}  # by so many shares, at least
-        self.fills_from_ns: int | None = None
+        self.transfers_cents = Cents(0)
+        self.unallocated_cents = Cents(0)
+        self.fee_difference_cents = Cents(0)
+        self._balance: _Read | None = None
+        self._positions: _Read | None = None
+        self._disturbed_ns = 0  # reads of before this, and a lag, say nothing of after it
+        self._is_proven = False  # the opening lies between two walks, or an audit has corrected it
+        self._opening_cents = 0
+        self.audited_ns = -1  # when the reads of the newest audit began
+        self.is_undecided = False  # the newest audit wants another one to decide what it saw
+        self._differing: Held | None = None  # the positions, where the shares differ
+        self._changed: tuple[int, tuple[MarketId, ...], int] | None = None
+        self._changes = 0
+        # Since the last audit that agreed:
+        self._filled_qty = 0
+        self._fees_unshown = 0
+
+    def begin(self, started: Started) -> None:
+        """The run begins with what the journal knows of the account."""
+        self.settlement.remember(started.winners)
+        self.booker.begin(started.newest_fill)
+        for event_ticker, cents in started.event_cash:
+            self.book.carry(event_ticker, cents)
 
     # --- what is held -----------------------------------------------------------------------------
 
     def list_market(self, market: model.Market, maker: FeeRate, taker: FeeRate) -> None:
-        """Make a rung and its fee rates known. Its event is the one that it names, under which its
-        cash is asked for; what was read before of its ticker alone is of this rung."""
+        """Make a rung and its fee rates known. Its event is the one that it names."""
         event = fold_ticker(market.event_ticker)
         self.book.list_market(market.market_id, event, maker, taker)
         self._rates[market.market_id] = (event, max(maker, taker))
-        self.settling.listed(msgspec.structs.replace(market, event_ticker=event), ours=True)
+        self.settlement.list_market(market, event)
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
-        by_ticker = stand_in(market.ticker)
-        self.book.same_market(by_ticker, market.market_id)
-        self.booking.moved.same_market(by_ticker, market.market_id)
-        held = {} if self._positions is None else self._positions[0]
-        for outcome in Outcome:
-            qty = held.pop((by_ticker, outcome), None)
-            if qty is not None:
-                held[(market.market_id, outcome)] = qty
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the books are open: what comes from here on is of this run."""
-        return self.booking.is_open
-
-    @property
-    def fills(self) -> int:
-        """Fills booked since the books were opened."""
-        return self.book.own_fills - self._opening_fills
 
     def booked_qty(self, own: OwnOrder) -> int:
-        """Shares of an order whose fills are booked.
-
-        Its id may show fills that the list keeps with an earlier id, and that were not known when
-        that one went (S13): those count for it too.
-        """
+        """Shares of an order whose fills are booked, under its id or a previous one (S13)."""
         booked = 0 if own.order_id is None else self.book.filled_qty(own.order_id)
-        for order_id, known in own.earlier:
-            booked += max(0, self.book.filled_qty(order_id) - known)
+        for order_id in own.previous_ids:
+            booked += self.book.filled_qty(order_id)
         return booked
 
     def _unbooked(self, market_id: MarketId) -> list[tuple[OwnOrder, int]]:
@@ -133,7 +170,7 @@ class Ledgers:
         had, and the fee of single shares."""
         cash, (_, rate) = 0, self._rates[market_id]
         for own, ahead in self._unbooked(market_id) if self._desk.has_fills(market_id) else ():
-            price = own.worst_fill_price(self.booked_qty(own))
+            price = own.worst_price
             amount = notional(price, Qty(ahead))
             cash += -amount if own.own_side is Side.BUY else amount
             cash -= ahead * fee_cents(rate, Qty(1), price)
@@ -143,296 +180,11 @@ class Ledgers:
         """`holdings` and `unbooked_cents`: all that a loss hangs on beside what is live."""
         return (*self.holdings(market_id), self.unbooked_cents(market_id))
 
-    # --- reads ------------------------------------------------------------------------------------
-
-    def fills_read(
-        self,
-        rows: Sequence[model.Fill],
-        begun_ns: int,
-        now_ns: int,
-        live_orders: Iterable[OrderId],
-    ) -> list[MarketId]:
-        """A walk of the fills has ended. rows: what `booking` kept of its pages, newest first.
-        Returns the rungs with new fills, in first-seen order, and those that have settled by the
-        cash it explained."""
-        self.fills_from_ns = begun_ns
-        changed = self.booking.walked(rows, begun_ns, now_ns)
-        self.book.trim(live_orders)
-        # What a rung settles by is a fill of its own kind: shares went, and cash came.
-        changed.update((key, None) for key in self._compare(begun_ns))
-        return list(changed)
-
-    def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
-        """Keep a balance for comparing once the fills around it are known."""
-        self.available_cents = balance.available_cents
-        self.reserved_cents = balance.reserved_cents
-        if self._balance is None or not self._worth_keeping(self._balance[1]):
-            self._balance = (balance, begun_ns, now_ns)
-
-    def positions_read(self, rows: Iterable[model.Position], begun_ns: int, now_ns: int) -> None:
-        """Keep the positions for comparing once the fills around them are known. Where shares
-        differed before, a list that shows what is booked ends that, whenever it was begun."""
-        held: dict[tuple[MarketId, Outcome], int] = {}
-        for row in rows:
-            # Only the ticker is promised (interface, Position).
-            ticker = fold_ticker(row.ticker)
-            market_id = row.market_id or self._by_ticker.get(ticker, stand_in(ticker))
-            if row.outcome is not model.ShownOutcome.UNKNOWN:
-                held[(market_id, Outcome(row.outcome.value))] = row.qty
-        if self._differing is not None and not any(
-            self._wrong_shares(market_id, held) for market_id in self._unresolved()
-        ):
-            self._shares_agree()
-        if self.is_open:
-            self.settling.positions_shown(held, begun_ns)
-            self.settling.resolved_read(held, begun_ns, now_ns)
-        if self._positions is None or not self._worth_keeping(self._positions[1]):
-            self._positions = (held, begun_ns, now_ns)
-
-    def open_books(self, venue_ahead_ns: int | None = None) -> list[MarketId]:
-        """From here on: what was held and owned before is the opening; called when all is quiet.
-
-        Shares that the history of fills does not explain are taken over at no cost. venue_ahead_ns:
-        how far the venue's clock is ahead of ours, which tells of a fill that the list shows late
-        whether it is among those; None when unknown. Returns the markets of which the venue's lists
-        show other shares than the fills left.
-        """
-        assert self._balance is not None
-        assert self._positions is not None
-        flow = self.book.cash_flow_cents
-        self._opening_cents = Cents(self._balance[0].total_cents - flow)
-        self._opening_fills = self.book.own_fills
-        held, begun_ns, ended_ns = self._positions
-        amid = [] if self._quiet_before(begun_ns) else self.booking.late.slots(begun_ns)
-        shown = {(market_id, Outcome(name)): 1 for market_id, name in amid} | held
-        changed = self.settling.opened(shown, ended_ns, self._balance[2])  # unpaid, if only late
-        self.difference_cents = Cents(0)
-        taken_over: TakenOver = {}
-        # What was sold to the last share has no row; the fill that bought it may lack all the same.
-        for (market_id, outcome), qty in sorted((self.book.unbought() | held).items()):
-            more = qty - self.book.held_qty(market_id, outcome)
-            if more and market_id in self._rates:
-                self.book.take_over(market_id, outcome, more)
-                taken_over[market_id, outcome.value] = more
-                changed.append(market_id)
-                self._out.note("warning", "shares_without_fills", market_id=market_id, qty=more)
-        # Nothing of ours has traded in the lag before these reads: the clocks need not agree well.
-        quiet_ns = min(begun_ns, self._balance[1]) - self._trust.read_lag_ns // 2
-        before_ns = 0 if venue_ahead_ns is None else quiet_ns + venue_ahead_ns
-        self.booking.opened(taken_over, quiet_ns, before_ns)
-        self.booking.late.opened(max(begun_ns, self._balance[1]))
-        return changed
-
-    def differ(self) -> bool:
-        """Whether the list of positions shows other shares than the fills leave, if any."""
-        held = {} if self._positions is None else self._positions[0]
-        return any(
-            market_id in self._rates and qty != self.book.held_qty(market_id, outcome)
-            for (market_id, outcome), qty in held.items()
-        )
-
-    def lacking(self) -> frozenset[MarketId]:
-        """Markets of which the fills leave shares and the list of positions shows none."""
-        return frozenset() if self._positions is None else self.settling.lacking(self._positions[0])
-
-    @property
-    def balance_ended_ns(self) -> int | None:
-        """When the balance that waits to be compared was answered; None when none waits."""
-        return None if self._balance is None else self._balance[2]
-
-    # --- comparing --------------------------------------------------------------------------------
-
-    @property
-    def may_agree(self) -> bool:
-        """Whether fills were booked that may explain shares which differed before."""
-        return self._differing is not None and self.booking.booked_ns > self._shares_compared_ns
-
-    def compared_since(self, quiet_ns: int) -> bool:
-        """Whether the cash was compared with a balance read begun late enough after `quiet_ns`, and
-        the shares likewise if they differed."""
-        if not self.is_open:
-            return True
-        from_ns = quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
-        if self._differing is not None and self._shares_compared_ns < from_ns:
-            return False
-        return self._compared_ns >= from_ns
-
-    def _quiet_before(self, begun_ns: int) -> bool:
-        """Whether no fill has been booked that a read begun then may not have shown."""
-        return self.booking.booked_ns < begun_ns - self._trust.read_lag_ns
-
-    def _worth_keeping(self, begun_ns: int) -> bool:
-        """Whether a read yet to be compared is kept when a newer one comes: else reads that come
-        oftener than they lag would never be compared. The books are opened with the newest."""
-        return self.is_open and self._quiet_before(begun_ns)
-
-    def _is_late_enough(self, ended_ns: int, fills_begun_ns: int) -> bool:
-        """Whether a walk of the fills shows all that a read which ended then may have shown."""
-        return fills_begun_ns >= ended_ns + self._trust.read_lag_ns
-
-    def _quiet_around(self, begun_ns: int, ended_ns: int, fills_begun_ns: int) -> bool:
-        return self._is_late_enough(ended_ns, fills_begun_ns) and self._quiet_before(begun_ns)
-
-    def _compare(self, fills_begun_ns: int) -> list[MarketId]:
-        """A walk of the fills ended: compare what was read before it, if it says something. The
-        rungs that have settled by it."""
-        settled: list[MarketId] = []
-        if not self.is_open:
-            return settled
-        if self._balance is not None and self._quiet_around(*self._balance[1:], fills_begun_ns):
-            balance, begun_ns, _ = self._balance
-            self._balance = None
-            self._compared_ns = begun_ns
-            settled = self._settle(self._beyond_cents(balance), begun_ns)
-            difference_cents = self._beyond_cents(balance)
-            self._trail.settle()
-            if not difference_cents or not self.settling.may_yet_pay(fills_begun_ns):
-                self._judge_cash(difference_cents, begun_ns)
-        elif self._balance is not None and self._is_late_enough(self._balance[2], fills_begun_ns):
-            balance, begun_ns, _ = self._balance
-            self._balance = None
-            settled = self._compare_amid(balance, begun_ns, fills_begun_ns)
-        if self._positions is not None and self._is_late_enough(self._positions[2], fills_begun_ns):
-            held, begun_ns, ended_ns = self._positions
-            self._positions, before = None, self._differing
-            amid_ns = None if self._quiet_before(begun_ns) else begun_ns - self._trust.read_lag_ns
-            settled += self.booking.shares_shown(held, begun_ns, amid_ns)
-            if amid_ns is None:
-                self._shares_compared_ns = begun_ns
-                self.settling.positions_read(held, ended_ns)
-                if not self._find_differing(held, ended_ns, None):
-                    self._shares_agree()
-            elif not self._find_differing(held, ended_ns, amid_ns) and self._would_show(amid_ns):
-                self._shares_agree()
-            self.booking.history_wanted |= self._differing not in (None, before)
-        return settled
-
-    def _beyond_cents(self, balance: model.Balance) -> Cents:
-        opening_cents = Cents(self._opening_cents - self.booking.late.opening_cents)
-        return Cents(balance.total_cents - self.book.expected_cash(opening_cents))
-
-    def _compare_amid(self, balance: model.Balance, begun_ns: int, now_ns: int) -> list[MarketId]:
-        """Compare a balance that was read among fills, as far as that goes; while a payout is
-        awaited several have to agree on what came. The rungs that have settled by it."""
-        beyond_cents, lag_ns = self._beyond_cents(balance), self._trust.read_lag_ns
-        if self.settling.waiting():
-            paid_ns = self.settling.paid_by_ns()
-            came_cents = self._trail.agreed(beyond_cents, begun_ns, lag_ns, paid_ns)
-            if came_cents is None:
-                return []
-            settled = self._settle(came_cents, begun_ns)
-            if not settled and not self.settling.may_yet_pay(now_ns):
-                self._judge_cash(came_cents, begun_ns)
-            return settled
-        before_cents = self.difference_cents or Cents(0)
-        found_cents = self._trail.amid(beyond_cents, before_cents, begun_ns, lag_ns)
-        if found_cents is not None and found_cents != before_cents:
-            self._judge_cash(found_cents, begun_ns)
-        return []
-
-    def _settle(self, beyond_cents: Cents, begun_ns: int) -> list[MarketId]:
-        """Settle the resolved rungs whose winners so much more cash tells, or that nothing will."""
-        # What differed long before anything resolved is no payout of it, unless it has passed; what
-        # came since may be one: cash comes before a read shows why.
-        is_new = self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns()
-        stood_cents = self._stood_before_cents if is_new else self._stood_cents
-        cash = beyond_cents - stood_cents, beyond_cents
-        winners = self.settling.winners(cash, begun_ns, self.booking.late.cash_may_differ())
-        for market_id, winner in winners.items():
-            self.book.settle(market_id, winner)
-            level = "debug" if self.is_beside(market_id) else "info"
-            self._out.note(level, "rung_settled", market_id=market_id, winner=winner)
-        self.settling.settled(winners, self.fills_from_ns or begun_ns)
-        return [*winners, *self.booking.leave_out_untold()]
-
-    def _judge_cash(self, difference_cents: Cents, begun_ns: int) -> None:
-        difference_cents = self.booking.late.cash_left(difference_cents, begun_ns)
-        before_cents, self.difference_cents = self.difference_cents, difference_cents
-        if difference_cents != self._stood_cents and not self.settling.waiting():
-            if begun_ns >= self._stood_since_ns + SETTLES_WITHIN_NS:
-                self._stood_before_cents = self._stood_cents
-            self._stood_cents, self._stood_since_ns = difference_cents, begun_ns
-        is_new = difference_cents != before_cents
-        self.booking.cash_compared(difference_cents, begun_ns, is_new=is_new)
-        if difference_cents:
-            cents = f"{abs(difference_cents)} cents {'more' if difference_cents > 0 else 'less'}"
-            self._out.find("cash_differs", f"the venue has {cents} than our fills come to")
-        else:
-            self._out.clear("cash_differs")
-
-    def _find_differing(
-        self, held: dict[tuple[MarketId, Outcome], int], ended_ns: int, amid_ns: int | None
-    ) -> bool:
-        """Find the rungs whose shares are not what the fills come to. Whether there are any.
-
-        A rung without any share of ours where the fills leave some has most likely resolved: it
-        differs only once a read of the series that began after that shows that it has not. amid_ns:
-        fills booked from then on may be missing in `held`; None where it was read among none.
-        """
-        wrong: dict[tuple[MarketId, Outcome], int] = {}
-        for market_id in self._unresolved():
-            differ = self._wrong_shares(market_id, held, amid_ns)
-            is_gone = differ and not any(held.get((market_id, each), 0) for each in Outcome)
-            if is_gone and self._series_ns <= ended_ns + self._trust.read_lag_ns:
-                self.series_wanted = True
-                continue
-            wrong |= differ
-        if wrong:
-            tickers = {each: ticker for ticker, each in self._by_ticker.items()}
-            named = [f"{tickers.get(each, each)} {outcome}" for each, outcome in wrong]
-            self._out.find("position_differs", ", ".join(named[:5]))
-            self._differing, self._wrong = held, wrong
-        return bool(wrong)
-
-    def _unresolved(self) -> list[MarketId]:
-        """The rungs of ours that have not resolved, in order."""
-        return [each for each in sorted(self._rates) if not self.settling.is_resolved(each)]
-
-    def _wrong_shares(
-        self,
-        market_id: MarketId,
-        held: dict[tuple[MarketId, Outcome], int],
-        amid_ns: int | None = None,
-    ) -> dict[tuple[MarketId, Outcome], int]:
-        """The outcomes of a rung of which a list does not show what is booked, be it with or
-        without the fills booked from `amid_ns` on (None: with all of them), each with the shares
-        that are too many or missing at least."""
-        wrong: dict[tuple[MarketId, Outcome], int] = {}
-        for outcome, booked in zip(Outcome, self.book.holdings(market_id), strict=True):
-            moved = self._moved(market_id, outcome, amid_ns)
-            if moved is None:
-                continue  # more fills than are remembered
-            came, went = moved
-            shown = held.get((market_id, outcome), 0)
-            beyond = max(shown - booked - went, booked - came - shown)
-            if beyond > 0:
-                wrong[market_id, outcome] = beyond
-        return wrong
-
-    def _would_show(self, amid_ns: int) -> bool:
-        """Whether what differed last would differ in a list read among fills, too: it is more than
-        they leave open."""
-        for (market_id, outcome), beyond in self._wrong.items():
-            moved = self._moved(market_id, outcome, amid_ns)
-            if moved is None or sum(moved) >= beyond:
-                return False
-        return True
-
-    def _moved(
-        self, market_id: MarketId, outcome: Outcome, amid_ns: int | None
-    ) -> tuple[int, int] | None:
-        """Shares that came and that went by fills which a list may lack: `ShareTrail.moved`."""
-        return (0, 0) if amid_ns is None else self.booking.moved.moved(market_id, outcome, amid_ns)
-
-    def _shares_agree(self) -> None:
-        self._out.clear("position_differs")
-        self._differing, self._wrong = None, {}
-
     def shrink_room(self, market_id: MarketId, side: BookSide) -> Qty:
         """Shares that a rung's position may be cut by on this side and not pass through nothing.
 
-        While our books and the venue's differ, by whichever of them has less (row 54); 0 where
-        they disagree which way round the position is, or this side would add to it.
+        While our books and the venue's differ, by whichever of them has less; 0 where they disagree
+        which way round the position is, or this side would add to it.
         """
         yes_qty, no_qty = self.holdings(market_id)
         sign = -1 if side is BookSide.BID else 1
@@ -443,36 +195,400 @@ class Ledgers:
             room = min(room, sign * theirs)
         return Qty(max(0, room))
 
+    # --- reads ------------------------------------------------------------------------------------
+
+    def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
+        """Take in a balance."""
+        self.available_cents = balance.available_cents
+        self.reserved_cents = balance.reserved_cents
+        if not self._counts(self._balance):
+            self._balance = _Read(balance, begun_ns, now_ns)
+
+    def positions_read(self, rows: Iterable[model.Position], begun_ns: int, now_ns: int) -> None:
+        """Take in a whole list of positions. Of a row only the ticker is promised."""
+        held: dict[tuple[MarketId, Outcome], int] = {}
+        for row in rows:
+            ticker = fold_ticker(row.ticker)
+            market_id = row.market_id or self._by_ticker.get(ticker, MarketId(ticker))
+            if row.outcome is not model.ShownOutcome.UNKNOWN:
+                held[market_id, Outcome(row.outcome.value)] = row.qty
+        if self.is_open:
+            self.settlement.positions_shown(held, begun_ns)
+        if self._series_ns >= 0 and not self._counts(self._positions):
+            self._positions = _Read(held, begun_ns, now_ns)
+
+    def fills_page(
+        self, rows: Sequence[model.Fill], now_ns: int
+    ) -> tuple[Sequence[model.Fill], bool]:
+        """A page of a walk: see `FillBooker.page`. Before the series is known nothing is taken from
+        it: the markets of the rows are not known."""
+        return self.booker.page(rows, now_ns) if self._series_ns >= 0 else ((), True)
+
+    def fills_read(
+        self,
+        rows: Sequence[model.Fill],
+        begun_ns: int,
+        now_ns: int,
+        live_orders: Iterable[OrderId],
+    ) -> AccountChange:
+        """A walk of the fills has ended. rows: what `fills_page` kept of it, newest first."""
+        if self._series_ns < 0:
+            return AccountChange((), ())
+        if self.fills_from_ns is None:
+            self.disturbed(now_ns)
+        self.fills_from_ns = begun_ns
+        shown = {row.fill_id: row.fee_cents for row in rows}
+        fills = self.booker.walked(rows, begun_ns, now_ns, live_orders)
+        self.disturbed(self.booker.booked_ns)
+        for fill in fills:
+            self._filled_qty += fill.qty
+            self._fees_unshown += shown[fill.fill_id] is None
+            self._note_booked(fill)
+        markets = dict.fromkeys(fill.market_id for fill in fills)
+        if not self.is_open:
+            return AccountChange((), tuple(markets))
+        self.fills += sum(fill.market_id in self._rates for fill in fills)
+        audited = self._audit(begun_ns, now_ns)
+        markets.update(dict.fromkeys(audited.markets))
+        return msgspec.structs.replace(audited, fills=fills, markets=tuple(markets))
+
+    def _note_booked(self, fill: model.Fill) -> None:
+        """For the journal: a later run takes this fill for booked, and counts its cash."""
+        amount = notional(fill.outcome_price, fill.qty)
+        cash_cents = -amount if fill.side is model.ShownSide.BUY else amount
+        self._out.note(
+            "debug",
+            "fill_booked",
+            fill_id=fill.fill_id,
+            created_at=fill.created_at,
+            event=self.book.event_of(fill.market_id),
+            cents=cash_cents - (fill.fee_cents or 0),
+        )
+
     def series_read(self, begun_ns: int) -> None:
-        """The series was read: what the venue's lists lacked can be told from what has resolved."""
+        """Our series was read: a rung whose position is gone has resolved, or has not."""
         self._series_ns = begun_ns
         self.series_wanted = False
+
+    # --- the bracket ------------------------------------------------------------------------------
+
+    def disturbed(self, at_ns: int) -> None:
+        """Something traded, or may have, until then: reads count from a lag after it."""
+        self._disturbed_ns = max(self._disturbed_ns, at_ns)
+
+    def _counts(self, read: _Read | None) -> bool:
+        """True if a read is late enough after the last fill, and so waits for the next walk."""
+        return read is not None and read.begun_ns > self._disturbed_ns + self._lag_ns
+
+    def is_bracketed(self, fills_begun_ns: int) -> bool:
+        """True if a balance and positions lie between two walks of the fills with the same newest
+        fill, the second begun then."""
+        balance, positions = self._balance, self._positions
+        if balance is None or positions is None:
+            return False
+        if not (self._counts(balance) and self._counts(positions)):
+            return False
+        return fills_begun_ns >= max(balance.ended_ns, positions.ended_ns) + self._lag_ns
+
+    def plan_bracket(self, account: Account, now_ns: int) -> None:
+        """Ask for what the next audit lacks, each read as soon as it can count."""
+        if self.fills_from_ns is None:
+            account.hasten_again(Kind.FILLS, now_ns)  # the first was read before the series
+            return
+        from_ns = self._disturbed_ns + self._lag_ns + 1
+        reads = {Kind.BALANCE: self._balance, Kind.POSITIONS: self._positions}
+        ended_ns = [read.ended_ns for read in reads.values() if read and self._counts(read)]
+        if len(ended_ns) == len(reads):
+            reads, from_ns = {Kind.FILLS: None}, max(ended_ns) + self._lag_ns
+        for kind, read in reads.items():
+            if not self._counts(read):
+                again_ns = account.done_ns.get(kind, 0) + READ_AGAIN_NS
+                account.hasten(kind, max(now_ns, from_ns, again_ns))
+
+    @property
+    def wants_audit(self) -> bool:
+        """True if the next audit is not to wait for its turn: it decides about a difference, or may
+        correct the opening."""
+        is_observed = self._out.findings.keys() & {"cash_differs", "position_differs"}
+        return self.is_open and bool(self.is_undecided or is_observed or not self._is_proven)
+
+    @property
+    def is_audited(self) -> bool:
+        """True if an audit has judged what there was after all that traded; before the books are
+        open there is none to wait for."""
+        if not self.is_open:
+            return True
+        return not self.is_undecided and self.audited_ns > self._disturbed_ns + self._lag_ns
+
+    # --- the opening ------------------------------------------------------------------------------
+
+    @property
+    def can_open(self) -> bool:
+        """True if the account was read at all since the series is known."""
+        return None not in (self._balance, self._positions, self.fills_from_ns)
+
+    def open_books(self, now_ns: int, *, is_proven: bool) -> list[MarketId]:
+        """From here on: what the newest positions and balance show is the opening. Shares that the
+        booked fills do not explain are taken over at no cost. is_proven: those reads lie between
+        two walks; else the first audit may correct the opening. Returns the markets taken over."""
+        assert self._balance is not None
+        assert self._positions is not None
+        balance, held = self._balance.shown, self._positions.shown
+        assert isinstance(balance, model.Balance)
+        assert isinstance(held, dict)
+        self._opening_cents = balance.total_cents - self.book.cash_flow_cents
+        moved = self._take_over(held)
+        self.is_open, self._is_proven = True, is_proven
+        self.difference_cents = Cents(0)
+        self.settlement.opened(self._balance.ended_ns + self._lag_ns)
+        self.booker.opened()
+        self._agreed()
+        for market_id, outcome, qty in moved:
+            if market_id in self._rates:
+                name = "shares_taken_over"
+                self._out.note("info", name, market_id=market_id, outcome=outcome, qty=qty)
+        self._balance = self._positions = None
+        self.audited_ns = now_ns
+        return [market_id for market_id, _, _ in moved]
+
+    def _take_over(self, held: Held) -> tuple[tuple[MarketId, Outcome, int], ...]:
+        """Hold exactly the shares that these positions show."""
+        slots = {(key, outcome) for key in self.book.held_markets() for outcome in Outcome}
+        moved = []
+        for market_id, outcome in sorted(slots.union(held)):
+            more = held.get((market_id, outcome), 0) - self.book.held_qty(market_id, outcome)
+            if more:
+                event = self.settlement.event_of(market_id)
+                self.book.take_over(market_id, event, outcome, more)
+                moved.append((market_id, outcome, more))
+        return tuple(moved)
+
+    def reopen(self, now_ns: int) -> None:
+        """A person has reset a contradiction: the books are opened anew from the venue's truth, as
+        at a start. Fills that are booked stay booked; what was seen of differences is forgotten."""
+        self.is_open = False
+        self.difference_cents = None
+        self._balance = self._positions = self._differing = self._changed = None
+        self._changes = 0
+        self.booker.reopened()
+        self._out.clear("cash_differs")
+        self._out.clear("position_differs")
+        self.disturbed(now_ns)
+
+    # --- the audit --------------------------------------------------------------------------------
+
+    def _audit(self, fills_begun_ns: int, now_ns: int) -> AccountChange:
+        """A walk of the fills has ended: judge the reads that it brackets, if it does."""
+        nothing = AccountChange((), ())
+        if not self.is_bracketed(fills_begun_ns):
+            return nothing
+        assert self._balance is not None
+        assert self._positions is not None
+        balance, positions = self._balance, self._positions
+        held, cash = positions.shown, balance.shown
+        assert isinstance(held, dict)
+        assert isinstance(cash, model.Balance)
+        self._balance = self._positions = None
+        self.audited_ns = min(balance.begun_ns, positions.begun_ns)
+        self.settlement.audited(held, now_ns)
+        awaits_series = self._awaits_series(now_ns)
+        gone, may_go = self.settlement.gone(), self.settlement.may_yet_go(now_ns)
+        difference = cash.total_cents - self.expected_cents
+        self.is_undecided = awaits_series
+        if not self._is_proven and not (gone or may_go or awaits_series):
+            return self._correct_opening(held, difference)
+        wrong = {} if awaits_series else self._wrong_shares(held)
+        self._judge_shares(wrong, held, positions.begun_ns, now_ns)
+        if may_go or awaits_series:
+            self._changed = None
+            return nothing
+        if gone:
+            if balance.begun_ns < self.settlement.gone_ns(gone) + self._lag_ns:
+                self.is_undecided = True
+                return nothing
+            return self._settle(gone, difference, positions.begun_ns, balance.ended_ns, now_ns)
+        self._judge_cash(
+            difference, positions.begun_ns, balance.ended_ns, now_ns, differ=bool(wrong)
+        )
+        return nothing
+
+    @property
+    def expected_cents(self) -> int:
+        """What the venue's balance must total, reserves included."""
+        return (
+            self._opening_cents
+            + self.book.cash_flow_cents
+            + self.transfers_cents
+            - self.fee_difference_cents
+        )
+
+    def _correct_opening(self, held: Held, difference: int) -> AccountChange:
+        """The books had to be opened while fills went on: what the first audit shows instead is the
+        opening."""
+        self._is_proven = True
+        self._opening_cents += difference
+        moved = self._take_over(held)
+        if moved or difference:
+            self._out.note("info", "opening_corrected", cents=difference, rungs=len(moved))
+        self._agreed()
+        return AccountChange((), tuple(market_id for market_id, _, _ in moved), (), moved)
+
+    def _agreed(self) -> None:
+        """Cash and shares are what our books say."""
+        self.difference_cents = Cents(0)
+        self._changed = None
+        self._filled_qty = self._fees_unshown = 0
+        self._out.clear("cash_differs")
+        self._signs.on_sign_gone(Inconsistency.CASH_DIFFERS, _CASH)
+        self.booker.agreed()
+
+    # --- shares -----------------------------------------------------------------------------------
+
+    def _awaits_series(self, now_ns: int) -> bool:
+        """True if a position is gone and no read of the series that began later tells why: most
+        likely its rung has resolved. One of a market that no series of ours lists has."""
+        awaits = False
+        for market_id, gone_ns in self.settlement.unexplained():
+            if not self.settlement.is_listed(market_id):
+                self.settlement.on_resolved(market_id, now_ns)
+            elif self._series_ns <= gone_ns + self._lag_ns:
+                awaits = self.series_wanted = True
+        return awaits
+
+    def _wrong_shares(self, held: Held) -> dict[MarketId, str]:
+        """The unresolved rungs of ours of which a list does not show what is booked."""
+        wrong: dict[MarketId, str] = {}
+        for market_id in sorted(self._rates):
+            booked = self.book.holdings(market_id)
+            shown = (held.get((market_id, Outcome.YES), 0), held.get((market_id, Outcome.NO), 0))
+            if shown != booked and not self.settlement.is_resolved(market_id):
+                wrong[market_id] = f"{market_id}: {shown} shown, {booked} booked"
+        return wrong
+
+    def _judge_shares(
+        self, wrong: Mapping[MarketId, str], held: Held, begun_ns: int, now_ns: int
+    ) -> None:
+        kind = Inconsistency.SHARES_DIFFER
+        for market_id in self._rates:
+            if market_id in wrong:
+                self._signs.on_sign(kind, market_id, wrong[market_id], begun_ns, now_ns, market_id)
+            else:
+                self._signs.on_sign_gone(kind, market_id)
+        self._out.hold("position_differs", "; ".join([*wrong.values()][:5]))
+        self.booker.goes_deep |= bool(wrong)
+        self._differing = held if wrong else None
+
+    # --- cash -------------------------------------------------------------------------------------
+
+    def _is_confirmed(
+        self, difference: int, gone: tuple[MarketId, ...], begun_ns: int, ended_ns: int
+    ) -> bool:
+        """True if the audit before found the same, and its balance was answered a lag before these
+        positions were asked for: what moved the cash has left its mark on them too."""
+        before, self._changed = self._changed, (difference, gone, ended_ns)
+        if before is None or before[:2] != (difference, gone):
+            self._changes += 1
+            return False
+        if begun_ns >= before[2] + self._lag_ns:
+            return True
+        self._changed = before
+        return False
+
+    def _judge_cash(
+        self, difference: int, begun_ns: int, ended_ns: int, now_ns: int, *, differ: bool
+    ) -> None:
+        """Judge a difference of cash among no settlement. differ: shares differ as well."""
+        if not difference:
+            self._changes = 0
+            if not differ:
+                self._agreed()
+            return
+        self.difference_cents = Cents(difference)
+        kind = Inconsistency.CASH_DIFFERS
+        text = f"the venue has {_beyond(difference)} than our fills come to"
+        if not differ and abs(difference) <= self._fees_unshown:
+            if not self.fee_difference_cents:
+                self._out.note("warning", "fees_differ", cents=-difference)
+            self.fee_difference_cents = Cents(self.fee_difference_cents - difference)
+            self._agreed()
+            return
+        by_fills = differ or 0 < self._filled_qty * PAYOUT_CENTS >= abs(difference)
+        if by_fills:
+            self._out.find("cash_differs", text)
+            self.booker.goes_deep = True
+        elif self._is_confirmed(difference, (), begun_ns, ended_ns):
+            self.transfers_cents = Cents(self.transfers_cents + difference)
+            self._out.note("warning", "account_transfer", cents=difference)
+            self._agreed()
+            return
+        elif self._changes >= _CHANGES_MAX:
+            self._signs.contradicts(kind, f"{text}, another difference at each audit")
+        else:
+            self.is_undecided = True
+        self._signs.on_sign(kind, _CASH, text, begun_ns, now_ns)
+
+    def _settle(
+        self, gone: Sequence[Waiting], difference: int, begun_ns: int, ended_ns: int, now_ns: int
+    ) -> AccountChange:
+        """The positions of resolved rungs are gone: book what they were paid."""
+        ids = tuple(rung.market_id for rung in gone)
+        if not self._is_confirmed(difference, ids, begun_ns, ended_ns):
+            self.is_undecided = True
+            return AccountChange((), ())
+        found = self.settlement.winners(gone, difference)
+        if found is None and now_ns < self.settlement.gone_ns(gone) + SETTLES_WITHIN_NS:
+            return AccountChange((), ())
+        self._changes = 0
+        certain = self._pay_unallocated(gone, difference) if found is None else {}
+        if found is not None:
+            winners, certain = found
+            for rung in gone:
+                winner = winners[rung.market_id]
+                cents = self.book.settle(rung.market_id, winner)
+                event = rung.event_ticker
+                level = "info" if rung.market_id in self._rates else "debug"
+                said = {"market_id": rung.market_id, "winner": winner, "event": event}
+                self._out.note(level, "rung_settled", **said, cents=cents)
+        ours = {key: won for key, won in certain.items() if key in self._rates}
+        self.settlement.told(certain)
+        self._agreed()
+        return AccountChange((), ids, tuple(ours))
+
+    def _pay_unallocated(self, gone: Sequence[Waiting], difference: int) -> dict[MarketId, Outcome]:
+        """The cash fits no outcome: it is cash of the event, whoever won."""
+        for rung in gone:
+            self.book.pay(rung.market_id, Cents(difference if rung is gone[0] else 0))
+        self.unallocated_cents = Cents(self.unallocated_cents + difference)
+        event = gone[0].event_ticker
+        self._out.note("error", "unallocated_settlement", event=event, cents=difference)
+        return {}
+
+    # --- other series, and what is over -----------------------------------------------------------
 
     def list_beside(
         self, events: Iterable[model.Event], believed_from_ns: int, now_ns: int
     ) -> None:
         """Take in a read of another series of ours on the account, which speaks of
-        `believed_from_ns` and before: what its rungs pay is told from the same cash."""
+        `believed_from_ns` and before: what its rungs pay comes into the same cash."""
         for event in events:
             settled = event.status is model.EventStatus.SETTLED
             event_ticker = fold_ticker(event.event_ticker)
             for market in event.markets:
-                if settled and not self.settling.is_listed(market.market_id):
+                if settled and not self.settlement.is_listed(market.market_id):
                     continue
-                listed = msgspec.structs.replace(market, event_ticker=event_ticker)
-                self.settling.listed(listed, ours=False)
+                self.settlement.list_market(market, event_ticker)
                 if not settled:
-                    self.settling.state_shown(listed, believed_from_ns, now_ns)
+                    self.settlement.state_shown(market, believed_from_ns, now_ns)
             if settled:
-                for market_id in self.settling.rungs_of(event_ticker):
-                    self.settling.resolved(market_id, now_ns)
+                for market_id in self.settlement.rungs_of(event_ticker):
+                    self.settlement.on_resolved(market_id, now_ns)
                 if self.may_forget(event, now_ns):
                     self.forget(event)
 
     def may_forget(self, event: model.Event, now_ns: int) -> bool:
-        """Whether every rung of an event resolved long enough ago, and everything held was paid."""
+        """True if every rung of an event resolved long enough ago, and everything held was paid."""
         for market_id in self._rungs_of(event):
-            resolved_ns = self.settling.resolved_ns(market_id)
+            resolved_ns = self.settlement.resolved_ns(market_id)
             if resolved_ns is None or now_ns < resolved_ns + FORGET_AFTER_NS:
                 return False
             if any(self.holdings(market_id)) or self._desk.has_fills(market_id):
@@ -481,20 +597,23 @@ class Ledgers:
 
     def _rungs_of(self, event: model.Event) -> set[MarketId]:
         """The rungs that an event shows, and those that it has shown before."""
-        before = self.settling.rungs_of(fold_ticker(event.event_ticker))
+        before = self.settlement.rungs_of(fold_ticker(event.event_ticker))
         return {market.market_id for market in event.markets}.union(before)
 
     def forget(self, event: model.Event) -> None:
         """Drop an event of which nothing is held any more."""
         gone = self._rungs_of(event)
-        self.settling.forget(fold_ticker(event.event_ticker))
+        self.settlement.forget(fold_ticker(event.event_ticker))
         self.book.forget_event(event.event_ticker)
-        self.booking.moved.forget(gone)
         for market_id in gone:
             self._rates.pop(market_id, None)
         for ticker in [key for key, each in self._by_ticker.items() if each in gone]:
             del self._by_ticker[ticker]
 
     def is_beside(self, market_id: MarketId) -> bool:
-        """Whether a market is of another series of ours."""
-        return self.settling.is_listed(market_id) and market_id not in self._rates
+        """True if a market is of another series of ours."""
+        return self.settlement.is_listed(market_id) and market_id not in self._rates
+
+
+def _beyond(cents: int) -> str:
+    return f"{abs(cents)} cents {'more' if cents > 0 else 'less'}"

@@ -1,13 +1,8 @@
-"""The account as its fills make it: shares, cash, fees, to the cent, whatever order they come in.
+"""The account as its fills make it: shares, cash and fees, to the cent, in any order.
 
-Every sum here is commutative: pages are walked newest first, a fill may be read after its market
-has settled, and the end result is the same. Positions and balances that the venue shows are for
-comparing with (`holdings`, `expected_cash`), never for adding up.
-
-Each fill is booked exactly once for ever, in bounded memory (`bot.core.account.fillids`). What the
-fills of an order come to is kept until it is over and all of them lie below the floor of the ids.
-
-Source: design, laws 3 and 4; reliability, rows 52-58, B9; silences S4, S5, S16, S22.
+Every sum here is commutative: a fill may be read after its market has settled, and the end result
+is the same. Positions and balances that the venue shows are for comparing with, never for adding
+up; shares that no fill explains are taken over when the books open, at no cost.
 """
 
 import math
@@ -15,9 +10,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from bot.core.account.fillids import FillIds, UnbookableFill, created_ns_of
+from bot.core.messages import FillMark
 from bot.core.sane import QTY_MAX
 from venue.wire import model
+from venue.wire.instant import to_ns
 from venue.wire.money import (
     PAYOUT_CENTS,
     Cents,
@@ -33,56 +29,37 @@ from venue.wire.money import (
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 
-class OrderTally(msgspec.Struct):
-    """What the booked fills of one order come to.
+class UnbookableFill(Exception):
+    """A fill that cannot be read as cash and shares; nothing was booked. Names the fill and why."""
 
-    filled: shares. cash_cents: what they did to our cash, fees included; negative is paid.
-    fee_units: the exact fees by formula of those fills that came without a fee (S16). newest_ns:
-    of the newest fill, by the venue's time. over: the order has ended, all that it showed booked.
-    """
+
+class OrderTally(msgspec.Struct):
+    """What the booked fills of one order come to."""
 
     filled: int = 0
-    cash_cents: int = 0
-    fee_units: int = 0
-    newest_ns: int = 0
-    over: bool = False
-
-
-class _Sums(msgspec.Struct):
-    """What fills and payouts come to."""
-
-    cash_cents: int = 0
-    fills: int = 0
-
-    def add(self, other: "_Sums", sign: int = 1) -> None:
-        """Count the other ones in, or with a sign of -1 out again."""
-        self.cash_cents += sign * other.cash_cents
-        self.fills += sign * other.fills
+    fee_units: int = 0  # the exact fees by formula of those fills that came without a fee (S16)
+    newest_ns: int = 0  # the venue's time of the newest fill
 
 
 class _Market(msgspec.Struct):
-    """One market: its fee rates once listed, shares by outcome, and `winner` once it settled.
-
-    event_ticker: folded, as in every key here, for case means nothing. sums: its part of those of
-    its event, so that it can be found to belong to another one. is_told: it held more of one
-    outcome as it settled, so that what was paid tells the winner. taken_yes, taken_no: shares that
-    no fill tells of, which are among those held.
-    """
+    """One market. event_ticker: folded, as in every key here."""
 
     event_ticker: Ticker
-    rates: tuple[FeeRate, FeeRate] | None = None  # maker's and taker's
+    rates: tuple[FeeRate, FeeRate] | None = None  # maker's and taker's, once listed
     yes: int = 0
     no: int = 0
-    winner: Outcome | None = None
-    is_told: bool = False
-    taken_yes: int = 0
+    winner: Outcome | None = None  # once settled
+    taken_yes: int = 0  # shares taken over, which no fill explains; they are among those held
     taken_no: int = 0
-    sums: _Sums = msgspec.field(default_factory=_Sums)
+    cash_cents: int = 0
+    fills: int = 0
 
 
-class _Event(_Sums):
+class _Event(msgspec.Struct):
     """What the fills and payouts of one event come to. ours: some market of it was listed here."""
 
+    cash_cents: int = 0
+    fills: int = 0
     ours: bool = False
 
 
@@ -90,19 +67,15 @@ class Portfolio:
     """The books. Amounts are integer cents, sizes whole shares.
 
     All fills of the account are in them, those of other series too: only then do they come to the
-    venue's balance. Of profit, fees and number only the markets listed here have a part.
+    venue's balance. Of profit and number only the markets listed here have a part.
     """
 
-    def __init__(self, ids: FillIds | None = None) -> None:
-        """ids: what is to be known of the fills that are booked."""
-        self.ids = FillIds() if ids is None else ids
+    def __init__(self) -> None:
         self._markets: dict[MarketId, _Market] = {}
         self._tallies: dict[OrderId, OrderTally] = {}
         self._events: dict[Ticker, _Event] = {}
         self._gone = _Event()  # events of ours that were forgotten
         self._cash_cents = 0
-        self._fees_cents = 0
-        self._fill_count = 0
         # Asked for ten times a second; None as soon as anything is booked, moved or forgotten.
         self._held: dict[MarketId, _Market] | None = None
         self._own_cash_cents: int | None = None
@@ -112,40 +85,26 @@ class Portfolio:
     ) -> None:
         """Make a market and its fee rates known; again with other rates is from now on.
 
-        What was booked of it under another event, or under none, is of this event. The first word
-        stands: a market that is listed stays where it is until its event is forgotten.
+        What was booked of it under another event, or under none, is of this event. A market that is
+        listed stays where it is until its event is forgotten.
         """
         market = self._market(market_id, event_ticker)
-        if market.rates is None:
-            self._move_to(market, fold_ticker(event_ticker))
+        event_ticker = fold_ticker(event_ticker)
+        if market.rates is None and market.event_ticker != event_ticker:
+            for event, sign in ((market.event_ticker, -1), (event_ticker, 1)):
+                sums = self._event(event)
+                sums.cash_cents += sign * market.cash_cents
+                sums.fills += sign * market.fills
+            market.event_ticker = event_ticker
         market.rates = maker, taker
         self._event(market.event_ticker).ours = True
         self._changed()
-
-    def same_market(self, stand_in: MarketId, market_id: MarketId) -> None:
-        """What was booked under the first id is of the second one, which is listed."""
-        before = self._markets.pop(stand_in, None)
-        if before is None:
-            return
-        market = self._markets[market_id]
-        self._changed()
-        self._move_to(before, market.event_ticker)
-        market.sums.add(before.sums)
-        self._move_shares(market, Outcome.YES, before.yes)
-        self._move_shares(market, Outcome.NO, before.no)
 
     def _market(self, market_id: MarketId, event_ticker: Ticker) -> _Market:
         market = self._markets.get(market_id)
         if market is None:
             market = self._markets[market_id] = _Market(fold_ticker(event_ticker))
         return market
-
-    def _move_to(self, market: _Market, event_ticker: Ticker) -> None:
-        if market.event_ticker != event_ticker:
-            self._changed()
-            self._event(market.event_ticker).add(market.sums, -1)
-            self._event(event_ticker).add(market.sums)
-            market.event_ticker = event_ticker
 
     def _event(self, event_ticker: Ticker) -> _Event:
         event = self._events.get(event_ticker)
@@ -154,83 +113,84 @@ class Portfolio:
         return event
 
     def _changed(self) -> None:
-        """What is held of markets listed here, or their cash, may be something else."""
         self._held = self._own_cash_cents = None
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def book_fill(self, fill: model.Fill) -> bool:
-        """Book a fill. False, and nothing changed, when it was booked before.
+    def book_fill(self, fill: model.Fill) -> model.Fill:
+        """Book a fill, which the caller knows not to be booked. It, with the fee that was charged.
 
         Cash is reckoned in `outcome_price`. A fill without a fee is charged by the formula, one
-        running sum per order, at the rate of its role, or at the dearer one if that is not shown.
-        Raises UnbookableFill, and books nothing, for an outcome, side, time, price, size or fee it
-        cannot read, or a missing fee on a market that was never listed. A fee lies between minus
-        the notional, given back, and a dollar a share.
+        running sum per order, at the rate of its role, or at the dearer one if that is not shown;
+        nothing on a market whose rates nobody knows. Raises UnbookableFill, and books nothing, for
+        an outcome, side, time, price, size or fee that it cannot read.
         """
         created_ns = created_ns_of(fill)
-        if self.ids.knows(fill.fill_id, created_ns):
-            return False
         try:
             outcome, side = Outcome(fill.outcome.value), Side(fill.side.value)
         except ValueError as fault:
             raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None
         _check_amounts(fill)
-        market = self._markets.get(fill.market_id)
-        if fill.fee_cents is None and (market is None or market.rates is None):
-            raise UnbookableFill(f"fill {fill.fill_id}: no fee, and its market is not listed")
         market = self._market(fill.market_id, fill.event_ticker)
         tally = self._tallies.setdefault(fill.order_id, OrderTally())
         fee_cents = _fee_of(fill, market, tally)
         sign = 1 if side is Side.BUY else -1
         cash_cents = -sign * notional(fill.outcome_price, fill.qty) - fee_cents
         tally.filled += fill.qty
-        tally.cash_cents += cash_cents
         tally.newest_ns = max(tally.newest_ns, created_ns)
-        self._fees_cents += fee_cents
-        self._fill_count += 1
-        self.ids.add(fill.fill_id, created_ns)
-        self._count(market, _Sums(cash_cents, 1))
+        market.fills += 1
+        self._event(market.event_ticker).fills += 1
+        self._count(market, cash_cents)
         self._move_shares(market, outcome, sign * fill.qty)
-        return True
+        return msgspec.structs.replace(fill, fee_cents=Cents(fee_cents))
 
-    def _count(self, market: _Market, sums: _Sums) -> None:
+    def _count(self, market: _Market, cash_cents: int) -> None:
         self._changed()
-        market.sums.add(sums)
-        self._event(market.event_ticker).add(sums)
-        self._cash_cents += sums.cash_cents
+        market.cash_cents += cash_cents
+        self._event(market.event_ticker).cash_cents += cash_cents
+        self._cash_cents += cash_cents
 
     def _move_shares(self, market: _Market, outcome: Outcome, shares: int) -> None:
         """Shares of a settled market turn into their payout at once, late fills included."""
         self._changed()
         if market.winner is not None:
             if outcome is market.winner:
-                self._count(market, _Sums(PAYOUT_CENTS * shares))
+                self._count(market, PAYOUT_CENTS * shares)
         elif outcome is Outcome.YES:
             market.yes += shares
         else:
             market.no += shares
 
     def settle(self, market_id: MarketId, winner: Outcome) -> Cents:
-        """A market resolved: its shares become cash. What was paid out for shares held now.
-
-        The first word stands: settling again changes nothing and returns 0. A market of which
-        nothing is known yet returns 0; list it first so that late fills find its winner (S22).
-        """
+        """A market resolved: its shares become cash. What was paid out for shares held now; 0 and
+        nothing changed where it is settled already, or was never heard of."""
         market = self._markets.get(market_id)
         if market is None or market.winner is not None:
             return Cents(0)
         winning = market.yes if winner is Outcome.YES else market.no
-        market.is_told = market.yes != market.no
         market.yes = market.no = 0
         market.winner = winner
-        self._count(market, _Sums(PAYOUT_CENTS * winning))
+        self._count(market, PAYOUT_CENTS * winning)
         return Cents(PAYOUT_CENTS * winning)
 
-    def take_over(self, market_id: MarketId, outcome: Outcome, shares: int) -> None:
-        """So many more shares of a listed market (below zero: fewer) are held than fills tell of,
-        at no cost; they pay as all others do."""
+    def pay(self, market_id: MarketId, cash_cents: Cents) -> None:
+        """The shares of a market are gone for so much cash, whoever won (unallocated)."""
         market = self._markets[market_id]
+        market.yes = market.no = 0
+        self._count(market, cash_cents)
+
+    def carry(self, event_ticker: Ticker, cash_cents: Cents) -> None:
+        """Earlier runs booked so much net cash of an event, which its loss limit counts. It is no
+        part of `cash_flow_cents`: the opening balance contains it."""
+        self._event(fold_ticker(event_ticker)).cash_cents += cash_cents
+        self._changed()
+
+    def take_over(
+        self, market_id: MarketId, event_ticker: Ticker, outcome: Outcome, shares: int
+    ) -> None:
+        """So many more shares of a market (below zero: fewer) are held than fills explain, at no
+        cost; they pay as all others do."""
+        market = self._market(market_id, event_ticker)
         if outcome is Outcome.YES:
             market.taken_yes += shares
         else:
@@ -242,56 +202,28 @@ class Portfolio:
         market = self._markets.get(market_id)
         return (0, 0) if market is None else (market.taken_yes, market.taken_no)
 
-    def write_off(self, market_id: MarketId) -> None:
-        """Shares of a market that paid out before the books were opened are no longer there; what
-        they paid is in the opening balance."""
-        market = self._markets.get(market_id)
-        if market is not None:
-            market.yes = market.no = 0
-            self._changed()
-
     def forget_event(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event of which nothing is held any more; its sums stay counted."""
         self._changed()
         event_ticker = fold_ticker(event_ticker)
         event = self._events.pop(event_ticker, None)
         if event is not None and event.ours:
-            self._gone.add(event)
+            self._gone.cash_cents += event.cash_cents
+            self._gone.fills += event.fills
         self._markets = {
             key: market
             for key, market in self._markets.items()
             if market.event_ticker != event_ticker
         }
 
-    def trim(self, live_orders: Iterable[OrderId]) -> None:
-        """Forget what can never be asked for again. Call when a walk of the fills has finished.
-        live_orders: gone through only where something is to be forgotten.
-
-        The tallies of orders that are over go once all their fills are below the floor, and beyond
-        their own bound those of all that are not among `live_orders`.
-        """
-        trimmed, most = self.ids.trim(), 2 * self.ids.most
-        if not trimmed and len(self._tallies) <= most:
-            return
+    def trim(self, floor_ns: int, live_orders: Iterable[OrderId]) -> None:
+        """Forget what orders filled that are not among these, if it is older than the floor."""
         live = frozenset(live_orders)
-        if trimmed:
-            self._tallies = {
-                key: tally
-                for key, tally in self._tallies.items()
-                if not (tally.over and self.ids.is_below_floor(tally.newest_ns)) or key in live
-            }
-        if len(self._tallies) > most:
-            self._tallies = {key: tally for key, tally in self._tallies.items() if key in live}
-
-    def order_over(self, order_id: OrderId) -> None:
-        """An order has ended, and all the fills that it showed are booked.
-
-        Should a late answer show more, or another fill of it turn up, what was booked before is
-        still known: its tally goes with the ids of its fills.
-        """
-        tally = self._tallies.get(order_id)
-        if tally is not None:
-            tally.over = True
+        self._tallies = {
+            key: tally
+            for key, tally in self._tallies.items()
+            if tally.newest_ns >= floor_ns or key in live
+        }
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -313,50 +245,27 @@ class Portfolio:
         market = self._markets.get(market_id)
         return None if market is None else market.winner
 
-    def told_winner(self, market_id: MarketId) -> Outcome | None:
-        """The outcome that won, where what was paid tells it: pairs of YES and NO pay the same by
-        either."""
-        market = self._markets.get(market_id)
-        return market.winner if market is not None and market.is_told else None
-
     def filled_qty(self, order_id: OrderId) -> Qty:
         """Booked shares of an order, 0 when there are none or it was forgotten."""
         tally = self._tallies.get(order_id)
         return Qty(0) if tally is None else Qty(tally.filled)
 
-    def cash_of_order(self, order_id: OrderId) -> Cents:
-        """What an order's booked fills did to our cash, fees included; negative is paid."""
-        tally = self._tallies.get(order_id)
-        return Cents(0) if tally is None else Cents(tally.cash_cents)
-
     def cash_of_market(self, market_id: MarketId) -> Cents:
         """Net cash flow of a market's fills and payouts, fees included; 0 when unheard of."""
         market = self._markets.get(market_id)
-        return Cents(0 if market is None else market.sums.cash_cents)
-
-    def unlisted_holdings(self) -> list[MarketId]:
-        """Markets of other series in which shares are held, in first-seen order."""
-        return [
-            key
-            for key, market in self._markets.items()
-            if (market.yes or market.no) and not self._is_ours(market)
-        ]
+        return Cents(0 if market is None else market.cash_cents)
 
     def held_markets(self) -> list[MarketId]:
         """Markets in which shares are held, in first-seen order."""
         return [key for key, market in self._markets.items() if market.yes or market.no]
 
-    def unbought(self) -> dict[tuple[MarketId, Outcome], int]:
-        """The outcomes of which more is sold by the booked fills than was bought, each with the 0
-        shares that can be left at least."""
-        markets = self._markets.items()
-        below = [(key, Outcome.YES) for key, market in markets if market.yes < 0]
-        return dict.fromkeys(
-            [*below, *((key, Outcome.NO) for key, each in markets if each.no < 0)], 0
-        )
+    def event_of(self, market_id: MarketId) -> Ticker:
+        """The folded ticker of the event of a market that was booked or listed."""
+        return self._markets[market_id].event_ticker
 
     def _is_ours(self, market: _Market) -> bool:
-        return self._events[market.event_ticker].ours
+        event = self._events.get(market.event_ticker)
+        return event is not None and event.ours
 
     def event_cash_cents(self, event_ticker: Ticker) -> Cents:
         """Net cash flow of an event's fills and payouts, fees included."""
@@ -383,21 +292,6 @@ class Portfolio:
     def cash_flow_cents(self) -> Cents:
         """Net cash flow of everything booked."""
         return Cents(self._cash_cents)
-
-    @property
-    def fees_cents(self) -> Cents:
-        """Fees of everything booked, already inside the cash flow."""
-        return Cents(self._fees_cents)
-
-    @property
-    def fill_count(self) -> int:
-        """Fills booked so far."""
-        return self._fill_count
-
-    def expected_cash(self, opening_cents: Cents) -> Cents:
-        """What the venue's balance must total, reserves included, if it was `opening_cents` before
-        the first booked fill and nothing was paid in or out since."""
-        return Cents(opening_cents + self._cash_cents)
 
     def _held_here(self) -> dict[MarketId, _Market]:
         """The markets listed here in which shares are held, in first-seen order."""
@@ -445,7 +339,8 @@ def _fee_of(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
     only they are in that sum, so that the order in which fills are booked does not matter."""
     if fill.fee_cents is not None:
         return fill.fee_cents
-    assert market.rates is not None, "book_fill refuses a missing fee without rates"
+    if market.rates is None:
+        return 0
     maker, taker = market.rates
     rate = {
         model.Liquidity.MAKER: maker,
@@ -462,3 +357,11 @@ def worth_cents(yes: int, no: int, mark: float | None) -> int:
     if mark is None or not math.isfinite(mark):
         return PAYOUT_CENTS * max(0, min(yes, no))
     return PAYOUT_CENTS * no + round((yes - no) * mark)
+
+
+def created_ns_of(fill: model.Fill | FillMark) -> int:
+    """When a fill happened, by the venue. Raises UnbookableFill when that is unreadable."""
+    try:
+        return to_ns(fill.created_at)
+    except ValueError as fault:
+        raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None

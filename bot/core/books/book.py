@@ -3,18 +3,13 @@
 Canonical YES throughout: bids and asks as (price, size), best first. No clock inside: every time is
 passed in. `ts_ns` is the venue's own time and is compared with the venue's own times only; `now_ns`
 is ours and is compared with ours only.
-
-Source: design, The bot, items 1 and 2; reliability, Terms (FEED_OK), rows 42-49, 79.
 """
 
 import itertools
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Final
 
-import msgspec
-
-from bot.core.books.venuetime import VenueTime
 from bot.core.messages import BookSeen, TradeSeen
 from bot.core.strategy import Levels
 from venue.wire import instant, model
@@ -28,19 +23,8 @@ market, hours after it began: however old, what a venue may show anew with its n
 _PRINT_LEAD_NS: Final = NS_PER_SECOND
 """A print this much newer than the book says that a frame is missing (reliability, Terms)."""
 
-_DATED_NS: Final = 10 * NS_PER_SECOND
-"""So long after a book was dated by us, a read that shows another is no older than it."""
-
-_SHOWN_NS: Final = 20 * NS_PER_SECOND
-"""A book whose stamp tells nothing, or that it is older than the one held, and that is shown for so
-long, while it is asked for anew every second and reads have had their turn to show another, is the
-one that stands."""
-
 _TOUCH_SIZE_CAP: Final = 100
 """Shares beyond this at the touch add nothing to the microprice: one large order is one opinion."""
-
-
-_Seen = TypeVar("_Seen", BookSeen, TradeSeen)
 
 
 class Book:
@@ -52,12 +36,9 @@ class Book:
     """
 
     __slots__ = (
-        "_dated_ns",
         "_last_print_seen_ns",
         "_last_print_ts_ns",
-        "_older",
         "_print_unexplained",
-        "_told_ns",
         "_trade_ids",
         "asks",
         "bids",
@@ -70,11 +51,7 @@ class Book:
         self.bids: Levels = ()
         self.asks: Levels = ()
         self.ts_ns: int | None = None
-        self._told_ns = 0
-        self._dated_ns: int | None = None
         self.confirmed_ns: int | None = None
-        # An older one that the channel shows, and since when it shows no other.
-        self._older: tuple[Levels, Levels, int, int] | None = None
         self.last_price: Price | None = None
         self._last_print_ts_ns: int | None = None
         self._last_print_seen_ns: int | None = None
@@ -86,63 +63,24 @@ class Book:
         """Whether a book was shown since the start or since `forget`."""
         return self.ts_ns is not None
 
-    def replace(
-        self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int, *, is_dated: bool = False
-    ) -> bool:
+    def replace(self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
         """Take in a whole book. False, and nothing changed, when it is older than the one held.
 
-        An equal `ts_ns` is accepted: several changes may share one instant. is_dated: the stamp is
-        of our making (`meant`), and says no more than that the book came last.
+        An equal `ts_ns` is accepted: several changes may share one instant.
         """
         if self.ts_ns is not None and ts_ns < self.ts_ns:
             return False
-        if not is_dated:
-            self._told_ns, self._dated_ns = ts_ns, None
-        elif self._dated_ns is None or (bids, asks) != (self.bids, self.asks):
-            self._dated_ns = now_ns
         self.bids = bids
         self.asks = asks
         self.ts_ns = ts_ns
-        self._older = None
         self.confirmed_ns = now_ns
         self._print_unexplained = self._print_leads()
         return True
-
-    def replace_by_older(self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
-        """Take in a whole book that the channel shows and that `replace` refused as older, once it
-        shows that one alone for long: the venue's clock was set back a little between the two, and
-        nothing has changed since. False, and nothing changed, before, and while a print leads it:
-        then only a read can tell."""
-        older = self._older
-        if older is None or older[:3] != (bids, asks, ts_ns):
-            older = self._older = (bids, asks, ts_ns, now_ns)
-        if now_ns < older[3] + _SHOWN_NS or self.leads(ts_ns):
-            return False
-        self.ts_ns = None
-        return self.replace(bids, asks, ts_ns, now_ns)
-
-    def replace_by_read(self, seen: BookSeen, now_ns: int) -> bool:
-        """Take in a book read by REST, as `replace` does.
-
-        One that was dated by us some seconds ago may have been older than it seems: a read that
-        still shows what was believed before, or newer, takes its place.
-        """
-        dated_ns = self._dated_ns
-        is_outlived = dated_ns is not None and now_ns >= dated_ns + _DATED_NS
-        if is_outlived and seen.ts_ns >= self._told_ns:
-            self.ts_ns = seen.ts_ns
-        return self.replace(seen.bids, seen.asks, seen.ts_ns, now_ns)
-
-    def is_doubtful(self, now_ns: int) -> bool:
-        """Whether its stamp is of our making and it was not shown for long yet: it may be of any
-        time."""
-        return self._dated_ns is not None and now_ns < self._dated_ns + _SHOWN_NS
 
     def confirm(self, now_ns: int) -> None:
         """Another source has shown the very book that is held; without one this does nothing."""
         if self.ts_ns is not None:
             self.confirmed_ns = now_ns
-            self._older = None
             self._print_unexplained = False
 
     def forget(self) -> None:
@@ -150,36 +88,14 @@ class Book:
         self.bids = ()
         self.asks = ()
         self.ts_ns = None
-        self._dated_ns = None
-        self._older = None
         self.confirmed_ns = None
         self._print_unexplained = False
         self._last_print_ts_ns = None  # one that was stamped wrong must not bar every later book
 
-    def meant(self, seen: _Seen, venue_time: VenueTime, now_ns: int) -> _Seen:
-        """A book or a print with the stamp that it can have. Where what is held bears one that
-        cannot be, anything is newer."""
-        if isinstance(seen, BookSeen):
-            is_new = (seen.bids, seen.asks) != (self.bids, self.asks)
-            meant_ns = venue_time.in_turn(seen.ts_ns, self.ts_ns, now_ns, is_new=is_new)
-            if self.ts_ns is not None and venue_time.is_beyond(self.ts_ns, now_ns):
-                self.ts_ns, self._told_ns = meant_ns, 0
-        else:
-            meant_ns = venue_time.by_now(seen.ts_ns, now_ns)
-        print_ns = self._last_print_ts_ns
-        if print_ns is not None and venue_time.is_beyond(print_ns, now_ns):
-            self._last_print_ts_ns = meant_ns
-        return seen if meant_ns == seen.ts_ns else msgspec.structs.replace(seen, ts_ns=meant_ns)
-
     @property
-    def ahead_ns(self) -> int:
-        """How far the venue's clock is ahead of ours at least, by what came last; 0 or more."""
-        ahead_ns = 0
-        if self.ts_ns is not None and self.confirmed_ns is not None:
-            ahead_ns = max(ahead_ns, self.ts_ns - self.confirmed_ns)
-        if self._last_print_ts_ns is not None and self._last_print_seen_ns is not None:
-            ahead_ns = max(ahead_ns, self._last_print_ts_ns - self._last_print_seen_ns)
-        return ahead_ns
+    def newest_ns(self) -> int:
+        """The venue's time of the newest book or print held; 0 without one."""
+        return max(self.ts_ns or 0, self._last_print_ts_ns or 0)
 
     def has_printed(self, trade_id: str) -> bool:
         """Whether a print was taken in before."""

@@ -1,13 +1,9 @@
-"""The book of one market without our own size, as of an instant at which both speak of one time.
-
-Source: design, The bot, item 2; reliability, row 47.
-"""
+"""The book of one market without our own size, as of an instant at which both speak of one time."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bot.core.books.book import Book
-from bot.core.books.venuetime import VenueTime
 from bot.core.orders.order import IN_FLIGHT, OwnOrder
 from bot.core.strategy import Levels
 from venue.wire.instant import NS_PER_SECOND
@@ -69,10 +65,9 @@ class Others:
         """Whether both may speak of one time now that did not when it was asked for last."""
         return self.is_behind and (self._book.ts_ns or 0) >= self._changed_ns
 
-    def doubt_stamps(self, venue_time: VenueTime, now_ns: int) -> None:
-        """A frame came: a change of ours that is dated beyond what can be is waited for no more."""
-        if venue_time.is_beyond(self._changed_ns, now_ns):
-            self._changed_ns = 0
+    def forget_stamps(self) -> None:
+        """The venue's clock ran backwards: no book is waited for by the old one."""
+        self._changed_ns = self.owed_ns = 0
 
     def left(self, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
         """The book without our own size; what may rest at two prices is taken out at both.

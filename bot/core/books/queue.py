@@ -20,7 +20,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from bot.core.books.venuetime import SET_BACK_NS
 from bot.core.orders.order import OwnOrder, State
 from bot.core.strategy import Levels
 from venue.wire import model
@@ -371,17 +370,7 @@ class Queues:
     def saw_book(
         self, bids: Levels, asks: Levels, ts_ns: int, orders: Iterable[OwnOrder], now_ns: int
     ) -> bool:
-        """A book was shown. Whether what stands before an order of ours may be another now.
-
-        One that is older by far than what was seen before tells that the venue's clock was set
-        back: every instant kept is of the old one, and our orders are taken in like found ones.
-        """
-        if ts_ns < max(self._written_ns, self._seen_ns) - SET_BACK_NS:
-            self._standing, self._earlier, self._newest = {}, None, None
-            self.epoch += 1
-            self._written_ns = 0
-            self._prints.clear()
-        self._seen_ns = ts_ns
+        """A book was shown. Whether what stands before an order of ours may be another now."""
         if self._newest is None or self._newest[2] < ts_ns:
             self._earlier = self._newest
         self._newest = (bids, asks, ts_ns)

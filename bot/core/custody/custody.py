@@ -3,23 +3,19 @@
 Reads of the account say what is ours only when they began late enough after our last write; this
 file asks for the ones that are missing. At the start `bot.core.custody.heritage` says what becomes
 of orders that this run did not place, and nothing is quoted before that has been done.
-
-Source: reliability, rows 23, 25, 59, 62, 63, 65, B2, B6, B13; design, The bot, item 7.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from bot.core import messages as m
 from bot.core.account.account import READ_AGAIN_NS, Account, Kind
 from bot.core.account.ledgers import Ledgers
 from bot.core.custody.heritage import Heritage, told_of_strangers
-from bot.core.custody.risen import Risen
-from bot.core.custody.unpaid import Unpaid
 from bot.core.desk.desk import Desk
-from bot.core.desk.hung import send_beside
 from bot.core.desk.outbox import Outbox, kind_of
 from bot.core.desk.shelf import keep_newest
+from bot.core.inconsistency import Inconsistency
 from bot.core.orders.order import OwnOrder, State
 from bot.core.report import Phase
 from bot.core.series.quoting import Quoting
@@ -33,12 +29,6 @@ _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
 they would rest unwatched, and are cancelled. So long others who trade let a start wait."""
 
-_READABLE_WITHIN_NS = 3 * NS_PER_SECOND
-"""So long the books are not opened for a fill that was shown unreadably: a later walk may show it
-readably, and what is booked after the opening would count twice."""
-
-_LANDED_NS = 2 * NS_PER_SECOND
-"""So long after its end a request of an earlier run may still have been on its way."""
 
 _TOLD_MAX = 1_000
 _UNREADABLE_NAMED = 5
@@ -74,15 +64,11 @@ class Custody:
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
         self._live_ns = 0  # when an order that we found was last seen to be live
         self._unplaced: frozenset[OrderId] = frozenset()  # what rested before rungs were known
-        self._rested = False  # whether something was seen to rest that no list of our rungs showed
-        self._differed = False  # whether shares were not what the fills leave
-        self._quiet_until_ns: int | None = None  # until when that alone is waited for
+        self._quiet_until_ns: int | None = None  # until when the books wait for a pause in trading
         self._keep_until_ns: int | None = None
-        self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
-        self._unpaid = Unpaid(ledgers, account, self._trust.read_lag_ns)
+        self._new_account = False
         self._has_opened = False
         self._swept_strangers: frozenset[str] = frozenset()
-        self._risen = Risen(desk, out, self._cancel, self._ask)
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
         self._drains = False  # whether the end was asked about before
         self._told: OrderedDict[OrderId, None] = OrderedDict()
@@ -93,6 +79,8 @@ class Custody:
         """The run begins with what the journal tells of earlier ones."""
         # An earlier run may have written until just before this one began.
         self._earlier_ns = 0 if started.new_account else now_ns
+        self._new_account = started.new_account
+        self._ledgers.begin(started)
         self._heritage.begin(started.working)
         if started.latched:
             self._weighing.account.opened(self._weighing.member)
@@ -103,20 +91,20 @@ class Custody:
 
     # --- lists ------------------------------------------------------------------------------------
 
-    def resting_page(self, answer: m.Answer, begun_ns: int) -> None:
+    def resting_page(self, answer: m.Answer, begun_ns: int, now_ns: int) -> None:
         """Merge a page of a list of resting orders that goes on, and may never be read to its end:
         each row is a read of its order, and the page says nothing of those that it lacks."""
         if isinstance(answer, m.Done) and isinstance(answer.body, m.OrdersShown):
             by_id = {order.order_id: order for order in answer.body.orders}
             for own in list(self._desk.all_live()):
                 if own.order_id in by_id:
-                    self._merge(own, by_id[own.order_id], begun_ns)
+                    self._merge(own, by_id[own.order_id], begun_ns, now_ns)
 
-    def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int) -> None:
-        if own.is_shown_as_known(row) or self._desk.is_doubted(own, row, begun_ns):
-            return  # as it is known, as most are: the desk would find nothing in it either
+    def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int, now_ns: int) -> None:
+        if own.is_shown_as_known(row):
+            return  # as most are: the desk would find nothing in it either
         before = _planned_by(own)
-        self._desk.merge_read(own, row, begun_ns)
+        self._desk.merge_read(own, row, begun_ns, now_ns)
         if before != _planned_by(own):
             self._quoting.orders_changed(own.market_id)
 
@@ -127,46 +115,60 @@ class Custody:
         start the policy decides about them; in every other phase they are cancelled, but that
         a run which ends before it quoted leaves alone what the policy does."""
         by_id = {order.order_id: order for order in shown}
-        fills_ns = self._ledgers.booking.whole_ns
+        fills_ns = self._ledgers.booker.whole_ns
         for market_id in self._desk.explain_lost(by_id.values(), begun_ns, now_ns, fills_ns):
             self._quoting.orders_changed(market_id)
         for own in list(self._desk.all_live()):
             row = None if own.order_id is None else by_id.get(own.order_id)
             if row is not None:
-                self._merge(own, row, begun_ns)
+                self._merge(own, row, begun_ns, now_ns)
             elif own.order_id is not None:
-                is_over = self._desk.missing_from_list(own, begun_ns, now_ns, fills_ns)
-                (self._quoting.orders_changed if is_over else self._quoting.may_go)(own.market_id)
+                self._desk.not_listed(own, begun_ns, now_ns)
+                self._quoting.may_go(own.market_id)
         strangers = self._of_ours(
-            order
-            for order in self._desk.not_live(by_id)
-            if not self._desk.knows(order.order_id) and not self._risen.is_let_be(order.order_id)
+            order for order in self._desk.not_live(by_id) if not self._desk.knows(order.order_id)
         )
         self.unreadable = ()
-        risen = self._risen.listed(by_id, begun_ns - self._trust.read_lag_ns, now_ns)
-        if self._risen.is_news:
-            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
+        self._closed_listed(by_id, begun_ns, now_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
             self._suspect(strangers, begun_ns, now_ns)
         elif Kind.SERIES in self._account.done_ns:
             # Before the series is read nobody knows our rungs: such a list says no more than that
-            # something rests.
-            self._rested |= not self._unplaced <= by_id.keys()
+            # something rests; what is gone since may have filled.
+            if not self._unplaced <= by_id.keys():
+                self._ledgers.disturbed(now_ns)
             self._unplaced = frozenset()
-            if not risen:
+            if not self._desk.closed_listed:
                 self._adopted_ns = begun_ns
             if not strangers:
-                self._swept_strangers = frozenset()
-                self._out.clear("foreign_orders")
+                self._foreign_in(())
             self._take_in(strangers, begun_ns, now_ns, phase)
         else:
             self._unplaced |= by_id.keys()
         named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
         self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
-    def _ask(self, own: OwnOrder) -> None:
-        self._desk.add(own)
-        self._quoting.orders_changed(own.market_id)
+    def _closed_listed(self, by_id: dict[OrderId, model.Order], begun_ns: int, now_ns: int) -> None:
+        """A list that began a lag after the end of an order of ours shows it working: a sign of a
+        contradiction, until a list lacks it. It is cancelled each time, until the venue answers
+        that it is over: then lists tell."""
+        listed = self._desk.closed_listed
+        for order_id in [each for each in listed if each not in by_id]:
+            del listed[order_id]
+            self._out.inconsistencies.on_sign_gone(Inconsistency.CLOSED_ORDER_WORKING, order_id)
+        over_ns = begun_ns - self._trust.read_lag_ns
+        for order in self._desk.not_live(by_id):
+            if not self._desk.ended_by(order.order_id, over_ns):
+                continue
+            if order.order_id not in listed:
+                listed[order.order_id] = False
+                self._out.note("warning", "closed_order_listed", order_id=order.order_id)
+            if not listed[order.order_id]:
+                self._cancel(order, now_ns)
+        for order_id in listed:
+            self._desk.closed_working(by_id[order_id], begun_ns, now_ns)
+        if listed:
+            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
 
     def _of_ours(self, strangers: Iterable[model.Order]) -> list[model.Order]:
         """Those that are of our business; orders elsewhere on the account are told once, but for
@@ -202,7 +204,6 @@ class Custody:
             starting=phase is Phase.STARTING,
             stopping=phase is Phase.STOPPING and not self._ledgers.is_open,
             fresh=begun_ns >= self._fresh_from_ns(),
-            late=0 < self._earlier_ns < begun_ns - _LANDED_NS - self._trust.read_lag_ns,
         )
         for order in gone:
             self._cancel(order, now_ns)
@@ -223,7 +224,7 @@ class Custody:
         return any(
             own.state is State.LOST
             and not own.is_take
-            and own.refused_since_ns is None
+            and own.evidence is None
             and own.market_id == order.market_id
             and own.outcome.value == order.outcome.value
             and own.own_side.value == order.side.value
@@ -238,28 +239,35 @@ class Custody:
             self.unreadable = (*self.unreadable, order.order_id)
 
     def _suspect(self, strangers: list[model.Order], begun_ns: int, now_ns: int) -> None:
-        """Foreign orders seen in two lists running: somebody else trades this account (row 63).
+        """Foreign orders seen in two lists running: somebody else trades this account. In their
+        rungs nothing of ours rests until theirs are gone.
 
         The second list is asked for as soon as the first one cannot have lagged any more.
         What may be a create of ours that landed after all is ours, to be cancelled (row 25), and
         what may be one whose id is not known yet is neither.
         """
         undecided = [order for order in strangers if self._desk.may_be_undecided(order)]
-        late = [
-            order for order in strangers if order not in undecided and self._desk.landed_late(order)
-        ]
-        for order in late:
-            self._cancel(order, now_ns)
-        ours = {order.order_id for order in (*undecided, *late)}
-        foreign = frozenset(order.order_id for order in strangers) - ours
-        if foreign & self._swept_strangers:
-            seen = [order for order in strangers if order.order_id in foreign]
-            self._out.find("foreign_orders", told_of_strangers(seen))
-        elif not foreign and not undecided:
-            self._out.clear("foreign_orders")
-        if foreign - self._swept_strangers:
+        foreign = []
+        for order in strangers:
+            if order in undecided:
+                continue
+            if self._desk.landed_late(order):
+                self._cancel(order, now_ns)
+            else:
+                foreign.append(order)
+        seen = [order for order in foreign if order.order_id in self._swept_strangers]
+        if seen or not undecided:
+            self._foreign_in(seen)
+        ids = frozenset(order.order_id for order in foreign)
+        if ids - self._swept_strangers:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
-        self._swept_strangers = foreign
+        self._swept_strangers = ids
+
+    def _foreign_in(self, orders: Sequence[model.Order]) -> None:
+        """Somebody else has these orders in our rungs, and no others."""
+        self._swept_strangers = frozenset(order.order_id for order in orders)
+        self._quoting.foreign_in({order.market_id for order in orders})
+        self._out.hold("foreign_orders", told_of_strangers(orders) if orders else "")
 
     def sought_ids(self) -> Iterator[OrderId]:
         """Ids of every order whose fills may yet be asked about, those to be kept included, and
@@ -273,9 +281,11 @@ class Custody:
         self._missed = missed
 
     def watch(self, now_ns: int) -> None:
-        """What is ours and was not read for long is a limit that cannot be checked (law 8); and
-        positions that differed are read again once fills may explain them."""
+        """What is ours and was not read for long is a limit that cannot be checked (law 8). While
+        an audit has found a difference the next one comes as soon as it can."""
         account, findings = self._account, self._out.findings
+        if self._ledgers.wants_audit:
+            self._ledgers.plan_bracket(account, now_ns)
         if now_ns <= account.read_until_ns and self._weighing.is_together and not findings:
             return  # as nearly always
         self._out.hold("series_unread", account.series_unread(now_ns))
@@ -283,9 +293,6 @@ class Custody:
         unread = account.unread(now_ns)
         if not (unread or findings):
             return
-        if self._ledgers.may_agree:
-            again_ns = account.done_ns[Kind.POSITIONS] + NS_PER_SECOND
-            account.hasten(Kind.POSITIONS, max(now_ns, again_ns))
         if unread:
             self._out.find("account_unread", f"not read for long: {', '.join(unread)}")
         else:
@@ -316,54 +323,35 @@ class Custody:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
-        is_read = all(kind in self._account.done_ns for kind in Kind)
-        if is_read:
-            self._unpaid.look()
         if self._desk.live_count():
             # It may fill until it is over, whoever ends it: what was read before tells too little.
             self._live_ns, self._quiet_until_ns = now_ns, None
             return False
-        if not is_read:
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
+        self._ledgers.disturbed(quiet_ns)
+        is_read = all(kind in self._account.done_ns for kind in Kind)
+        is_listed = self._is_listed_since(quiet_ns, now_ns)
+        if not (is_read and is_listed and self._ledgers.can_open):
+            self._ledgers.plan_bracket(self._account, now_ns)
             return False
-        booking, ahead_ns = self._ledgers.booking, self._quoting.venue_time.ahead_ns
-        traded_ns = 0 if self._rested else booking.traded_by(now_ns, ahead_ns)
-        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns, traded_ns)
-        if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
-            # Cash that is locked tells of an order that may fill, though no list has shown one.
-            self._rested = True
-        # So do a fill between two reads, and shares not as the fills leave: a sale locks no cash.
-        self._differed |= self._ledgers.differ() or booking.traded_ns > 0
-        if not self._read_since(quiet_ns, now_ns):
-            return False
+        return self._is_bracketed(now_ns) and self._kept_can_be_quoted()
+
+    def _is_bracketed(self, now_ns: int) -> bool:
+        """True if the account was read between two walks of the fills, or was waited for in vain:
+        of others who trade there may be no end. Asks for the reads that are missing."""
         if self._quiet_until_ns is None:
             self._quiet_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
-        # Of others there may be no end: what opens amid them later reads tell (`LateFills`).
-        fills_may_come = self._account.is_shared or self._rested or self._differed
-        fills_may_come &= now_ns < self._quiet_until_ns
-        if (fills_may_come or self._heritage.keeping) and not self._books_are_quiet(now_ns):
-            return False
-        ready = self._kept_can_be_quoted() and self._fills_are_booked(now_ns)
-        return ready and self._unpaid.is_in(now_ns)
-
-    def _fills_are_booked(self, now_ns: int) -> bool:
-        """Whether every fill shown is booked, or was waited for long enough. Asks for the walk."""
-        if not self._ledgers.booking.unbooked.has_any:
+        if self._new_account or self._ledgers.is_bracketed(self._account.begun_ns[Kind.FILLS]):
             return True
-        if self._unbooked_ns is None:
-            self._unbooked_ns = now_ns
-        again_ns = self._account.begun_ns[Kind.FILLS] + READ_AGAIN_NS
-        self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
-        return now_ns >= self._unbooked_ns + _READABLE_WITHIN_NS
+        self._ledgers.plan_bracket(self._account, now_ns)
+        return now_ns >= self._quiet_until_ns
 
     def _take_over(self, now_ns: int) -> None:
         """The books open, and the orders kept are ours from here on, with the place they have."""
-        for market_id in self._ledgers.open_books(self._quoting.venue_time.ahead_ns):
+        is_proven = self._ledgers.is_bracketed(self._account.begun_ns[Kind.FILLS])
+        for market_id in self._ledgers.open_books(now_ns, is_proven=is_proven or self._new_account):
             # What the event may lose was reckoned by the fills alone until now.
             self._quoting.fills_booked(market_id)
-        sure_ns = self._ledgers.settling.sure_from_ns
-        if sure_ns is not None:
-            again_ns = self._account.done_ns[Kind.POSITIONS] + READ_AGAIN_NS
-            self._account.hasten(Kind.POSITIONS, max(now_ns, sure_ns, again_ns))
         taken = self._heritage.take_over(now_ns)
         self._desk.opens(taken, self._ledgers.booked_qty)
         for own in taken:
@@ -374,28 +362,6 @@ class Custody:
             pull_beyond(self._quoting, self._desk)  # this run may hold to tighter limits
         ids = tuple(own.order_id for own in taken if own.order_id is not None)
         self._out.effects.append(m.TakenOver(ids))
-
-    def _books_are_quiet(self, now_ns: int) -> bool:
-        """Whether what was read of cash and shares holds exactly the fills that were read.
-
-        Orders to be kept, or of others, may fill at any moment, and what rested unseen may have:
-        both are to be read a lag after the last fill known, the fills once more a lag later.
-        """
-        lag_ns = self._trust.read_lag_ns
-        begun_ns, done_ns = self._account.begun_ns, self._account.done_ns
-        from_ns = self._ledgers.booking.booked_ns + lag_ns
-        late = [kind for kind in (Kind.BALANCE, Kind.POSITIONS) if begun_ns[kind] <= from_ns]
-        for kind in late:
-            self._account.hasten(kind, max(now_ns, from_ns + 1, done_ns[kind] + READ_AGAIN_NS))
-        again_ns = max(done_ns[Kind.BALANCE], done_ns[Kind.POSITIONS]) + lag_ns
-        if late or begun_ns[Kind.FILLS] >= again_ns:
-            return not late
-        for kind in (Kind.BALANCE, Kind.POSITIONS):
-            # A newer one would put the fills off once more, for ever where reads lag much: so none
-            # is begun together with the fills either, whose pages take longer.
-            self._account.put_off(kind, max(now_ns, again_ns) + lag_ns)
-        self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
-        return False
 
     def _kept_can_be_quoted(self) -> bool:
         """Whether every rung with an order to be kept has a book; without one it would be pulled
@@ -408,7 +374,6 @@ class Custody:
         for order in given_up:
             self._cancel(order, now_ns)
         if given_up:
-            self._rested = False
             self._out.note("warning", "orders_not_kept", count=len(given_up))
 
     # --- the end ----------------------------------------------------------------------------------
@@ -422,47 +387,38 @@ class Custody:
         if not self._drains:
             self._drains, self._adopted_ns = True, -1
             self._account.hurry()
-        send_beside(self._out, now_ns)
         self._cancel_kept(now_ns)
-        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booking.booked_ns)
-        if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns)
+        self._ledgers.disturbed(quiet_ns)
+        if self._desk.live_count() or not self._is_listed_since(quiet_ns, now_ns):
             return False
-        if self._ledgers.compared_since(quiet_ns):
-            if self._ledgers.booking.history_wanted:
-                self._account.hasten(Kind.FILLS, now_ns)
-                return False
-            # Reads that come often are always under way; what they say changes nothing any more,
-            # nor does what is said of no order of ours.
-            ours = (each for each in self._out.pending.values() if each.own is not None)
-            return all(kind_of(each.request) == "read" for each in ours)
-        if self._ledgers.balance_ended_ns is None:
-            self._account.hasten(Kind.BALANCE, now_ns)
-            if "position_differs" in self._out.findings:
-                self._account.hasten(Kind.POSITIONS, now_ns)
-        else:
-            compare_ns = self._ledgers.balance_ended_ns + self._trust.read_lag_ns
-            again_ns = self._account.begun_ns[Kind.FILLS] + READ_AGAIN_NS
-            self._account.hasten(Kind.FILLS, max(now_ns, compare_ns, again_ns))
-        return False
+        if not self._ledgers.is_audited:
+            self._ledgers.plan_bracket(self._account, now_ns)
+            return False
+        # Reads that come often are always under way; what they say changes nothing any more, nor
+        # does what is said of no order of ours.
+        ours = (each for each in self._out.pending.values() if each.own and each.own.is_live)
+        return all(kind_of(each.request) == "read" for each in ours)
+
+    def reopen(self, now_ns: int) -> None:
+        """A contradiction was reset: the books are opened anew before anything is quoted."""
+        self._has_opened, self._quiet_until_ns, self._new_account = False, None, False
+        self._live_ns = now_ns
+        self._ledgers.reopen(now_ns)
 
     def goes_on(self) -> None:
         """It was no end: the next one asks anew what rests, and until then there is time again."""
         self._drains = False
         self._account.calm()
 
-    def _read_since(self, quiet_ns: int, now_ns: int) -> bool:
-        """Whether the account was read late enough after `quiet_ns`; asks for what is missing."""
+    def _is_listed_since(self, quiet_ns: int, now_ns: int) -> bool:
+        """True if what rests was listed late enough after `quiet_ns`; asks for it where not."""
         from_ns = self._late_from_ns(quiet_ns)
-        fresh = True
-        for kind in (Kind.BALANCE, Kind.FILLS, Kind.RESTING, Kind.POSITIONS):
-            begun_ns = self._account.begun_ns.get(kind, -1)
-            if kind is Kind.RESTING:
-                begun_ns = self._adopted_ns
-            if begun_ns < from_ns:
-                again_ns = self._account.done_ns.get(kind, 0) + READ_AGAIN_NS
-                self._account.hasten(kind, max(now_ns, from_ns, again_ns))
-                fresh = False
-        return fresh
+        if self._adopted_ns >= from_ns:
+            return True
+        again_ns = self._account.done_ns.get(Kind.RESTING, 0) + READ_AGAIN_NS
+        self._account.hasten(Kind.RESTING, max(now_ns, from_ns, again_ns))
+        return False
 
     def _late_from_ns(self, quiet_ns: int) -> int:
         """From when on a read shows all that was before `quiet_ns`; 0 is never, and long ago."""
@@ -477,7 +433,7 @@ class Custody:
         showed although it was said to be over included."""
         rows = (own for own in self._desk.all_live() if own.may_rest)
         live = {own.order_id: None for own in rows if own.order_id is not None}
-        resting = tuple(live | dict.fromkeys(sorted(self._risen.may_rest)))
+        resting = tuple(live | dict.fromkeys(self._desk.closed_listed))
         unnamed = (own for own in self._desk.all_live() if own.order_id is None)
         unknown = tuple(own.client_order_id for own in unnamed)
         from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))

@@ -2,23 +2,17 @@
 
 Knows orders by the journal alone and by the lists that it is shown; sends and reads nothing. With a
 journal that is lost or damaged nothing is known, so that there is nothing to keep.
-
-Source: reliability, rows 59, 62, 63, B6, B14.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder
 from bot.core.settings import Strangers
 from venue.wire import model
-from venue.wire.money import Qty
 from venue.wire.names import OrderId
 
 NAMED_MAX = 1_000
-NEWCOMERS_MAX = 3
-"""So many orders that appear while a start waits are no late ones of an earlier run."""
-
 _SHOWN_MAX = 10
 
 
@@ -32,18 +26,17 @@ class Heritage:
     def __init__(self, policy: Strangers) -> None:
         self._policy = policy
         self._known: dict[OrderId, m.KnownOrder] = {}
-        self._earlier: dict[OrderId, tuple[tuple[OrderId, Qty], ...]] = {}
+        self._previous_ids: dict[OrderId, tuple[OrderId, ...]] = {}
         self._refused: dict[OrderId, None] = {}
-        self._seen: set[OrderId] = set()
-        self._newcomers = 0
-        self._listed = False  # whether a late list was taken in: only then anything can be new
         self.kept: dict[OrderId, model.Order] = {}
         self.keeping = False
 
     def begin(self, known: tuple[m.KnownOrder, ...]) -> None:
         """The run begins with the orders that the journal knows."""
         self._known = {order.order_id: order for order in known}
-        self._earlier = {order.order_id: order.earlier for order in known}
+        self._previous_ids = {
+            order.order_id: tuple(order_id for order_id, _ in order.earlier) for order in known
+        }
 
     def knows(self, order_id: OrderId) -> bool:
         """Whether the journal knows an order as ours, from an earlier run; none any more once what
@@ -60,8 +53,10 @@ class Heritage:
     def found(self, order: model.Order, now_ns: int) -> OwnOrder:
         """An order that rests as one of ours, as old as it is found; fills that the list keeps with
         earlier ids of it are among what it shows. Raises ValueError as `OwnOrder.found_resting`."""
-        own = OwnOrder.found_resting(order, now_ns)
-        own.earlier = self._earlier.get(order.order_id, ())
+        known = self._known.get(order.order_id)
+        name = None if known is None else known.client_order_id
+        own = OwnOrder.found_resting(order, now_ns, name)
+        own.previous_ids = self._previous_ids.get(order.order_id, ())
         return own
 
     # --- lists ------------------------------------------------------------------------------------
@@ -73,7 +68,6 @@ class Heritage:
         *,
         starting: bool,
         fresh: bool,
-        late: bool,
         stopping: bool = False,
     ) -> list[model.Order]:
         """Those of a whole list that are to be cancelled now; what the policy spares is noted here.
@@ -82,21 +76,13 @@ class Heritage:
         stopping: a run ends that never quoted; what is to be left alone is left alone by it, too.
         fresh: the list began late enough to show all that earlier runs wrote; an older one may show
         an order as it was before an amend, or one that is over. may_be_lost: whether a stranger may
-        be a create of ours that is about to be identified. late: whether it began so late that it
-        shows all that earlier runs made, requests on their way included: what a later one is the
-        first to show is of somebody else who is at work here, and to go on cancelling would be a
-        war.
+        be a create of ours that is about to be identified.
         """
         if fresh or not starting:
             self.kept = {}
         gone = []
         for order in strangers:
             known = self._known.get(order.order_id)
-            if starting and known is None and order.order_id not in self._seen:
-                self._seen.add(order.order_id)
-                self._newcomers += late and self._listed and not may_be_lost(order)
-                if self._newcomers >= NEWCOMERS_MAX:
-                    self._refused[order.order_id] = None
             if starting and self._policy is Strangers.ADOPT and _is_same(known, order):
                 self.keeping = True
                 if fresh:
@@ -108,7 +94,6 @@ class Heritage:
                     self._refused[order.order_id] = None
             else:
                 gone.append(order)
-        self._listed |= late
         return gone
 
     @property
@@ -138,13 +123,11 @@ class Heritage:
         for order_id, shown in self.kept.items():
             known = self._known[order_id]
             own = self.found(shown, now_ns)
-            own.client_order_id = known.client_order_id
             own.placed_ns = min(known.placed_ns, now_ns)
             own.doomed = False
             own.why = "kept from an earlier run"
             taken.append(own)
         self.kept, self._known = {}, {}
-        self._seen.clear()
         return taken
 
     def give_up(self) -> list[model.Order]:
@@ -169,7 +152,7 @@ def _is_same(known: m.KnownOrder | None, order: model.Order) -> bool:
     )
 
 
-def told_of_strangers(orders: list[model.Order]) -> str:
+def told_of_strangers(orders: Sequence[model.Order]) -> str:
     """What to tell a person of orders that somebody else has in our rungs: which, and where."""
     shown = ", ".join(f"{order.order_id} on {order.ticker}" for order in orders[:_SHOWN_MAX])
     more = f" and {len(orders) - _SHOWN_MAX} more" if len(orders) > _SHOWN_MAX else ""

@@ -1,21 +1,21 @@
 """What is sent about own orders, and what every answer, read and list makes of them.
 
 Turns an answer into a fact of `bot.core.orders.life` by the errors table, and the due times of an
-order into its recovery requests: a create without an answer is sent again byte for byte, an amend
-without one is read back, a cancel without one is repeated. No timer ends an unknown order.
-
-Source: design, law 3; reliability, code-to-action table, rows 1, 19-36, B1, B6-B8, B12.
+order into its recovery requests: a create without an answer is sent again byte for byte, an order
+whose amend has none is cancelled and read, a cancel without one is hedged and repeated. No timer
+ends an unknown order.
 """
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from bot.core.desk.credible import doubt_about, echoes, is_named_otherwise
-from bot.core.desk.hung import hear_no_other, is_beside
-from bot.core.desk.outbox import Outbox, Pending
+from bot.core.desk.credible import echoes, is_foreign, refuses_another
+from bot.core.desk.foreign_cancels import ForeignCancels
+from bot.core.desk.outbox import HANGS_NS, Outbox, Pending
 from bot.core.desk.refusals import Refusals
-from bot.core.desk.shelf import NEVER_NS, Shelf, Slot, slot_shown, slots_of
+from bot.core.desk.shelf import NEVER_NS, Shelf
 from bot.core.desk.spend import Lane
+from bot.core.inconsistency import Inconsistency
 from bot.core.messages import (
     AmendResting,
     Answer,
@@ -29,23 +29,47 @@ from bot.core.messages import (
     Refused,
     Unknown,
 )
-from bot.core.orders.order import UNDONE, Fact, Finding, OwnOrder, State
+from bot.core.orders.order import (
+    UNDONE,
+    Contradiction,
+    Evidence,
+    Fact,
+    Finding,
+    OwnOrder,
+    Slot,
+    State,
+    slot_shown,
+)
 from bot.core.orders.takefate import TakeFate
 from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.errors import CODES, Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Price, Qty
-from venue.wire.names import MarketId
+from venue.wire.names import MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
 
 _LOST: Final = State.LOST
+_CANCELLING: Final = State.CANCELLING
+
+_NOT_FOUND: Final = Evidence()
 
 REPEAT_NS: Final = 200 * NS_PER_MS
 """A create or cancel whose answer failed to come is sent again so soon the first time."""
 
 UNKNOWN_OLD_NS: Final = 30 * NS_PER_SECOND
 """An order unknown for so long is told; it stays unknown all the same (row 25)."""
+
+
+CANCEL_AGAIN_NS: Final = 10 * NS_PER_SECOND
+"""A cancel that the halt of a market refused, or of what nothing finds, is sent again so late,
+unless the market changes its state, or something shows the order, before that."""
+
+MISSING_FOR_NS: Final = 10 * NS_PER_SECOND
+"""An order that neither lists nor reads have shown for so long is cancelled, so that the engine's
+own word is heard."""
+
+_AMENDS_OFF: Final = "amends are off: one gave its order another id"
 
 
 class _Walk(NamedTuple):
@@ -59,15 +83,20 @@ class _Walk(NamedTuple):
 class Desk(Shelf):
     """The orders, the requests about them, and what their answers come to.
 
-    amends_of_size: False once the venue was seen to take an amend's qty for the order's total.
-    last_write_ns: when any write of ours was last answered.
+    amends: False once an amend was seen to give its order another id (S13). amends_of_size: False
+    once the venue was seen to take an amend's qty for the order's total.
+    last_write_ns: when any write of ours was last answered. closed_listed: orders of ours that are
+    over and that reads show working; True where a cancel of it was answered that it is over.
     """
 
     def __init__(self, trust: TrustSettings, out: Outbox) -> None:
         super().__init__(trust, out)
         self._refusals = Refusals()
-        self.amends_of_size = True
+        self._foreign_cancels = ForeignCancels(out)
+        self.amends = self.amends_of_size = True
         self.last_write_ns = 0
+        self._foreign_responses = 0
+        self.closed_listed: dict[OrderId, bool] = {}
         # Two lists, and the fills between them, should be read before such a create is sent again.
         listed_ns = 2 * trust.read_lag_ns + 3 * trust.suspect_sweep_ns
         self._again_ns = max(trust.refused_resend_ns, listed_ns)
@@ -90,15 +119,18 @@ class Desk(Shelf):
         return True
 
     def send_amend(self, own: OwnOrder, amend: Amend, why: str, now_ns: int) -> bool:
-        """Send an amend of an open order. A change that was refused is not asked for again: the
-        order is cancelled. False, and nothing changed, when nothing could be sent."""
+        """Send an amend of an open order. Where amends are off, or this change was refused before,
+        the order is cancelled. False, and nothing changed, when nothing could be sent."""
         if own.order_id is None or not own.may(Fact.AMEND):
             return False
+        if not self.amends:
+            return self.send_cancel(own, _AMENDS_OFF, now_ns)
         request = AmendResting(own.order_id, amend)
         if self._refusals.is_latched(request):
             return self.send_cancel(own, "its change was refused", now_ns)
         if not self._out.send(request, Lane.AMEND, why, now_ns, own):
             return False
+        self._foreign_cancels.on_write(own.order_id)
         own.sent_amend(amend)
         own.why = why
         self._file(own, now_ns)
@@ -110,10 +142,18 @@ class Desk(Shelf):
             return False
         if not self._out.send(CancelResting(own.order_id), Lane.CANCEL, why, now_ns, own):
             return False
+        self._foreign_cancels.on_write(own.order_id)
         own.sent_cancel()
         own.why = why
+        own.due_ns = now_ns + HANGS_NS
         self._file(own, now_ns)
         return True
+
+    def market_changed(self, market_id: MarketId, now_ns: int) -> None:
+        """The venue shows another state of a market: cancels that wait are tried again there."""
+        for own in self.live(market_id):
+            if own.doomed and own.is_free:
+                own.due_ns = min(own.due_ns, now_ns)
 
     def recover(self, now_ns: int) -> None:
         """Send what is due for orders whose state is not known: re-sends and reads back.
@@ -126,23 +166,34 @@ class Desk(Shelf):
             if own.state is _LOST:
                 if own.due_ns <= now_ns:
                     self._resend(own, now_ns)
-            elif own.read_due_ns is not None and own.read_due_ns <= now_ns:
+                continue
+            if own.state is _CANCELLING and own.due_ns <= now_ns:
+                self._hedge_cancel(own, now_ns)
+            if own.read_due_ns is not None and own.read_due_ns <= now_ns:
                 self._read_back(own, now_ns)
+        self._foreign_cancels.age(now_ns)
         if self._unknown or self._out.findings:
             self._tell_age(now_ns)
 
     def _resend(self, own: OwnOrder, now_ns: int) -> None:
-        request = Create(own.intent(), own.body, True)
+        request = Create(own.intent.order, own.intent.body, True)
         if self._out.send(request, Lane.RECOVER, "no answer yet", now_ns, own):
             own.sent_again()
             own.due_ns = NEVER_NS
+
+    def _hedge_cancel(self, own: OwnOrder, now_ns: int) -> None:
+        """A cancel has no answer for long: it is sent once more beside itself, and whichever answer
+        decides counts."""
+        assert own.order_id is not None
+        if self._out.send(CancelResting(own.order_id), Lane.CANCEL, "no answer yet", now_ns, own):
+            own.due_ns = NEVER_NS
+            self._out.note("warning", "cancel_hangs", order_id=own.order_id)
 
     def _read_back(self, own: OwnOrder, now_ns: int) -> None:
         assert own.order_id is not None
         why = f"read back: {own.state}"
         if self._out.send(ReadOrder(own.order_id), Lane.RECOVER, why, now_ns, own):
-            own.read_due_ns = None
-            own.reading = True
+            own.read_due_ns = NEVER_NS
 
     def _tell_age(self, now_ns: int) -> None:
         if self.oldest_unknown_ns(now_ns) >= UNKNOWN_OLD_NS:
@@ -157,7 +208,9 @@ class Desk(Shelf):
         for own in self._attention:
             if own.read_due_ns is not None and own.read_due_ns < due_ns:
                 due_ns = own.read_due_ns
-            if own.due_ns < due_ns and (own.state is _LOST or (own.doomed and own.is_free)):
+            if own.due_ns < due_ns and (
+                own.state is _LOST or own.state is _CANCELLING or (own.doomed and own.is_free)
+            ):
                 due_ns = own.due_ns
         return due_ns
 
@@ -165,15 +218,27 @@ class Desk(Shelf):
 
     def credible(self, pending: Pending, answer: Answer) -> Answer:
         """An answer about an order as it may be believed: Unknown where it cannot be about it."""
-        own = pending.own
-        if own is None:
+        own, request = pending.own, pending.request
+        if own is None or isinstance(answer, Unknown):
             return answer
-        doubt = doubt_about(answer, pending.request, own, self.find, self.knows, self.is_anothers)
-        if not doubt:
-            return answer
+        if isinstance(answer, Refused):
+            if not refuses_another(request, answer):
+                return answer
+            why = "it refuses what was not asked for"
+        else:
+            shown = getattr(answer.body, "order", None)
+            is_anothers = shown is not None and self.is_anothers(shown.order_id, own)
+            if not is_foreign(own, request, answer.body, is_anothers=is_anothers):
+                return answer
+            why = "it shows another order than was asked about"
+            self._foreign_responses += 1
         name = own.order_id or own.client_order_id
-        self._out.note("error", "answer_not_credible", order=name, why=doubt)
-        return Unknown(doubt)
+        self._out.note("warning", "answer_not_credible", order=name, why=why)
+        if self._foreign_responses > 1:
+            self._out.inconsistencies.contradicts(
+                Inconsistency.FOREIGN_RESPONSE, f"asked about order {name}: {why}"
+            )
+        return Unknown(why)
 
     def take_answer(self, pending: Pending, answer: Answer, now_ns: int) -> Row | None:
         """Merge a credible answer about an order. The row of the code if it was refused."""
@@ -181,18 +246,21 @@ class Desk(Shelf):
         assert own is not None
         row = _row_of(answer) if isinstance(answer, Refused) else None
         if isinstance(request, ReadOrder):
-            self._after_read(own, answer, row, pending.begun_ns, now_ns)
+            self._foreign_cancels.on_read(own, answer, now_ns)
+            self._after_read(own, request.order_id, answer, row, pending.begun_ns, now_ns)
             self._file(own, now_ns)
             return row
+        if isinstance(request, CancelResting) and not own.is_live:
+            return row  # the cancel beside it was answered first
         self.last_write_ns = now_ns
         if isinstance(request, Create):
             self._after_create(own, request, answer, row, now_ns)
         elif isinstance(request, AmendResting):
             self._after_amend(own, request.amend, answer, row, now_ns)
-        else:
+        elif isinstance(request, CancelResting):
+            if request.order_id != own.order_id:
+                answer, row = Unknown("it has another id since"), None
             self._after_cancel(own, answer, row, now_ns)
-            if own.state is not State.CANCELLING:
-                hear_no_other(self._out, own)
         if row is not None and isinstance(request, Create | AmendResting):
             self._refusals.refused(own, request, row, now_ns)
         self._file(own, now_ns)
@@ -218,7 +286,8 @@ class Desk(Shelf):
             # Whatever became of it: nothing rests in a resolved market, and fills are listed.
             fact = Fact.RESOLVED
         own.answered(fact, now_ns)
-        own.exists |= fact is Fact.EXISTS
+        if fact is Fact.EXISTS:
+            own.note_evidence(exists=True)
         if not own.is_live:
             if was_lost:
                 self._out.effects.append(IntentSettled(own.client_order_id))
@@ -227,22 +296,26 @@ class Desk(Shelf):
                 self._may_stray(own)
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
-            own.refused_since_ns = own.refused_since_ns or now_ns
+            denied_ns = (own.evidence or _NOT_FOUND).denied_ns or now_ns
+            own.note_evidence(denied_ns=denied_ns)
             # Lists that are slow need longer to rule it out; where its equal rests they never do.
-            wait_ns = max(self._again_ns, now_ns - own.refused_since_ns)
+            wait_ns = max(self._again_ns, now_ns - denied_ns)
             own.due_ns = now_ns + min(wait_ns, self._again_max_ns)
         else:
-            if fact is Fact.NO_ANSWER:
-                own.refused_since_ns = None  # this sending may yet land, whatever came before it
+            if fact is Fact.NO_ANSWER and own.evidence is not None:
+                own.note_evidence(denied_ns=None)  # this sending may land, whatever came before
             own.due_ns = now_ns + (self._trust.resend_ns if request.again else REPEAT_NS)
         if not was_lost:
             self._out.note("warning", "create_unknown", client_order_id=own.client_order_id)
 
     def _created(self, own: OwnOrder, request: Create, shown: model.Order, now_ns: int) -> None:
-        twin = self._by_id.get(shown.order_id)
-        if twin is not None and is_named_otherwise(twin, own):
-            self._id_reused(twin, now_ns)
-        elif twin is not None and twin is not own:
+        if self.is_anothers(shown.order_id, own):
+            # It names our create, and an id that another order of ours has, or had.
+            self._out.inconsistencies.contradicts(
+                Inconsistency.ORDER_ID_REUSED, f"order {shown.order_id}"
+            )
+        twin = self.find(shown.order_id)
+        if twin is not None and twin is not own and twin.is_stranger:
             # It was found resting meanwhile and taken over: one order is counted once.
             twin.fills_shown(shown)
             self._file(twin, now_ns)
@@ -253,9 +326,7 @@ class Desk(Shelf):
         own.shown_by_write(shown, now_ns)
         own.due_ns = now_ns
         if not is_ours and own.is_live:
-            own.suspect(Finding.ECHO, "not what was asked for", now_ns)
-        elif not is_ours:
-            self._out.note("error", Finding.ECHO, order_id=shown.order_id)
+            own.suspect(Finding.IMPOSSIBLE, "not what was asked for", now_ns)
         elif own.is_take:
             self._taken(own, now_ns)
         elif own.state is State.DONE and shown.status is model.OrderStatus.CANCELED:
@@ -265,7 +336,7 @@ class Desk(Shelf):
     def _taken(self, own: OwnOrder, now_ns: int) -> None:
         """The answer to a take shows what it traded. None rests; one that does is cancelled."""
         if own.is_live:
-            own.suspect(Finding.ECHO, "it rests, and was to trade at once or not at all", now_ns)
+            own.suspect(Finding.IMPOSSIBLE, "it rests, and was to trade at once", now_ns)
         else:
             self._out.took(TakeFate.TRADED if own.filled else TakeFate.EMPTY)
 
@@ -281,178 +352,295 @@ class Desk(Shelf):
                 own.read_due_ns = now_ns + self._trust.read_lag_ns
             return
         shown = answer.body.order
-        was = own.known
-        if shown.order_id != own.order_id:
-            self._succeed(own, shown, Fact.ENDED, now_ns)
-        else:
-            own.shown_by_write(shown, now_ns)
-            self._tell_spare(own)
-        self._count_place(amend, was.price, was.remaining)
+        was, was_remaining = own.known, own.remaining
+        if shown.order_id != own.order_id and not self._rename(own, shown, now_ns):
+            return
+        own.shown_by_write(shown, now_ns)
+        self._foreign_cancels.on_amended(shown.order_id)
+        self._count_place(amend, was.price, was_remaining)
         if amend.qty is not None and _meant_as_total(amend.qty, shown, was.filled):
             self.amends_of_size = False
             self._out.find("amend_qty_is_total", "amends of size are switched off")
 
-    def _succeed(self, own: OwnOrder, shown: model.Order, fact: Fact, at_ns: int) -> OwnOrder:
-        """An order lives on under another id, and is returned; under its own it is over (S13)."""
-        self._out.note("warning", "amend_changed_order_id", order_id=shown.order_id)
-        later = own.successor(shown, at_ns)
-        own.replaced(fact, at_ns)
-        self._file(own, at_ns)
-        if not self.knows(shown.order_id):
-            self.add(later)
-            self._tell_spare(later)
-        return self.find(shown.order_id) or later
-
-    def _tell_spare(self, own: OwnOrder) -> None:
-        if own.is_live and own.known.size > own.intended:
-            self._out.note("info", "amend_raced_fill", order_id=own.order_id or "")
+    def _rename(self, own: OwnOrder, shown: model.Order, at_ns: int) -> bool:
+        """An amend gave an order another id (S13): it lives on under that one, and no order is
+        amended any more. False where that id was found resting meanwhile, and is counted there."""
+        if self.amends:
+            self.amends = False
+            self._out.note("warning", "amends_off", order_id=shown.order_id, why=_AMENDS_OFF)
+        twin, before = self.find(shown.order_id), own.order_id
+        if twin is not None and twin is not own:
+            twin.previous_ids = (*own.previous_ids, *([before] if before else []))
+            twin.fills_shown(shown)
+            own.counted_elsewhere(at_ns)
+            self._unsettled.pop(own, None)
+            return False
+        own.renamed(shown)
+        if before is not None:
+            self._id_over(own, before, at_ns)
+        return True
 
     def _after_cancel(self, own: OwnOrder, answer: Answer, row: Row | None, now_ns: int) -> None:
+        is_shown = isinstance(answer, Done) and isinstance(answer.body, CancelShown)
+        fact = _fact_of(row, of_create=False)
+        if own.state is not _CANCELLING:
+            # The cancel beside it told nothing: this one may.
+            if not (is_shown or fact is Fact.OVER) or not own.may(Fact.CANCEL):
+                return
+            own.sent_cancel()
         if isinstance(answer, Done) and isinstance(answer.body, CancelShown):
             shown = answer.body.order
-            if shown.order_id == own.order_id:
+            if shown.order_id == own.order_id or self._rename(own, shown, now_ns):
                 own.cancelled(shown, answer.body.reduced_by, now_ns)
-                return
-            later = self._succeed(own, own.before_its_cancel(shown), Fact.ENDED, now_ns)
-            if later.may(Fact.CANCEL):
-                later.sent_cancel()  # under its earlier id
-            later.cancelled(shown, answer.body.reduced_by, now_ns)
-            self._file(later, now_ns)
             return
-        fact = _fact_of(row, of_create=False)
-        if fact not in UNDONE or not is_beside(self._out, own):
-            own.answered(fact, now_ns)
-        slow = fact in (Fact.REFUSED, Fact.MISSING) or "cancels_fail" in self._out.findings
-        own.due_ns = now_ns + own.again_ns(self._trust.resend_ns if slow else REPEAT_NS, now_ns)
-        if fact is not Fact.NEVER and own.is_live and own.read_due_ns is None:
+        if fact in UNDONE and self._is_hedged(own):
+            return  # the answer to the other one is awaited
+        own.answered(fact, now_ns)
+        if fact is Fact.OVER and own.order_id in self.closed_listed:
+            self.closed_listed[own.order_id] = True
+        advice = None if row is None else row.advice
+        is_unread = own.evidence is not None and own.evidence.is_unread
+        if is_unread or advice is Advice.PARK_MARKET:
+            own.due_ns = now_ns + CANCEL_AGAIN_NS
+        elif fact in (Fact.REFUSED, Fact.MISSING) or "cancels_fail" in self._out.findings:
+            own.due_ns = now_ns + self._trust.resend_ns
+        else:
+            own.due_ns = now_ns + REPEAT_NS
+        if fact in (Fact.OVER, Fact.MISSING, Fact.NO_ANSWER) and own.is_live:
             # Cancels may be repeated oftener than reads lag: they put off no read that is due.
-            own.read_due_ns = now_ns + self._trust.read_lag_ns
+            own.read_due_ns = own.read_due_ns or now_ns + self._trust.read_lag_ns
+
+    def _is_hedged(self, own: OwnOrder) -> bool:
+        """Whether another cancel of an order is under way."""
+        return any(
+            each.own is own and isinstance(each.request, CancelResting)
+            for each in self._out.pending.values()
+        )
 
     def _after_read(
-        self, own: OwnOrder, answer: Answer, row: Row | None, begun_ns: int, now_ns: int
+        self,
+        own: OwnOrder,
+        order_id: OrderId,
+        answer: Answer,
+        row: Row | None,
+        begun_ns: int,
+        now_ns: int,
     ) -> None:
-        own.reading = False
+        if own.read_due_ns == NEVER_NS:
+            own.read_due_ns = None
+        if order_id != own.order_id:
+            return  # it has another id since
         if isinstance(answer, Done) and isinstance(answer.body, OrderShown):
-            if not self.is_doubted(own, answer.body.order, begun_ns, by_id=True):
-                self.merge_read(own, answer.body.order, begun_ns)
+            self.merge_read(own, answer.body.order, begun_ns, now_ns, by_id=True)
             return
         if row is not None and row.advice is Advice.LOOK_AGAIN:
-            own.missing(now_ns)
-            if own.absence is not None:
-                own.absence = own.absence.by_read(begun_ns, self._trust.read_lag_ns)
-        if own.is_live:
-            own.read_due_ns = now_ns + own.again_ns(self._trust.read_lag_ns, now_ns)
+            own.missing(begun_ns, now_ns, self._trust.read_lag_ns)
+        if own.is_live and own.read_due_ns is None:
+            is_unread = own.evidence is not None and own.evidence.is_unread
+            wait_ns = CANCEL_AGAIN_NS if is_unread else self._trust.read_lag_ns
+            own.read_due_ns = now_ns + wait_ns
 
     # --- reads and lists --------------------------------------------------------------------------
 
-    def merge_read(self, own: OwnOrder, shown: model.Order, begun_ns: int) -> None:
-        """Merge a read of one order, from a list or by id."""
+    def merge_read(
+        self,
+        own: OwnOrder,
+        shown: model.Order,
+        begun_ns: int,
+        now_ns: int,
+        *,
+        by_id: bool = False,
+    ) -> None:
+        """Merge a read of one order, from a list or by its id."""
         if own.is_shown_as_known(shown):
             return
         if shown.order_id != own.order_id:
-            self._succeed(own, shown, Fact.LISTED, begun_ns)
+            self._found_renamed(own, shown, begun_ns)
             return
-        if own.is_elsewhere(shown):
-            self._id_reused(own, begun_ns)
+        if self._is_doubted(own, shown, begun_ns, now_ns, by_id=by_id):
+            self._file(own, now_ns)
             return
-        if not own.may_have_filled(shown.filled_qty):
-            own.suspect(Finding.IMPOSSIBLE, "more of it filled than was asked for", begun_ns)
-            self._file(own, begun_ns)
-            return
+        lag_ns = self._trust.read_lag_ns
         was, size = own.state, own.known.size
-        own.shown_by_read(shown, begun_ns, self._trust.read_lag_ns)
+        if (
+            was is State.CLOSING
+            and shown.status in model.RESTING
+            and begun_ns >= own.last_write_ns + lag_ns
+        ):
+            self.closed_working(shown, begun_ns, now_ns)
+        own.shown_by_read(shown, begun_ns, lag_ns)
+        if own.is_decided and own.read_due_ns != NEVER_NS:
+            own.read_due_ns = None
+        if own.is_free and own.evidence is None:
+            own.due_ns = min(own.due_ns, now_ns + self._trust.resend_ns)  # it is there after all
         if was is State.OPEN and own.state is State.OPEN and own.known.size < size:
             self._out.self_trades += 1
             self._out.note("warning", "order_shrunk_without_fill", order_id=shown.order_id)
-        elif was is State.BLURRED and own.state is State.OPEN:
-            self._tell_spare(own)
         self._file(own, begun_ns)
+
+    def _is_doubted(
+        self, own: OwnOrder, shown: model.Order, begun_ns: int, now_ns: int, *, by_id: bool
+    ) -> bool:
+        """Whether a read takes from an order what no write of ours did, and is not to be merged: it
+        counts as before until a read by its id, a lag later, says the same."""
+        lag_ns, signs = self._trust.read_lag_ns, self._out.inconsistencies
+        how = own.contradicted_by(shown, begun_ns, lag_ns, by_id=by_id)
+        if how is None:
+            if own.doubted_ns is not None and begun_ns >= own.doubted_ns:
+                own.doubted_ns = None
+                signs.on_sign_gone(Inconsistency.FILLED_QTY_FELL, shown.order_id)
+            return False
+        if own.doubted_ns is None:
+            own.doubted_ns = now_ns
+        if not by_id or begun_ns < own.doubted_ns + lag_ns:
+            wait_ns = 0 if how is Contradiction.OVER else lag_ns
+            own.read_due_ns = own.read_due_ns or own.doubted_ns + wait_ns
+            return True
+        evidence = f"order {shown.order_id}: {how}"
+        if how is Contradiction.FELL:
+            signs.on_sign(
+                Inconsistency.FILLED_QTY_FELL,
+                shown.order_id,
+                f"{evidence}, {shown.filled_qty} after {own.filled}",
+                begun_ns,
+                now_ns,
+                own.market_id,
+            )
+        elif how is Contradiction.ELSEWHERE:
+            signs.contradicts(Inconsistency.ORDER_ID_REUSED, evidence)
+        else:
+            own.doubted_ns = None
+            return False
+        own.read_due_ns = own.read_due_ns or now_ns + lag_ns
+        return True
+
+    def closed_working(self, shown: model.Order, begun_ns: int, now_ns: int) -> None:
+        """A read that began a lag after the end of an order of ours shows it working."""
+        self.closed_listed.setdefault(shown.order_id, True)
+        self._out.inconsistencies.on_sign(
+            Inconsistency.CLOSED_ORDER_WORKING,
+            shown.order_id,
+            f"order {shown.order_id} on {shown.ticker}",
+            begun_ns,
+            now_ns,
+            shown.market_id,
+        )
+
+    def not_listed(self, own: OwnOrder, begun_ns: int, now_ns: int) -> None:
+        """A whole list does not show this order: it is read by its id. One that reads do not find
+        for long is cancelled."""
+        held = own.suspicion
+        if own.state is State.OPEN and begun_ns >= own.last_write_ns + self._trust.read_lag_ns:
+            own.read_due_ns = own.read_due_ns or now_ns
+            self._file(own, now_ns)
+        if (
+            held is not None
+            and held.finding is Finding.MISSING
+            and begun_ns >= held.since_ns + MISSING_FOR_NS
+            and not own.doomed
+        ):
+            own.doomed, own.why, own.due_ns = True, "neither listed nor found", now_ns
+            self._file(own, now_ns)
 
     def explain_lost(
         self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, fills_begun_ns: int
     ) -> list[MarketId]:
-        """A complete list of what rests: what it says of orders whose id is not known.
+        """A complete list of what rests: what it says of orders that the venue has denied.
 
         begun_ns and now_ns: when it was asked for and answered. fills_begun_ns: when the newest
         whole walk of the fills began, below zero without one.
 
-        Those are lost creates, and orders that an undecided amend may have given another id.
-        Returns their markets. Re-sends of the former are decided against, for longer than a
-        request can be on its way. When no order that could be theirs rests, they never landed or
+        Those are lost creates whose re-sends are refused, for longer than a request can be on its
+        way, orders that an undecided amend may have given another id, and orders that no cancel
+        finds. Returns their markets. When no order that could be theirs rests, they never landed or
         are over: nothing can fill any more, and once the fills were walked after that, all that did
-        is booked (row 23). When the venue has said that one exists, a stranger that equals it is
-        it; which of several equal ones does not matter. A row that is over is none of them.
+        is booked (row 23). When the venue has said that a create exists, a stranger that equals it
+        is it; which of several equal ones does not matter.
         """
         if not self._attention:
             return []
         strangers: dict[Slot, list[model.Order]] = {}
+        listed = set()
         for row in shown:
+            listed.add(row.order_id)
             if row.status not in model.TERMINAL and not self.knows(row.order_id):
                 strangers.setdefault(slot_shown(row), []).append(row)
         walk = _Walk(begun_ns, now_ns, fills_begun_ns)
         changed: list[MarketId] = []
         for own in list(self._attention):
-            is_lost = own.state is _LOST
-            explain = self._explain_create if is_lost else self._explain_moved
-            if explain(own, strangers, walk):
+            if own.evidence is None or own.order_id in listed:
+                continue
+            if self._explain(own, strangers, walk):
                 changed.append(own.market_id)
                 self._file(own, begun_ns)
         return changed
 
-    def _explain_create(
+    def _explain(
         self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], walk: _Walk
     ) -> bool:
-        shown_from_ns = own.shown_from_ns(self._trust.refused_resend_ns, self._trust.read_lag_ns)
-        if shown_from_ns is None or walk.begun_ns < shown_from_ns:
+        """Whether a list tells what became of an order that the venue has denied."""
+        lag_ns, held = self._trust.read_lag_ns, own.evidence
+        from_ns = own.gone_from_ns(self._trust.refused_resend_ns, lag_ns)
+        assert held is not None
+        if from_ns is None or walk.begun_ns < from_ns:
             return False
-        if own.due_ns == NEVER_NS:
+        is_lost = own.state is _LOST
+        if is_lost and own.due_ns == NEVER_NS:
             return False  # a re-send is on its way: its answer is better than any list
-        # A take never rests: no order of a list is it.
-        rows = [] if own.is_take else strangers.get(slots_of(own)[0], [])
-        if rows:
-            own.unlisted_ns = None
-            if not own.exists:
-                return False
-            own.identified(rows.pop(0), walk.begun_ns)
-            self._out.effects.append(IntentSettled(own.client_order_id, own.order_id))
-            self._out.note("info", "create_identified", client_order_id=own.client_order_id)
-            return True
-        if not own.is_take and self._taken_over(own):
-            return False  # that one may be it, and is being cancelled
-        if not self._is_booked(own, shown_from_ns, walk):
+        if own.is_id_open and not own.is_take:
+            # The place that it may have been moved to first.
+            rows = next((strangers[each] for each in own.slots[::-1] if strangers.get(each)), [])
+            if rows:
+                return self._is_shown(own, rows, walk)
+            if is_lost and self._taken_over(own):
+                return False  # that one may be it, and is being cancelled
+        if own.is_take:
+            is_over = walk.fills_begun_ns >= from_ns
+        elif held.unlisted_ns is None or held.unlisted_ns < from_ns:
+            own.note_evidence(unlisted_ns=walk.now_ns)
+            is_over = False
+        else:
+            is_over = min(walk.begun_ns, walk.fills_begun_ns) >= held.unlisted_ns + lag_ns
+        if is_lost and not is_over:
             # Another sending would have it proven anew from the start.
             own.due_ns = max(own.due_ns, walk.now_ns + self._again_ns)
+        if not is_over or not (is_lost or held.is_unread):
             return False
         if not own.is_take:
             self._may_stray(own)
-        own.unlisted(walk.begun_ns)
-        self._out.effects.append(IntentSettled(own.client_order_id))
-        self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
-        return True
-
-    def _explain_moved(
-        self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], walk: _Walk
-    ) -> bool:
-        since_ns, lag_ns = own.elsewhere_since_ns, self._trust.read_lag_ns
-        if since_ns is None or walk.begun_ns < since_ns + lag_ns:
-            return False
-        rows = [row for slot in reversed(slots_of(own)) for row in strangers.get(slot, [])]
-        if rows:
-            strangers[slot_shown(rows[0])].remove(rows[0])
-            self._succeed(own, rows[0], Fact.LISTED, walk.begun_ns)
-            return True
-        if own.moved_ns is None and not own.is_unfound:
-            return False  # it answers 404, and rests nowhere else: it is kept
-        if not self._is_booked(own, since_ns + lag_ns, walk):
-            return False
-        self._may_stray(own)
-        own.unlisted(walk.begun_ns)
-        if own.is_unfound:
+        own.gone(walk.begun_ns)
+        if is_lost:
+            self._out.effects.append(IntentSettled(own.client_order_id))
+            self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
+        else:
             self._out.note("warning", "order_gone", order_id=own.order_id or "")
         return True
 
-    def _is_booked(self, own: OwnOrder, from_ns: int, walk: _Walk) -> bool:
-        return own.is_booked(from_ns, walk.now_ns, walk.fills_begun_ns, self._trust.read_lag_ns)
+    def _is_shown(self, own: OwnOrder, rows: list[model.Order], walk: _Walk) -> bool:
+        """Strangers rest where an order may: whether one of them is taken for it."""
+        if own.state is not _LOST:
+            self._found_renamed(own, rows.pop(0), walk.begun_ns)
+            return True
+        own.note_evidence(unlisted_ns=None)
+        if own.evidence is None or not own.evidence.exists:
+            return False
+        own.identified(rows.pop(0), walk.begun_ns)
+        self._out.effects.append(IntentSettled(own.client_order_id, own.order_id))
+        self._out.note("info", "create_identified", client_order_id=own.client_order_id)
+        return True
+
+    def _found_renamed(self, own: OwnOrder, shown: model.Order, begun_ns: int) -> None:
+        """A read shows an order under another id, which an undecided amend has given it."""
+        if self._rename(own, shown, begun_ns):
+            own.found_renamed(shown, begun_ns)
+        self._file(own, begun_ns)
+
+    def _taken_over(self, own: OwnOrder) -> bool:
+        """Whether an order that was found resting, and may still rest, stands in its slot."""
+        return any(
+            other.is_stranger and other.slots[0] == own.slots[0]
+            for other in self.live(own.market_id)
+        )
 
     def _count_place(self, amend: Amend, old_price: Price, old_remaining: Qty) -> None:
         new_price = old_price if amend.price is None else amend.price

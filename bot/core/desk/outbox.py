@@ -2,8 +2,6 @@
 
 Each credential has a purse of its own, and stops by itself when the venue refuses it: reads go on
 the read key if there is one, cancels on the standby key while the trade key is refused.
-
-Source: design, laws 2, 3 and 6; reliability, code-to-action table, rows 12-19, 108, B5, B14.
 """
 
 from collections.abc import Mapping
@@ -95,10 +93,9 @@ class _Credential:
 class Outbox:
     """Collects effects; the one place that makes request ids and takes tokens.
 
-    wants_look: whether one more cheap read would tell whether somebody else spends on the key that
-    reads go on; what is written on another one says nothing of it. writes_max: as many writes may
-    be under way, a few hanging ones apart, before a cancel waits for an answer to one of them: what
-    finds no connection outside would stand in a line there, and be told to come to nothing.
+    writes_max: as many writes may be under way, a few hanging ones apart, before a cancel waits for
+    an answer to one of them: what finds no connection outside would stand in a line there, and be
+    told to come to nothing.
     """
 
     def __init__(
@@ -145,7 +142,6 @@ class Outbox:
         self.denied: dict[str, int] = {}
         self.held_back: dict[str, int] = {}
         self._last_id = 0
-        self.wants_look = False
         self._dry: dict[Lane, int] = {}
 
     @property
@@ -274,9 +270,10 @@ class Outbox:
         """So many orders of ours may be live: others on the key count them into theirs."""
         self.purse.rests(resting, self._trade.user)
 
-    def foreign_per_second(self, now_ns: int) -> int:
-        """Tokens a second that somebody else takes on our keys, where that is a finding; else 0."""
-        return sum(each.purse.sharing.per_second(now_ns) for each in self._credentials.values())
+    def foreign_tokens(self) -> int:
+        """Tokens that somebody else took from our keys, where that is a finding; else 0."""
+        found = (each.purse.foreign for each in self._credentials.values())
+        return sum(foreign.missing for foreign in found if foreign.is_found)
 
     # --- answers ----------------------------------------------------------------------------------
 
@@ -287,15 +284,16 @@ class Outbox:
             return None
         if kind_of(pending.request) != "read":
             self.writes_in_flight -= 1
-        answer, left = replied.answer, replied.tokens_left
+        answer = replied.answer
         credential = self._credentials[pending.key]
         credential.purse.answered(
-            left,
+            replied.tokens_left,
             now_ns,
             pending.number,
-            definite=left is not None or not isinstance(answer, Unknown),
+            replied.tokens_limit,
+            is_throttled=isinstance(answer, Refused) and answer.status == TOO_MANY,
         )
-        self._watch_sharing(pending.key, now_ns)
+        self.hold("foreign_spend", self._foreign_text())
         if isinstance(answer, Refused):
             self._refused(pending, answer, replied.retry_after_ns, now_ns)
         elif isinstance(answer, Unknown):
@@ -305,15 +303,14 @@ class Outbox:
             self._key_works(pending.key)
         return pending
 
-    def _watch_sharing(self, key: Key, now_ns: int) -> None:
-        sharing = self._credentials[key].purse.sharing
-        if key is self._reads_on:
-            self.wants_look = sharing.wants_look(now_ns)
-        if sharing.is_found(now_ns):
-            rate = sharing.per_second(now_ns)
-            self.find("foreign_spend", f"{rate} requests a second of others on the {key} key")
-        elif "foreign_spend" in self.findings and self.foreign_per_second(now_ns) == 0:
-            self.clear("foreign_spend")
+    def _foreign_text(self) -> str:
+        """What somebody else takes from our keys, for a person; empty where that is no finding."""
+        return "; ".join(
+            f"somebody else took {each.purse.foreign.missing} tokens of the {key} key: fewer"
+            f" requests of ours a second until that is over"
+            for key, each in self._credentials.items()
+            if each.purse.foreign.is_found
+        )
 
     def _key_works(self, key: Key) -> None:
         if self._credentials[key].stopped_until_ns is not None:

@@ -3,8 +3,6 @@
 A write that was refused as our own bug, or that can never succeed as it is, is latched by what it
 asks for, its client_order_id left out: the same is never sent again. Three refusals of one side of
 a rung within a minute are a sign that more of them would follow.
-
-Source: reliability, row 19, B12, B14, the code-to-action table; silence S25.
 """
 
 from collections import OrderedDict

@@ -3,8 +3,6 @@
 An order is filed after each change; then the orders that need attention, the unknown ones and the
 suspected ones are known without a walk over all, and a Beat on which nothing is due costs nothing.
 An ended order leaves at once, or when the fills it has shown are booked.
-
-Source: reliability, rows 25, 36, 111, B7, B14; design, The bot, items 7 and 9.
 """
 
 from collections import OrderedDict
@@ -13,12 +11,10 @@ from typing import Final, TypeVar
 
 from bot.core.desk.outbox import Outbox
 from bot.core.limits.risk import Live
-from bot.core.messages import Answer, CancelShown, Done, OrderShown
-from bot.core.orders.order import Fact, Finding, OwnOrder, State
+from bot.core.orders.order import Finding, OwnOrder, Slot, State, slot_shown
 from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Price, Qty
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 
 _LOST: Final = State.LOST
@@ -45,15 +41,8 @@ STRAYS_MAX: Final = 1_000
 
 _BOOKED_WITHIN_NS: Final = 10 * NS_PER_SECOND
 
-_FOUND_WITHIN_NS: Final = 10 * NS_PER_SECOND
-"""An order that neither lists nor reads have shown for so long is cancelled, so that the engine's
-own word is heard."""
-
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-
-Slot = tuple[MarketId, str, str, Price]
-"""Market, outcome, side and price: what an order without an id can be known by."""
 
 
 class Shelf:
@@ -66,7 +55,7 @@ class Shelf:
         self._by_market: dict[MarketId, list[OwnOrder]] = {}
         self._by_id: dict[OrderId, OwnOrder] = {}
         self._attention: dict[OwnOrder, None] = {}
-        self._unknown: dict[OwnOrder, None] = {}
+        self._unknown: dict[OwnOrder, int] = {}  # and since when
         self._suspects: dict[OwnOrder, None] = {}
         self._unsettled: dict[OwnOrder, int] = {}  # and since when
         # When it ended, and the name it was made by; empty for one that was found resting.
@@ -116,8 +105,7 @@ class Shelf:
         """Ids of every order whose fills may still be asked about."""
         ids = [*self._by_id, *(own.order_id for own in self._unsettled if own.order_id)]
         for own in (*self._by_id.values(), *self._unsettled):
-            if own.earlier:
-                ids += [order_id for order_id, _ in own.earlier]
+            ids += own.previous_ids
         return ids
 
     def not_live(self, listed: Mapping[OrderId, _V]) -> list[_V]:
@@ -126,15 +114,20 @@ class Shelf:
             return []
         return [row for order_id, row in listed.items() if order_id not in self._by_id]
 
-    def market_of(self, order_id: OrderId) -> MarketId | None:
-        """The market of an order whose fills may still be asked about; by an earlier id, too."""
+    def owner(self, order_id: OrderId) -> OwnOrder | None:
+        """The order whose fills may still be asked about under an id, a previous one included."""
         own = self._by_id.get(order_id)
         if own is not None:
-            return own.market_id
+            return own
         for own in (*self._unsettled, *self._by_id.values()):
-            if order_id == own.order_id or any(order_id == each for each, _ in own.earlier):
-                return own.market_id
+            if order_id == own.order_id or order_id in own.previous_ids:
+                return own
         return None
+
+    def market_of(self, order_id: OrderId) -> MarketId | None:
+        """The market of that order."""
+        own = self.owner(order_id)
+        return None if own is None else own.market_id
 
     def knows(self, order_id: OrderId) -> bool:
         """Whether an order id is one of ours, live or ended."""
@@ -146,33 +139,28 @@ class Shelf:
         return ended is not None and order_id not in self._by_id and ended[0] <= at_ns
 
     def is_anothers(self, order_id: OrderId, own: OwnOrder) -> bool:
-        """Whether this id is of an order that is over and cannot be what a create of ours made:
-        that was made by another name, or was over before."""
-        ended_ns, name = self._ended.get(order_id, (NEVER_NS, ClientOrderId("")))
-        if order_id in self._by_id:
+        """Whether this id is, or was, that of another order of ours. One that was found resting may
+        be the very same."""
+        held = self._by_id.get(order_id)
+        if held is not None:
+            return held is not own and not held.is_stranger
+        if order_id not in self._ended or order_id in own.previous_ids:
             return False
+        ended_ns, name = self._ended[order_id]
         return name not in ("", own.client_order_id) or ended_ns < own.placed_ns
 
     def find(self, order_id: OrderId) -> OwnOrder | None:
         """The live order with this id."""
         return self._by_id.get(order_id)
 
-    def holder(self, answer: Answer) -> OwnOrder | None:
-        """The live order with the id that an answer shows."""
-        if isinstance(answer, Done) and isinstance(answer.body, (OrderShown, CancelShown)):
-            return self._by_id.get(answer.body.order.order_id)
-        return None
-
     def creates_undecided(self) -> bool:
         """Whether an order of ours may rest under an id that we do not know yet."""
-        return any(_is_undecided(own) for own in self._live)
+        return any(own.is_id_open for own in self._live)
 
     def awaits_fills(self) -> bool:
         """Whether an order that no list shows is over once every fill is read that it may have."""
         return any(
-            own.unlisted_ns is not None
-            or own.is_unfound
-            or (own.is_take and own.refused_since_ns is not None)
+            own.evidence is not None and (own.evidence.unlisted_ns is not None or own.is_take)
             for own in self._attention
         )
 
@@ -183,7 +171,7 @@ class Shelf:
             and own.outcome.value == shown.outcome.value
             and own.own_side.value == shown.side.value
             for own in self._live
-            if _is_undecided(own)
+            if own.is_id_open
         )
 
     def in_doubt(self) -> bool:
@@ -199,8 +187,7 @@ class Shelf:
         """The age of the oldest unknown order; 0 when there is none. No age ends one (row 25)."""
         if not self._unknown:
             return 0
-        since = [own.unknown_since_ns for own in self._unknown if own.unknown_since_ns is not None]
-        return now_ns - min(since, default=now_ns)
+        return now_ns - min(self._unknown.values())
 
     def landed_late(self, shown: model.Order) -> bool:
         """Whether a stranger may be an order of ours that no list had shown."""
@@ -234,15 +221,17 @@ class Shelf:
             self._tell_suspects()
 
     def _file_live(self, own: OwnOrder, at_ns: int) -> None:
-        own.mark(at_ns)
         if own.order_id is not None:
             self._by_id[own.order_id] = own
             unclear = own.suspicion is not None or own.state in _UNCLEAR
-            if unclear and own.read_due_ns is None and not own.reading:
+            if unclear and own.read_due_ns is None:
                 own.read_due_ns = at_ns + self._trust.read_lag_ns
         needs = own.state is _LOST or own.read_due_ns is not None or own.doomed
-        _put(self._attention, own, needs or own.elsewhere_since_ns is not None)
-        _put(self._unknown, own, own.is_unknown)
+        _put(self._attention, own, needs or own.evidence is not None)
+        if not own.is_unknown:
+            self._unknown.pop(own, None)
+        elif own not in self._unknown:
+            self._unknown[own] = at_ns
         _put(self._suspects, own, own.suspicion is not None)
 
     def _file_ended(self, own: OwnOrder, at_ns: int) -> None:
@@ -252,18 +241,22 @@ class Shelf:
             orders.remove(own)
             if not orders:
                 del self._by_market[own.market_id]
-            for index in (self._attention, self._unknown, self._suspects):
-                index.pop(own, None)
+            self._attention.pop(own, None)
+            self._unknown.pop(own, None)
+            self._suspects.pop(own, None)
         if own.order_id is not None:
-            if self._by_id.get(own.order_id) is own:
-                del self._by_id[own.order_id]
-            name = own.client_order_id or ClientOrderId("")
-            keep_newest(self._ended, own.order_id, (at_ns, name), ENDED_IDS_MAX)
-            while next(iter(self._ended.values()))[0] < at_ns - ENDED_KEPT_NS:
-                self._ended.popitem(last=False)
+            self._id_over(own, own.order_id, at_ns)
         if own.filled > 0:
             self._unsettled.setdefault(own, at_ns)
         assert len(self._unsettled) <= UNSETTLED_MAX + 2 * LIVE_MAX
+
+    def _id_over(self, own: OwnOrder, order_id: OrderId, at_ns: int) -> None:
+        """Nothing of an order rests under an id any more."""
+        if self._by_id.get(order_id) is own:
+            del self._by_id[order_id]
+        keep_newest(self._ended, order_id, (at_ns, own.client_order_id), ENDED_IDS_MAX)
+        while next(iter(self._ended.values()))[0] < at_ns - ENDED_KEPT_NS:
+            self._ended.popitem(last=False)
 
     def _tell_suspects(self) -> None:
         """Findings about orders stand as long as there is an order that they are about."""
@@ -278,85 +271,9 @@ class Shelf:
             else:
                 self._out.clear(finding)
 
-    def missing_from_list(
-        self, own: OwnOrder, begun_ns: int, now_ns: int, fills_begun_ns: int = -1
-    ) -> bool:
-        """A complete list begun at `begun_ns` does not show this order: read it by its id. One that
-        reads do not find for long is cancelled, and what its cancel does not find either is gone
-        (`bot.core.orders.absence`). Whether it is over by that.
-
-        fills_begun_ns: when the newest whole walk of the fills began, below zero without one: what
-        is over may have filled.
-        """
-        lag_ns, held = self._trust.read_lag_ns, own.suspicion
-        late_enough = begun_ns >= own.last_write_ns + lag_ns
-        if own.state is State.OPEN and late_enough:
-            own.is_doubtful = True
-            self._look_again(own, now_ns)
-        if (
-            held is not None
-            and held.finding is Finding.MISSING
-            and begun_ns >= held.since_ns + _FOUND_WITHIN_NS
-            and not own.doomed
-        ):
-            own.doomed, own.why, own.due_ns = True, "neither listed nor found", now_ns
-            self._file(own, now_ns)
-        if own.absence is None:
-            return False
-        own.absence = own.absence.by_list(begun_ns, lag_ns)
-        if fills_begun_ns < own.absence.since_ns + lag_ns or not own.gone(now_ns):
-            return False
-        self._out.note("warning", "order_gone", order_id=own.order_id or "")
-        # The answer to its create may have named another id than it rests under.
-        self._may_stray(own)
-        self._file(own, now_ns)
-        return True
-
-    def is_doubted(
-        self, own: OwnOrder, shown: model.Order, begun_ns: int, *, by_id: bool = False
-    ) -> bool:
-        """Whether a row of a list, or a read by its id, asked for at `begun_ns`, is not to be
-        merged, for it is the first to take the order away: a read by its id tells, and is asked
-        for; where it was one that did, a lag later, for what stands between may remember it. Not
-        where another order of ours is awaited there: a venue that was set back gives ids anew."""
-        lag_ns = self._trust.read_lag_ns
-        takes = own.is_taken_away(shown, begun_ns, lag_ns, by_id=by_id)
-        is_second, own.is_doubtful = own.is_doubtful, takes
-        if not takes or (by_id and is_second):
-            return False
-        if own.is_elsewhere(shown) and self._is_awaited(shown):
-            return False
-        self._look_again(own, begun_ns + (lag_ns if by_id else 0))
-        return True
-
-    def _is_awaited(self, shown: model.Order) -> bool:
-        """Whether it stands just where an order of ours is to appear whose id is not known: then
-        two say that it is that one."""
-        slot = slot_shown(shown)
-        return any(slot in slots_of(each) for each in self._attention if _is_undecided(each))
-
-    def _look_again(self, own: OwnOrder, at_ns: int) -> None:
-        if own.read_due_ns is None and not own.reading:
-            own.read_due_ns = at_ns
-            self._file(own, at_ns)
-
-    def _id_reused(self, own: OwnOrder, at_ns: int) -> None:
-        """The id of an order names another one, as where a venue that was set back counts anew: of
-        this one nothing is left. What its id rests for from now on is that one's."""
-        self._out.note("error", "order_id_reused", order_id=own.order_id or "")
-        own.move(Fact.READ_ENDED, at_ns)
-        self._file(own, at_ns)
-
-    def _taken_over(self, own: OwnOrder) -> bool:
-        """Whether an order that was found resting, and may still rest, stands in its slot."""
-        return any(
-            other.is_stranger and slots_of(other)[0] == slots_of(own)[0]
-            for other in self.live(own.market_id)
-        )
-
     def _may_stray(self, own: OwnOrder) -> None:
         """Remember where an order may yet appear that no list has shown."""
-        for slot in slots_of(own):
+        for slot in own.slots:
             keep_newest(self._strays, slot, None, STRAYS_MAX)
 
     def opens(self, taken: Iterable[OwnOrder], booked_qty: Callable[[OwnOrder], int]) -> None:
@@ -364,20 +281,20 @@ class Shelf:
         them had filled that no fill of its ids tells is in what they are opened with: an id of
         before an amend had it, that nobody knows here (S13), or it is listed late."""
         for own in (*taken, *self._unsettled):
-            own.leave_out(Qty(max(0, own.filled - booked_qty(own))))
+            own.leave_out(max(0, own.filled - booked_qty(own)))
 
     def forget_settled(
         self, booked_qty: Callable[[OwnOrder], int], now_ns: int
     ) -> Sequence[OrderId]:
         """Let go of ended orders whose fills are all booked; report those that take too long.
 
-        Returns the ids that they had, earlier ones included.
+        Returns the ids that they had, previous ones included.
         """
         settled: list[OrderId] = []
         for own in list(self._unsettled):
             if booked_qty(own) >= own.filled:
                 del self._unsettled[own]
-                settled += [order_id for order_id, _ in own.earlier]
+                settled += own.previous_ids
                 if own.order_id is not None:
                     settled.append(own.order_id)
         late = sum(now_ns > since + _BOOKED_WITHIN_NS for since in self._unsettled.values())
@@ -386,27 +303,6 @@ class Shelf:
         else:
             self._out.clear("fills_missing")
         return settled
-
-
-def slots_of(own: OwnOrder) -> list[Slot]:
-    """Everywhere an order may rest: at two prices while a price amend is undecided."""
-    prices = [own.price]
-    if own.amend is not None and own.amend.price not in (None, own.price):
-        prices.append(Price(own.amend.price))
-    return [(own.market_id, own.outcome.value, own.own_side.value, price) for price in prices]
-
-
-def _is_undecided(own: OwnOrder) -> bool:
-    """Whether it may rest under an id that is not known, be it by one read alone, or by an amend
-    that is on its way."""
-    if own.order_id is None or own.elsewhere_since_ns is not None:
-        return True
-    return own.state is State.AMENDING or (own.is_doubtful and own.amend is not None)
-
-
-def slot_shown(shown: model.Order) -> Slot:
-    """Where a listed order rests."""
-    return shown.market_id, shown.outcome.value, shown.side.value, shown.price
 
 
 def keep_newest(of: OrderedDict[_K, _V], key: _K, value: _V, at_most: int) -> None:

@@ -2,21 +2,21 @@
 
 Nothing is queued here: a request is either worth a token now or it is not made. The last tokens are
 kept for cancels and recovery. Several traders may spend from one purse; each joins it, and to one
-that was denied the others leave what it is behind them. The venue's headers lower the bucket and
-never raise it; when it says to wait, everything waits.
+that was denied the others leave what it is behind them.
 
-Source: design, The bot, item 6; reliability, rows 12-18, 38, B5.
+The venue's headers lower the bucket and never raise it above its settings. X-RateLimit-Remaining
+caps the tokens. X-RateLimit-Limit scales burst, rate and reserve. Retry-After closes the bucket.
+While somebody else spends on the key, the rate falls to the part that Remaining leaves of Limit.
 """
 
 import enum
 from collections import OrderedDict
 from typing import Final
 
-from bot.core.desk.sharing import Sharing
 from bot.core.report import BudgetReport
 from bot.core.settings import BudgetSettings, PaceSettings
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.limits import TokenBucket
+from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
 from venue.wire.names import MarketId
 
 BACKOFF_FIRST_NS: Final = NS_PER_SECOND // 4
@@ -82,22 +82,91 @@ class _User:
         self.resting = 0
 
 
+class ForeignUsageDetector:
+    """Whether somebody else spends tokens of our credential, by X-RateLimit-Remaining alone.
+
+    `_alone_e9` is the venue's bucket if only we used it, each request counted when its response
+    comes. A response must show at least what that held when the request was sent, less what was in
+    flight then and what was sent since. What is missing below that, somebody else took.
+
+    missing: tokens, by the newest response that counts. is_found: it stayed above `MISSING_PART`
+    of the limit for `PERSISTS_NS`. One burst of somebody else has flowed in again by then.
+    """
+
+    def __init__(self) -> None:
+        self.missing = 0
+        self.is_found = False
+        self._limit = RATE_BURST
+        self._alone_e9 = RATE_BURST * NS_PER_SECOND
+        self._at_ns = 0
+        self._bounds: dict[int, int] = {}
+        self._short_from_ns = 0
+        self._shorts = 0
+
+    def on_limit(self, limit: int, now_ns: int) -> None:
+        """The venue's bucket holds another number of tokens now."""
+        self._refill(now_ns)
+        self._limit = limit
+        self._alone_e9 = min(self._alone_e9, limit * NS_PER_SECOND)
+
+    def on_sent(self, number: int, in_flight: int, now_ns: int) -> None:
+        """A request has left. in_flight: it included."""
+        self._refill(now_ns)
+        self._bounds[number] = self._alone_e9 // NS_PER_SECOND - in_flight
+
+    def on_response(self, number: int, remaining: int | None, sent_since: int, now_ns: int) -> None:
+        """A response. remaining: None where it tells nothing of the bucket."""
+        self._refill(now_ns)
+        self._alone_e9 -= NS_PER_SECOND
+        bound = self._bounds.pop(number, None)
+        if bound is None or remaining is None:
+            return
+        self.missing = max(0, bound - sent_since - remaining)
+        if self.missing * MISSING_PART <= self._limit:
+            self._shorts = 0
+            self.is_found &= 2 * self.missing * MISSING_PART > self._limit
+            return
+        if not self._shorts:
+            self._short_from_ns = now_ns
+        self._shorts += 1
+        is_long = now_ns >= self._short_from_ns + PERSISTS_NS
+        self.is_found |= is_long and self._shorts >= SHORTS_MIN
+
+    def _refill(self, now_ns: int) -> None:
+        flowed_e9 = max(0, now_ns - self._at_ns) * RATE_PER_SECOND * self._limit // RATE_BURST
+        self._alone_e9 = min(self._limit * NS_PER_SECOND, self._alone_e9 + flowed_e9)
+        self._at_ns = max(self._at_ns, now_ns)
+
+
+MISSING_PART: Final = 5
+"""A finding needs more than one token in so many of the limit missing."""
+
+PERSISTS_NS: Final = RATE_BURST * NS_PER_SECOND // RATE_PER_SECOND
+"""The time in which an empty bucket fills: what is missing for longer, somebody goes on taking."""
+
+SHORTS_MIN: Final = 3
+"""So many responses in a row must show it: one may come from a gateway with a count of its own."""
+
+
 class Purse:
     """Tokens to spend. `now_ns` never steps back. user: the number that `join` gave, 0 the first.
 
     in_flight: requests without an answer, of all users. spent: requests so far; right after
-    `spend` it is that request's number.
+    `spend` it is that request's number. reserve: tokens that only cancels and recovery may use.
     """
 
     def __init__(self, settings: BudgetSettings, now_ns: int) -> None:
-        self._reserve = settings.reserve
+        self._settings = settings
+        self._limit = RATE_BURST
+        self._remaining = RATE_BURST
+        self.reserve = settings.reserve
         self._bucket = TokenBucket.full(settings.rate_per_second, settings.burst, now_ns)
         self._closed_until_ns = now_ns
         self._backoff_ns = 0
         self._ramp_from_ns: int | None = None
         self._users: list[_User] = []
         self._newest_heard = 0
-        self.sharing = Sharing()
+        self.foreign = ForeignUsageDetector()
         self.in_flight = 0
         self.spent = 0
         self.join()
@@ -116,6 +185,11 @@ class Purse:
         self._bucket.refill(now_ns)
         return self._bucket.whole_tokens
 
+    def can_replace(self, now_ns: int) -> bool:
+        """Whether there is a token for a cancel, and one outside the reserve for the create that
+        takes its place."""
+        return self.tokens(now_ns) >= min(self.reserve + 2, self._bucket.burst)
+
     def opens_ns(self) -> int:
         """When a request may leave again after the venue said to wait."""
         return self._closed_until_ns
@@ -125,7 +199,7 @@ class Purse:
         return BudgetReport(
             tokens=self.tokens(now_ns),
             burst=self._bucket.burst,
-            reserve=self._reserve,
+            reserve=self.reserve,
             rate_per_second=self._bucket.rate_per_second,
             waits_ns=max(0, self._closed_until_ns - now_ns),
         )
@@ -145,7 +219,7 @@ class Purse:
         bucket.refill(now_ns)
         spare = bucket.level_e9 // NS_PER_SECOND
         if not is_urgent:
-            spare -= self._reserve
+            spare -= self.reserve
         if len(self._users) > 1:
             spare -= self._owed(turns, is_urgent, now_ns)
         if spare < 1:
@@ -162,7 +236,7 @@ class Purse:
             mine.ramp_creates += 1
         self.spent += 1
         self.in_flight += 1
-        self.sharing.sent(self.spent, self.in_flight, now_ns)
+        self.foreign.on_sent(self.spent, self.in_flight, now_ns)
         return True
 
     def _owed(self, mine: _Turns, is_urgent: bool, now_ns: int) -> int:
@@ -201,27 +275,46 @@ class Purse:
         tokens_left: int | None,
         now_ns: int,
         number: int | None = None,
+        limit: int | None = None,
         *,
-        definite: bool = True,
+        is_throttled: bool = False,
     ) -> None:
         """A request came back. The venue's count lowers ours, never raises it.
 
-        number: the request's, if known. definite: the answer came from the venue itself, so the
-        request takes no token later. Of the venue's count is taken off what other requests on
-        their way may take yet. An answer that was overtaken by a younger request's says nothing.
+        number: the request's, if known. limit: X-RateLimit-Limit. is_throttled: the response was a
+        429, whose count is no evidence of somebody else. The count is lowered by what is in flight.
+        The response to an older request than one that was heard before says nothing.
         """
         self.in_flight = max(0, self.in_flight - 1)
+        is_newest = number is None or number >= self._newest_heard
         if number is not None:
-            self.sharing.answered(
-                number, tokens_left, self.in_flight, self.spent, now_ns, definite=definite
-            )
-        if tokens_left is None or (number is not None and number < self._newest_heard):
+            heard = tokens_left if is_newest and not is_throttled else None
+            self.foreign.on_response(number, heard, self.spent - number, now_ns)
+        if not is_newest or (tokens_left is None and limit is None):
             return
-        if number is not None:
-            self._newest_heard = number
-        self._bucket.refill(now_ns)
-        level = max(0, tokens_left - self.in_flight) * NS_PER_SECOND
-        self._bucket.level_e9 = min(self._bucket.level_e9, level)
+        self._newest_heard = number or self._newest_heard
+        if limit is not None and limit != self._limit:
+            self._limit = limit
+            self.foreign.on_limit(limit, now_ns)
+        if tokens_left is not None:
+            self._remaining = tokens_left
+        self._fit(now_ns)
+        if tokens_left is not None:
+            level = max(0, tokens_left - self.in_flight) * NS_PER_SECOND
+            self._bucket.level_e9 = min(self._bucket.level_e9, level)
+
+    def _fit(self, now_ns: int) -> None:
+        """Scale burst, rate and reserve to the venue's limit where that is lower than published,
+        and the rate to what others leave of it; a tenth of the rate is kept for cancels."""
+        bucket, limit, most = self._bucket, min(self._limit, RATE_BURST), self._settings
+        rate = max(1, most.rate_per_second * limit // RATE_BURST)
+        if self.foreign.is_found:
+            rate = max(1, rate // 10, rate * min(self._remaining, limit) // max(1, limit))
+        bucket.refill(now_ns)
+        bucket.rate_per_second = rate
+        bucket.burst = max(1, most.burst * limit // RATE_BURST)
+        bucket.level_e9 = min(bucket.level_e9, bucket.burst * NS_PER_SECOND)
+        self.reserve = min(most.reserve * limit // RATE_BURST, bucket.burst - 1)
 
     def eased(self, now_ns: int) -> None:
         """The venue took a request in: the next refusal begins a new backoff. After a long one

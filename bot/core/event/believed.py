@@ -8,13 +8,14 @@ S28, S30.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.core.books.book import Book, shrunk
 from bot.core.books.others import Others
 from bot.core.books.queue import Queues
 from bot.core.books.recent import Recent
+from bot.core.books.venueclock import STEP_NS
 from bot.core.curve.estimate import TradedPrice
 from bot.core.curve.ladder import Fair
 from bot.core.desk.shelf import NEVER_NS
@@ -33,13 +34,13 @@ from venue.wire.money import BookSide, FeeRate, Outcome
 if TYPE_CHECKING:
     from bot.core.event.room import Ladder
 
-_Frame = TypeVar("_Frame", m.BookSeen, m.TradeSeen)
-
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _ACTIVE: Final = model.MarketState.ACTIVE
 _RESOLVED: Final = model.MarketState.RESOLVED
 
+STEP_PERSISTS_NS: Final = 10 * NS_PER_SECOND
+STEP_READS: Final = 3
 PARK_MIN_NS = 2 * NS_PER_SECOND
 _PAUSE_ALLOWED_NS = NS_PER_SECOND
 
@@ -62,6 +63,7 @@ class BelievedRung:
         "decided",
         "fair",
         "flows",
+        "is_foreign",
         "judge_ns",
         "ladder",
         "last_print",
@@ -69,6 +71,8 @@ class BelievedRung:
         "market",
         "market_id",
         "news",
+        "older_reads",
+        "older_since_ns",
         "others",
         "own_takes",
         "parked_at_ns",
@@ -121,6 +125,9 @@ class BelievedRung:
         self.recent = Recent()
         self.own_takes = OwnTakes()
         self.flows = (Flow(), Flow())
+        self.is_foreign = False
+        self.older_since_ns: int | None = None  # since when its stamps seem to run backwards
+        self.older_reads = 0
         self._stamp_ns: int | None = None  # of the newest frame of its book
         self._emptied_until_ns = 0
 
@@ -178,36 +185,28 @@ class BelievedRung:
             self.suspect_since_ns = now_ns
         self.doubt()
 
-    def as_meant(self, seen: _Frame, now_ns: int) -> _Frame:
-        """A frame with the stamp that it can have. What a frame tells anew tells the time, too."""
-        if isinstance(seen, m.BookSeen):
-            is_new = self._stamp_ns not in (None, seen.ts_ns)
-            self._stamp_ns = seen.ts_ns
-        else:
-            is_new = not self.book.has_printed(seen.trade_id)
-        if is_new:
-            self.ladder.venue_time.told(seen.ts_ns, now_ns)
-        return self.book.meant(seen, self.ladder.venue_time, now_ns)
+    def is_news(self, seen: m.BookSeen | m.TradeSeen) -> bool:
+        """True if a frame tells of what has just happened, so that its stamp tells the time: a book
+        of another stamp than the one before, or a print that was not seen yet."""
+        if isinstance(seen, m.TradeSeen):
+            return not self.book.has_printed(seen.trade_id)
+        before_ns, self._stamp_ns = self._stamp_ns, seen.ts_ns
+        return before_ns not in (None, seen.ts_ns)
 
     def saw_book(
         self, seen: m.BookSeen, own: Sequence[OwnOrder], trust: TrustSettings, now_ns: int
     ) -> bool:
-        """Believe a book frame. Whether a level of ours shrank, so that we may have filled.
-
-        One that cannot be of when it says may be of any time: nothing is sent on it unconfirmed
-        until it has been shown for long.
-        """
-        meant = self.as_meant(seen, now_ns)
-        is_dated, seen = meant is not seen, meant
-        self.others.doubt_stamps(self.ladder.venue_time, now_ns)
+        """Take in a book frame. True if a level of ours shrank, so that we may have filled."""
+        if self.ladder.venue_time.is_beyond(self.book.newest_ns, now_ns):
+            self.forget_stamps()  # they were believed before the venue's clock was known
         old_bids, old_asks = self.book.bids, self.book.asks
-        book, shown = self.book, (seen.bids, seen.asks, seen.ts_ns, now_ns)
-        if not (book.replace(*shown, is_dated=is_dated) or book.replace_by_older(*shown)):
+        book = self.book
+        if not book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
+            if self.older_since_ns is None and self._is_stepped_back(seen.ts_ns):
+                self.older_since_ns, self.older_reads = now_ns, 0
             return False
-        if book.is_doubtful(now_ns):
-            self.suspect(now_ns)
-        else:
-            self._confirmed(now_ns)
+        self.older_since_ns = None
+        self._confirmed(now_ns)
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
             self.recent.place_changed()
@@ -253,18 +252,37 @@ class BelievedRung:
                 self.doubt()
 
     def read_book(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> None:
-        """Take over a book that no frame has shown; nothing is sent on it unconfirmed.
-
-        One that cannot be of when it says may be older than the one held, which stays, in doubt.
-        """
+        """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
         if self.ladder.venue_time.is_beyond(seen.ts_ns, now_ns):
             self.suspect(now_ns)
-        elif self.book.replace_by_read(seen, now_ns):
+        elif self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
+            self.older_since_ns = None
             self.ladder.dirty = True
             self.news.add(self.place)
             self.others.book_changed()
             self._look_for_depth(trust, now_ns)
             self.suspect(now_ns)
+
+    def _is_stepped_back(self, ts_ns: int) -> bool:
+        return self.book.ts_ns is not None and ts_ns < self.book.ts_ns - STEP_NS
+
+    def runs_backwards(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> bool:
+        """True once the venue's stamps of this market run backwards.
+
+        A frame was stamped more than `STEP_NS` before the book held, and for `STEP_PERSISTS_NS` no
+        frame and no read has shown that book or a newer one, while `STEP_READS` reads that were
+        sent later than any lag after the frame show an older one, too. A frame that was delayed,
+        duplicated or reordered is followed by a newer one.
+        """
+        since_ns = self.older_since_ns
+        if since_ns is None:
+            return False
+        if not self._is_stepped_back(seen.ts_ns):
+            self.older_since_ns = None
+            return False
+        if self.read_asked_ns >= since_ns + trust.read_lag_ns:
+            self.older_reads += 1
+        return self.older_reads >= STEP_READS and now_ns >= since_ns + STEP_PERSISTS_NS
 
     def saw_trade(self, seen: m.TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> bool:
         """Believe a print. Whether it was at or through a price of ours."""
@@ -305,13 +323,22 @@ class BelievedRung:
         self.others.held_at(as_of_ns)
         self._look_at_others()
         if not self.book.leads(as_of_ns):
+            self.older_since_ns = None
             self.book.confirm(now_ns)
             self._confirmed(now_ns)
         return True
 
+    def forget_stamps(self) -> None:
+        """The venue's clock ran backwards: nothing that it stamped before can be compared."""
+        self.forget_book()
+        self.others.forget_stamps()
+        self.queues = Queues(self.ladder.pace.queue_power_pct / 100)
+        self.recent.place_changed()
+
     def forget_book(self) -> None:
         """The channel is gone."""
         self.book.forget()
+        self.older_since_ns = None
         self.queues.forget_book()
         self.news.add(self.place)
         self.others.book_changed()
@@ -340,6 +367,8 @@ class BelievedRung:
             self.blocked = f"decided {self.decided}"
         elif self.parked_at_ns is not None:
             self.blocked = f"refused: {self.parked_code}"
+        elif self.is_foreign:
+            self.blocked = "orders of somebody else rest here"
         elif channel:
             self.blocked = channel
         elif not self.book.known:

@@ -9,7 +9,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
-from bot.core.books.venuetime import VenueTime
+from bot.core.books.venueclock import VenueClock
 from bot.core.curve.ladder import FairCurve, is_ladder
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
@@ -144,7 +144,7 @@ class Ladder:
         self._some_denied = False
         self.ceilings: dict[MarketId, Qty] = {}
         self.began_ns = 0
-        self.venue_time = VenueTime()
+        self.venue_time = VenueClock()
         self.loss_limit_cents: Cents | None = None
         self.is_cut = False
         self._curfew = settings.curfew

@@ -28,9 +28,15 @@ _UNBOUNDED: Final = Cents(2**62)
 class Written(Protocol):
     """An order of ours, as far as it tells what it locks. Two are equal when they are one."""
 
-    price: Price
-    filled: Qty
     last_write_ns: int
+
+    @property
+    def price(self) -> Price:
+        """Its limit in cents of its own outcome."""
+
+    @property
+    def filled(self) -> Qty:
+        """Shares of it that have traded."""
 
     @property
     def remaining(self) -> int:

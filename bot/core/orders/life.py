@@ -10,8 +10,9 @@ to one, or what a read or a list shows. A cell is one of three decisions:
 
 Nothing else in the project gives an order a state. The page docs/order-life.md is drawn from here.
 
-Source: design, law 3 and The bot, item 7; reliability, rows 1, 20-36, the code-to-action table,
-B1, B7, B8; silences S13, S14, S31, S43.
+An amend without an answer leaves the order BLURRED and to be cancelled: the answer to a cancel is
+the engine's own word. Once the venue has said that an order is over (CLOSING), it is only read,
+never cancelled again, until it is known how much of it filled.
 """
 
 import enum
@@ -28,7 +29,7 @@ class State(enum.StrEnum):
     LOST = "lost"  # a create without a definite answer: it may be live
     OPEN = "open"  # it rests, and nothing of ours is on its way
     AMENDING = "amending"
-    BLURRED = "blurred"  # an amend without a definite answer: read it back
+    BLURRED = "blurred"  # an amend without a definite answer: cancel it
     CANCELLING = "cancelling"
     CLOSING = "closing"  # the venue says it is over, but not yet how much of it filled
     DONE = "done"
@@ -53,14 +54,13 @@ class Fact(enum.StrEnum):
     NO_ANSWER = "no_answer"  # our write may have been carried out
     BLIND = "blind"  # a cancel without effect while an amend is undecided
     READ_RESTS = "read_rests"  # a read begun late enough shows it resting as we know it
-    READ_DIFFERS = "read_differs"  # such a read shows another price, or more, than is possible
+    READ_DIFFERS = "read_differs"  # such a read shows an open order at another price, or larger
     READ_ENDED = "read_ended"
     READ_MOVED = "read_moved"  # it reads cancelled, not by us, while an amend is undecided
     READ_MISSING = "read_missing"  # 404 to a read of an id that the venue gave us
     READ_STRANGE = "read_strange"  # a read with a status that this version cannot read
     LISTED = "listed"  # a late enough list shows the order that it must be
-    UNLISTED = "unlisted"  # a late enough list shows nothing that it could be
-    GONE = "gone"  # a cancel, a read by its id and two lists running know no such order
+    GONE = "gone"  # lists a lag apart show nothing that it could be, and no read by its id does
 
 
 ACTS: Final = (Fact.RESEND, Fact.AMEND, Fact.CANCEL)
@@ -76,12 +76,11 @@ class Finding(enum.StrEnum):
     IMPOSSIBLE = "impossible_fact"
     MISSING = "order_missing"
     UNREADABLE = "status_unreadable"
-    ECHO = "echo_differs"  # a create's reply shows another order than was asked for (row 20)
 
     @property
     def dooms(self) -> bool:
         """Whether the order is to be cancelled; one that is merely not shown is kept."""
-        return self in (Finding.IMPOSSIBLE, Finding.ECHO)
+        return self is Finding.IMPOSSIBLE
 
 
 class To(msgspec.Struct, frozen=True):
@@ -139,7 +138,6 @@ def _row(
 
 _READS: Final = (
     _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_ENDED, _F.READ_MOVED, _F.READ_MISSING, _F.READ_STRANGE,
-    _F.GONE,
 )  # fmt: skip
 _NO_ID: Final = "a read by an id that it does not have yet"
 _NOT_CREATED: Final = "an answer to a create, and it has landed already"
@@ -154,7 +152,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
             _S.OPEN: (_F.RESTS,),
             _S.DONE: (_F.ENDED, _F.NEVER, _F.REFUSED, _F.RESOLVED),
             _S.LOST: (_F.NO_ANSWER, _F.EXISTS),
-            _S.SENT: (_F.LISTED, _F.UNLISTED),  # its answer is better than any list
+            _S.SENT: (_F.LISTED, _F.GONE),  # its answer is better than any list
         },
         {
             (_S.LOST, _NOT_CANCELLED): (_F.SHORT, _F.OVER, _F.MISSING, _F.BLIND),
@@ -168,7 +166,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
     _S.LOST: _row(
         {
             _S.OPEN: (_F.RESTS, _F.LISTED),
-            _S.DONE: (_F.ENDED, _F.RESOLVED, _F.UNLISTED),
+            _S.DONE: (_F.ENDED, _F.RESOLVED, _F.GONE),
             _S.LOST: (_F.RESEND, _F.NEVER, _F.REFUSED, _F.EXISTS, _F.NO_ANSWER),
         },
         {
@@ -183,7 +181,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
             _S.AMENDING: (_F.AMEND,),
             _S.CANCELLING: (_F.CANCEL,),
             _S.DONE: (_F.READ_ENDED, _F.GONE),
-            _S.OPEN: (_F.READ_RESTS, _F.LISTED, _F.UNLISTED),
+            _S.OPEN: (_F.READ_RESTS, _F.LISTED),
         },
         {
             (_S.OPEN, _NOT_ASKED): (
@@ -207,7 +205,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
             _S.BLURRED: (_F.NO_ANSWER,),
             _S.AMENDING: (
                 _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_MOVED, _F.READ_MISSING,
-                _F.LISTED, _F.UNLISTED, _F.GONE,
+                _F.LISTED, _F.GONE,
             ),
         },
         {
@@ -222,10 +220,10 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
     _S.BLURRED: _row(
         {
             _S.CANCELLING: (_F.CANCEL,),
-            _S.OPEN: (_F.READ_RESTS,),
-            _S.DONE: (_F.READ_ENDED, _F.LISTED, _F.GONE),
+            _S.OPEN: (_F.READ_RESTS, _F.LISTED),
+            _S.DONE: (_F.READ_ENDED, _F.GONE),
             _S.CLOSING: (_F.READ_MOVED,),
-            _S.BLURRED: (_F.READ_DIFFERS, _F.UNLISTED),
+            _S.BLURRED: (_F.READ_DIFFERS,),
         },
         {
             (_S.BLURRED, _NOT_ASKED): (
@@ -247,7 +245,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
             _S.BLURRED: (_F.BLIND,),
             _S.CANCELLING: (
                 _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_MOVED, _F.READ_MISSING,
-                _F.LISTED, _F.UNLISTED, _F.GONE,
+                _F.LISTED, _F.GONE,
             ),
         },
         {
@@ -260,16 +258,15 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
     ),
     _S.CLOSING: _row(
         {
-            _S.DONE: (_F.READ_ENDED, _F.LISTED, _F.UNLISTED, _F.GONE),
-            _S.CLOSING: (_F.READ_MOVED,),
+            _S.OPEN: (_F.LISTED,),  # under another id
+            _S.DONE: (_F.READ_ENDED, _F.GONE),
+            _S.CLOSING: (_F.READ_RESTS, _F.READ_DIFFERS, _F.READ_MOVED),
         },
         {
             (_S.CLOSING, _NOT_ASKED): (
                 _F.RESTS, _F.ENDED, _F.SHORT, _F.NEVER, _F.REFUSED, _F.EXISTS, _F.RESOLVED,
                 _F.OVER, _F.NO_ANSWER, _F.BLIND,
             ),
-            (_S.OPEN, "said to be over, and it rests"): (_F.READ_RESTS,),
-            (_S.BLURRED, "said to be over, and it rests, amended or not"): (_F.READ_DIFFERS,),
         },
         {"the venue says that it is over": (_F.RESEND, _F.AMEND, _F.CANCEL)},
         missing={_S.CLOSING: (_F.MISSING, _F.READ_MISSING)},

@@ -1,67 +1,182 @@
-"""How answers and reads change one own order, and the acts that wait for them.
+"""One own order: what is known of it, and how acts, answers, reads and lists change it.
 
 `OwnOrder` ties the table of `bot.core.orders.life` to the facts of `bot.core.orders.known`: a
 method a kind of news, each a step of the table and a join of what is known. Nothing here decides
 what to send; the desk reads `state` and the due times.
-
-An order belongs to its order_id: a reply that shows another id ends it, and a successor lives on.
-
-Source: design, law 3 and The bot, item 7; reliability, rows 20-36, B1, B7, B8; silences S13, S14,
-S31, S43.
 """
 
+import enum
 from typing import Final
 
 import msgspec
 
+from bot.core.limits.risk import Live
 from bot.core.messages import OpenIntent
-from bot.core.orders.absence import Absence
 from bot.core.orders.known import EARLIER, Known
 from bot.core.orders.life import IN_FLIGHT, LIFE, UNDONE, Barred, Fact, Finding, State, Suspect
-from bot.core.orders.standing import Standing, Suspicion
+from bot.core.orders.tag import UNTAGGED
 from venue.wire import model
-from venue.wire.money import Outcome, Price, Qty, Side, canonical
-from venue.wire.names import ClientOrderId
+from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
 __all__ = ["IN_FLIGHT", "LIFE", "UNDONE", "Fact", "Finding", "OwnOrder", "State", "Suspicion"]
 
 _OPEN: Final = State.OPEN
+_LOST: Final = State.LOST
+_BLURRED: Final = State.BLURRED
+_CANCELLING: Final = State.CANCELLING
+_CLOSING: Final = State.CLOSING
 _DONE: Final = State.DONE
 
-EARLIER_IDS_MAX: Final = 8
-"""Ids that an order had before amends changed them, of which late fills are still told apart."""
+BEYOND_LIMITS: Final = "beyond a limit that was lowered"
+"""Why an order is cancelled that lowered limits do not admit."""
+
+Slot = tuple[MarketId, str, str, Price]
+"""Market, outcome, side and price: what an order without an id can be known by."""
 
 
-class OwnOrder(Standing):
+class Suspicion(msgspec.Struct, frozen=True):
+    """Why an order is not to be trusted, and since when: only a read settles it."""
+
+    finding: Finding
+    why: str
+    since_ns: int
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the venue has said of an order whose fate is open.
+
+    An order is over without an end that was shown only when three things agree: the engine's own
+    word (`denied_ns`), for an order with an id a read by it (`is_unread`), and whole lists that
+    begin a lag apart and lack it, with the fills walked a lag after the first of them.
+    """
+
+    denied_ns: int | None = None
+    """When the venue first said that there is no such order, or none any more: it refused a create
+    that was sent again, or answered a cancel or an amend by 404, or by an end without its fills."""
+    exists: bool = False
+    """A create sent again is a duplicate: the order is there, and not shown."""
+    is_unread: bool = False
+    """A read by its id, begun a lag after `denied_ns`, found no order, or one that was cancelled
+    where an amend may have given it another id."""
+    unlisted_ns: int | None = None
+    """When the first of the whole lists running that lack it was answered."""
+    rested: tuple[Known, int] | None = None
+    """How a read showed it resting while an amend is undecided, and when that read was sent."""
+
+
+class Contradiction(enum.StrEnum):
+    """How a read may contradict what is known of an order: it is confirmed by another one first."""
+
+    ELSEWHERE = "it trades in another market, on another side or for another outcome"
+    OVER = "it is over, in a list of what rests"
+    SMALLER = "it is smaller without a fill"
+    FELL = "it shows fewer shares filled"
+
+
+class OwnOrder:
     """One order of ours, as a machine: feed it every answer and every read about it.
 
     Times are the bot's clock; `begun_ns` is when a read was sent. Nothing raises but an act that
     the table bars.
     """
 
-    __slots__ = ()
+    __slots__ = (
+        "amend",
+        "doomed",
+        "doubted_ns",
+        "due_ns",
+        "evidence",
+        "fill_offset",
+        "inherited",
+        "intent",
+        "known",
+        "last_write_ns",
+        "level",
+        "market_id",
+        "order_id",
+        "outcome",
+        "own_side",
+        "placed_ns",
+        "previous_ids",
+        "read_due_ns",
+        "remaining",
+        "side",
+        "state",
+        "suspicion",
+        "tag",
+        "why",
+        "worst_price",
+    )
+
+    def __init__(self, intent: OpenIntent, now_ns: int, why: str) -> None:
+        order = intent.order
+        self.intent = intent
+        """What the create asks for, and its bytes, which every sending of it carries."""
+        self.order_id: OrderId | None = None
+        self.market_id: MarketId = order.market_id
+        self.outcome: Outcome = order.outcome
+        self.own_side = order.side
+        self.side = book_side(order.outcome, order.side)
+        self.state = State.SENT
+        self.amend: Amend | None = None
+        """The change on its way, or without an answer."""
+        self.doomed = False
+        """To be cancelled as soon as it can be."""
+        self.inherited = False
+        """An earlier run placed it, and may have amended it."""
+        self.placed_ns = now_ns
+        self.last_write_ns = now_ns
+        """When our last write about it was answered or given up."""
+        self.due_ns = now_ns
+        """When its create, or its cancel, may be sent once more."""
+        self.read_due_ns: int | None = None
+        """When it is to be read by its id; `shelf.NEVER_NS` while such a read is on its way."""
+        self.doubted_ns: int | None = None
+        """Since when reads contradict what is known of it."""
+        self.suspicion: Suspicion | None = None
+        self.evidence: Evidence | None = None
+        self.previous_ids: tuple[OrderId, ...] = ()
+        """Ids that amends took from it (S13): fills booked under them are its own."""
+        self.fill_offset = 0
+        """What to add to the filled shares that its id shows: above zero, an earlier id had them;
+        below zero, they were in the positions that the books opened with."""
+        self.worst_price = order.price
+        """The worst price at which any of it may have filled."""
+        self.tag = UNTAGGED
+        self.why = why
+        self._know(Known(0, order.price, order.qty))
+
+    def _know(self, known: Known) -> None:
+        """Keep the venue's word so far. `remaining`, shares that work at most, and `level`, its
+        price as canonical YES, are asked far more often than it changes."""
+        self.known = known
+        self.remaining = known.remaining
+        self.level = canonical(self.outcome, known.price)
+        self.worst_price = self._worse_of(self.worst_price, known.price)
 
     # --- beginnings -------------------------------------------------------------------------------
 
     @classmethod
     def first_sent(cls, order: QtyOrder, body: RequestBody, now_ns: int, why: str) -> "OwnOrder":
         """An order whose create leaves now."""
-        return cls(order, body, now_ns, why)
+        return cls(OpenIntent(order, body), now_ns, why)
 
     @classmethod
     def left_behind(cls, intent: OpenIntent, now_ns: int) -> "OwnOrder":
         """A create of an earlier run without an answer: to be re-sent, then cancelled."""
-        own = cls(intent.order, intent.body, now_ns, "left by an earlier run")
-        own.state = State.LOST
-        own.unknown_since_ns = now_ns
-        own.inherited = True
-        own.doomed = True
+        own = cls(intent, now_ns, "left by an earlier run")
+        own.state = _LOST
+        own.inherited = own.doomed = True
         return own
 
     @classmethod
-    def found_resting(cls, shown: model.Order, now_ns: int) -> "OwnOrder":
-        """A resting order that this run did not place, taken over to be cancelled.
+    def found_resting(
+        cls, shown: model.Order, now_ns: int, name: ClientOrderId | None = None
+    ) -> "OwnOrder":
+        """A resting order that this run did not place, taken over to be cancelled. name: what its
+        create was named, where that is known.
 
         Raises ValueError when its outcome or side cannot be recognised.
         """
@@ -72,73 +187,164 @@ class OwnOrder(Standing):
             shown.price,
             Qty(shown.filled_qty + shown.remaining_qty),
             TimeInForce.GTC,
-            ClientOrderId(""),
+            name or ClientOrderId(""),
         )
-        own = cls(order, RequestBody(b""), now_ns, "found resting at the start")
-        own.state = State.OPEN
+        own = cls(OpenIntent(order, RequestBody(b"")), now_ns, "found resting at the start")
+        own.state = _OPEN
         own.order_id = shown.order_id
         own._learn(Known.shown(shown, 0))
-        own.inherited = True
-        own.doomed = True
+        own.inherited = own.doomed = True
         return own
 
-    @classmethod
-    def found_risen(cls, shown: model.Order, over_ns: int, now_ns: int) -> "OwnOrder":
-        """One of ours that is over, as its cancels were answered, and is listed all the same: in
-        doubt until a read by its id tells, which is due at once. over_ns: when it was over, at the
-        latest, with no write about it since.
+    # --- questions --------------------------------------------------------------------------------
 
-        Raises ValueError when its outcome or side cannot be recognised.
+    @property
+    def client_order_id(self) -> ClientOrderId:
+        """The name of its create; empty for one that was found resting."""
+        return self.intent.order.client_order_id
+
+    @property
+    def qty(self) -> Qty:
+        """Shares that its create asks for."""
+        return self.intent.order.qty
+
+    @property
+    def is_take(self) -> bool:
+        """True when it trades as its create is carried out or not at all, and never rests."""
+        return self.intent.order.time_in_force is not TimeInForce.GTC
+
+    @property
+    def price(self) -> Price:
+        """The limit in cents of its own outcome."""
+        return self.known.price
+
+    @property
+    def filled(self) -> Qty:
+        """Shares that have traded, at least; it never falls."""
+        return self.known.filled
+
+    @property
+    def is_stranger(self) -> bool:
+        """True when it was found resting, and no create of ours is known to be its own."""
+        return self.inherited and not self.client_order_id
+
+    @property
+    def is_live(self) -> bool:
+        """True while any of it may still trade or its fills are not all known."""
+        return self.state is not _DONE
+
+    @property
+    def may_rest(self) -> bool:
+        """True while any of it may still stand in a book. Of one that the venue has said to be
+        over, and that nothing speaks against, only the fills are not all known."""
+        return self.is_unknown if self.state is _CLOSING else self.is_live
+
+    @property
+    def is_unknown(self) -> bool:
+        """True when a write of ours about it has no definite answer yet, or it is suspected: no new
+        order is made on its side of the rung."""
+        if self.state is _LOST or self.state is _BLURRED or self.suspicion is not None:
+            return True
+        return self.amend is not None and self.state in (_CANCELLING, _CLOSING)
+
+    @property
+    def is_decided(self) -> bool:
+        """True when every write of ours about it has a definite answer, and none is suspected."""
+        return self.suspicion is None and self.state in (_OPEN, _DONE)
+
+    @property
+    def is_id_open(self) -> bool:
+        """True when it may rest under an id that we do not know: its create has no answer, or an
+        amend has none, which may have given it another one (S13)."""
+        return self.is_live and (self.order_id is None or self.amend is not None)
+
+    @property
+    def is_free(self) -> bool:
+        """True when a cancel of it may be sent now."""
+        return self.state is _OPEN or self.state is _BLURRED
+
+    def may(self, act: Fact) -> bool:
+        """True when an act of ours about it may be taken now."""
+        return not isinstance(LIFE[self.state][act], Barred)
+
+    @property
+    def may_fill(self) -> Qty:
+        """Shares that may yet fill, at most.
+
+        With a size amend on its way the old size may fill but for one share and the new one
+        after it, because the venue takes `qty` as the new REMAINING size (S13).
         """
-        own = cls.found_resting(shown, now_ns)
-        own.state = State.CLOSING
-        own.last_write_ns = over_ns
-        own.absence = Absence(over_ns)
-        own.read_due_ns = now_ns
-        return own
+        return self.may_fill_after(self.amend)
 
-    def successor(self, shown: model.Order, now_ns: int) -> "OwnOrder":
-        """The order that an amend made of this one under another id (S13); this one is over.
+    def may_fill_after(self, amend: Amend | None) -> Qty:
+        """The same with this change on its way."""
+        if self.state is _DONE:
+            return Qty(0)
+        unfilled = self.known.unfilled
+        if amend is not None and amend.qty is not None:
+            return Qty(max(unfilled - 1, 0) + amend.qty)
+        return unfilled
 
-        It counts the fills of its own id: what this id had filled is taken off, if it is carried
-        over there.
+    @property
+    def levels(self) -> tuple[Price, ...]:
+        """Every canonical price at which it may rest: two while a price amend is undecided."""
+        if self.amend is not None and self.amend.price is not None:
+            return (self.level, canonical(self.outcome, self.amend.price))
+        return (self.level,)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Everywhere it may rest."""
+        prices = [self.price]
+        if self.amend is not None and self.amend.price not in (None, self.price):
+            prices.append(Price(self.amend.price))
+        where = (self.market_id, self.outcome.value, self.own_side.value)
+        return tuple((*where, price) for price in prices)
+
+    def exposure(self) -> Live:
+        """It as the limits count it: all that may fill, at the worse of its possible prices.
+
+        For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
         """
-        own = OwnOrder(self.intent(), self.body, now_ns, self.why)
-        own.inherited = self.inherited
-        own.doomed = self.doomed
-        own.beyond = self.beyond
-        own.placed_ns = self.placed_ns
-        own.tag = self.tag
-        so_far = Qty(self.carried + self.filled)
-        own.carried = so_far if shown.filled_qty >= so_far else Qty(0)
-        if self.order_id is not None:
-            own.earlier = (*self.earlier, (self.order_id, self.filled))[-EARLIER_IDS_MAX:]
-        own.order_id = shown.order_id
-        own.intended = Qty(max(0, self._meant() - self.filled))
-        # What it may have filled the amend under way tells, which this one knows of.
-        told = Known.shown(shown, 1)
-        filled = Qty(max(0, told.filled - own.carried) if self.may_have_filled(told.size) else 0)
-        own.known = Known(1, told.price, Qty(filled + told.unfilled), filled, told.ended)
-        own.level = canonical(own.outcome, own.known.price)
-        own.state = State.DONE if own.known.ended else State.OPEN
-        own._spare()
-        return own
+        price, amend = self.known.price, self.amend
+        if amend is not None and amend.price is not None:
+            price = self._worse_of(price, amend.price)
+        return Live(self.market_id, self.outcome, self.own_side, price, self.may_fill)
 
-    def before_its_cancel(self, shown: model.Order) -> model.Order:
-        """What the answer to its cancel shows under another id, as it rested until then: all that
-        worked but what is shown to have filled, for that is only a floor."""
-        told = shown.filled_qty if self.may_have_filled(shown.filled_qty) else 0
-        left = self.may_fill - max(0, told - self.carried - self.filled)
-        rested = model.OrderStatus.OPEN
-        return msgspec.structs.replace(shown, status=rested, remaining_qty=Qty(max(0, left)))
+    def _worse_of(self, price: Price, other: Price) -> Price:
+        """The price at which it would cost us more, or bring us less."""
+        return max(price, other) if self.own_side is Side.BUY else min(price, other)
 
-    def leave_out(self, qty: Qty) -> None:
-        """So many of the fills that its id shows, 0 or more, count elsewhere: an earlier id had
-        them, which nobody here knows, or the books were opened with them."""
-        self.carried = Qty(self.carried + qty)
-        self.intended = Qty(max(0, self.intended - qty))
-        size, filled = Qty(self.known.size - qty), Qty(self.known.filled - qty)
-        self.known = msgspec.structs.replace(self.known, size=size, filled=filled)
+    def gone_from_ns(self, refused_ns: int, lag_ns: int) -> int | None:
+        """From when on a whole list would show it if it rested; None while no list tells anything.
+
+        refused_ns: longer than a create that was sent again can be on its way.
+        """
+        denied_ns = None if self.evidence is None else self.evidence.denied_ns
+        if denied_ns is None or self.state not in (_LOST, _OPEN, _BLURRED, _CLOSING):
+            return None
+        if self.state is _LOST:
+            return max(denied_ns + refused_ns, self.last_write_ns) + lag_ns
+        return denied_ns + lag_ns
+
+    def contradicted_by(
+        self, shown: model.Order, begun_ns: int, lag_ns: int, *, by_id: bool
+    ) -> Contradiction | None:
+        """How a read, sent at `begun_ns`, takes from it what no write of ours did. by_id: it is no
+        row of a list of what rests: an end that it shows is believed."""
+        if model.ShownOutcome.UNKNOWN is shown.outcome or model.ShownSide.UNKNOWN is shown.side:
+            return None  # it shows too little to tell
+        if slot_shown(shown)[:3] != self.slots[0][:3]:
+            return Contradiction.ELSEWHERE
+        if shown.status in model.TERMINAL:
+            works = self.state in (_OPEN, _BLURRED, State.AMENDING)
+            return Contradiction.OVER if works and not by_id else None
+        if self.state is not _OPEN or begun_ns < self.last_write_ns + lag_ns:
+            return None
+        filled = shown.filled_qty + self.fill_offset
+        if filled < self.filled:
+            return Contradiction.FELL
+        return Contradiction.SMALLER if filled + shown.remaining_qty < self.known.size else None
 
     # --- steps of the table -----------------------------------------------------------------------
 
@@ -154,19 +360,9 @@ class OwnOrder(Standing):
         if isinstance(cell, Suspect):
             self.suspect(cell.finding, f"{fact}: {cell.why}", at_ns)
         if self.state is _DONE:
-            self._fold_amend()
-            self.known = self.known.join(
-                Known(EARLIER, self.price, self.known.size, self.filled, ended=True)
-            )
-            self.amend = self.before = self.suspicion = self.moved_ns = self.read_due_ns = None
-        self.mark(at_ns)
-
-    def mark(self, at_ns: int) -> None:
-        """Keep since when it is unknown; `at_ns` is when that changed, if it did."""
-        if not self.is_unknown:
-            self.unknown_since_ns = None
-        elif self.unknown_since_ns is None:
-            self.unknown_since_ns = at_ns
+            self._know(self.known.join(Known(EARLIER, self.price, self.known.size, ended=True)))
+            self.amend = self.suspicion = self.evidence = None
+            self.read_due_ns = self.doubted_ns = None
 
     def suspect(self, finding: Finding, why: str, at_ns: int) -> None:
         """Trust it no more until a read settles it. What is suspected already stays so, but that
@@ -176,37 +372,25 @@ class OwnOrder(Standing):
         if held is None or is_lost or (finding.dooms and not held.dooms):
             self.suspicion = Suspicion(finding, why, at_ns)
         self.doomed = self.doomed or finding.dooms
-        self.mark(at_ns)
 
     def _learn(self, known: Known) -> None:
-        before = self.known.price
-        self.known = self.known.join(known)
-        if self.known.price != before:
-            self._fills_may_be_at(before)
-        self.level = canonical(self.outcome, self.known.price)
-
-    def _fold_amend(self) -> None:
-        """An undecided change of price is given up: what has filled may have filled at it."""
-        if self.amend is not None and self.amend.price is not None:
-            self._fills_may_be_at(self.amend.price)
-
-    def _fills_may_be_at(self, price: Price) -> None:
-        """Fills known by now may have been at this price, which is not its own."""
-        fills, dear = self.dear
-        self.dear = (self.filled, self._worse_of(price, dear if fills else None))
+        self._know(self.known.join(known))
 
     def _shown(self, shown: model.Order, epoch: int) -> Known:
-        """A row as a fact about this order's own id."""
+        """A row as a fact about this order."""
         known = Known.shown(shown, epoch)
-        filled = self._filled_in(known)
+        if not self.fill_offset:
+            return known
+        filled = Qty(max(0, known.filled + self.fill_offset))
         return Known(epoch, known.price, Qty(filled + known.unfilled), filled, known.ended)
 
-    def _filled_in(self, known: Known) -> Qty:
-        """What a row tells of the fills of this id. Nothing where it comes to more, filled and
-        working, than was ever asked for: one of the two is wrong, and fills never fall again."""
-        if not self.may_have_filled(known.size):
-            return self.filled
-        return Qty(max(0, known.filled - self.carried))
+    def note_evidence(self, **changes: object) -> None:
+        """Remember what was said of its fate."""
+        self.evidence = msgspec.structs.replace(self.evidence or Evidence(), **changes)
+
+    def _denied(self, at_ns: int) -> None:
+        if self.evidence is None or self.evidence.denied_ns is None:
+            self.note_evidence(denied_ns=at_ns)
 
     # --- acts -------------------------------------------------------------------------------------
 
@@ -218,7 +402,8 @@ class OwnOrder(Standing):
         """An amend leaves now."""
         self.move(Fact.AMEND, self.last_write_ns)
         self.amend = amend
-        self.before = self.known
+        if amend.price is not None:
+            self.worst_price = self._worse_of(self.worst_price, amend.price)
 
     def sent_cancel(self) -> None:
         """A cancel leaves now; an undecided amend stays counted until the venue speaks."""
@@ -229,139 +414,141 @@ class OwnOrder(Standing):
 
     def answered(self, fact: Fact, now_ns: int) -> None:
         """An answer to our write that shows no order."""
-        was, said = self.state, fact
-        if was is State.CANCELLING and self.amend is not None and fact in UNDONE:
+        was = self.state
+        denies = fact is Fact.OVER or (was is _CANCELLING and fact is Fact.MISSING)
+        if was is _CANCELLING and self.amend is not None and fact in UNDONE:
             if fact is Fact.MISSING:
                 self.suspect(Finding.MISSING, "404 to its cancel", now_ns)
             fact = Fact.BLIND
         self.last_write_ns = now_ns
-        self.known = self.known.answered()
-        self._confirmed = None
+        self._know(self.known.answered())
+        if self.evidence is not None:
+            self.note_evidence(rested=None)
         self.move(fact, now_ns)
-        of_cancel = was is State.CANCELLING and said in (Fact.MISSING, Fact.OVER)
-        if of_cancel or (was is State.AMENDING and said is Fact.OVER):
-            self.absence = self.absence or Absence(now_ns)
+        if denies and self.is_live:
+            self._denied(now_ns)
         if was is State.AMENDING:
-            self.moved_ns = None
-            if self.state is not State.BLURRED:
-                self.amend = self.before = None
-        self._believe_end(now_ns)
-        self.mark(now_ns)
+            if self.state is _BLURRED:
+                self.doomed, self.why = True, "its amend has no answer"
+            else:
+                self.amend = None
+        if self.known.ended and self.state in (_OPEN, _CLOSING) and self.amend is None:
+            # A read showed its end while an answer was awaited: nothing can explain it now.
+            self.move(Fact.READ_ENDED, now_ns)
 
     def shown_by_write(self, shown: model.Order, now_ns: int) -> None:
         """A 2xx to a create or amend: the engine's own word, matching complete."""
         self.last_write_ns = now_ns
         if self.order_id is None:
             self.order_id = shown.order_id
-        self._confirmed = self.absence = None
+        self.evidence = None
         if shown.status is model.OrderStatus.UNKNOWN:
             # What it shows is one of the two that an undecided amend leaves open.
             self.fills_shown(shown)
-            self.known = self.known.answered()
+            self._know(self.known.answered())
             self.move(Fact.STRANGE, now_ns)
             return
-        self.intended = self._meant()
         self._learn(self._shown(shown, self.known.epoch + 1))
         self.move(Fact.ENDED if self.known.ended else Fact.RESTS, now_ns)
-        self.amend = self.before = None
-        self._spare()
-        self.mark(now_ns)
-
-    def replaced(self, fact: Fact, at_ns: int) -> None:
-        """A 2xx to its amend, or a list, shows it under another id: under this one it is over."""
-        self.last_write_ns = at_ns
-        self.known = self.known.answered()
-        self.move(fact, at_ns)
+        self.amend = None
 
     def cancelled(self, shown: model.Order, reduced_by: Qty, now_ns: int) -> None:
         """A 2xx to a cancel: nothing works any more.
 
         `reduced_by` is the truth about what was removed and `shown.filled_qty` only a floor. When
-        the two leave shares unaccounted for, those may have filled: CLOSING until a read tells. A
-        floor above all that was ever asked for is none, nor is one beside more than it leaves.
+        the two leave shares unaccounted for, those may have filled: CLOSING until a read tells.
         """
-        told = shown.filled_qty - self.carried if self.may_have_filled(shown.filled_qty) else 0
-        floor = Qty(max(self.filled, told))
-        if floor - self.filled + reduced_by > self.may_fill:
-            floor = self.filled
-        unaccounted = self.may_fill - reduced_by - (floor - self.filled)
+        floor = Qty(max(self.filled, shown.filled_qty + self.fill_offset))
+        unaccounted = max(0, self.may_fill - reduced_by - (floor - self.filled))
         self.last_write_ns = now_ns
-        size = Qty(floor + max(0, unaccounted))
-        self._learn(Known(self.known.epoch + 1, self.price, size, floor))
+        self._learn(Known(self.known.epoch + 1, self.price, Qty(floor + unaccounted), floor))
         if reduced_by > 0:
-            self._fold_amend()
-            self.amend = self.before = None  # under this id it rested
-        self.move(Fact.ENDED if unaccounted <= 0 else Fact.SHORT, now_ns)
+            self.amend = None  # under this id it rested
+        self.move(Fact.SHORT if unaccounted else Fact.ENDED, now_ns)
         if self.is_live:
-            self.absence = self.absence or Absence(now_ns)
+            self._denied(now_ns)
 
     def identified(self, shown: model.Order, begun_ns: int) -> None:
         """A list shows the one order that this lost create, which exists, can be."""
         self.order_id = shown.order_id
+        self.evidence = None
+        self._listed(shown, begun_ns)
+
+    def renamed(self, shown: model.Order) -> None:
+        """It lives on under another id (S13), though it may read as over under its own. Where that
+        shows fewer fills than are known, it counts its own alone."""
+        if self.order_id is not None:
+            self.previous_ids = (*self.previous_ids, self.order_id)
+        if shown.filled_qty + self.fill_offset < self.filled:
+            self.fill_offset = int(self.filled)
+        self.order_id = shown.order_id
+        known = self.known
+        self._know(Known(known.epoch, known.price, known.size, known.filled))
+
+    def found_renamed(self, shown: model.Order, begun_ns: int) -> None:
+        """A list, or a read, shows under which id an undecided amend has it rest: there it is to be
+        cancelled."""
+        self.amend = self.evidence = self.suspicion = self.doubted_ns = None
+        self.doomed = True
+        self._listed(shown, begun_ns)
+
+    def _listed(self, shown: model.Order, begun_ns: int) -> None:
         self.last_write_ns = begun_ns
         self._learn(self._shown(shown, self.known.epoch + 1))
-        self.move(Fact.LISTED, begun_ns)
-
-    def is_booked(self, from_ns: int, now_ns: int, fills_begun_ns: int, lag_ns: int) -> bool:
-        """A whole list, begun at `from_ns` or later and answered now, lacks it: whether all that it
-        filled is booked.
-
-        from_ns: from when on a list shows it if it rests. fills_begun_ns: when the newest whole
-        walk of the fills began. What rested may have filled between that walk and the list: only
-        one begun a lag after the first list without it was answered shows all. A list of before
-        `from_ns` says nothing. A take never rested: it was over a lag before.
-        """
-        if self.is_take:
-            return fills_begun_ns >= from_ns
-        if self.unlisted_ns is None or self.unlisted_ns < from_ns:
-            self.unlisted_ns = now_ns
-        return fills_begun_ns >= self.unlisted_ns + lag_ns
-
-    def unlisted(self, begun_ns: int) -> None:
-        """A late enough list shows nothing that it could be: it never landed, it is over, or, where
-        nothing knows its id either, gone."""
-        self.last_write_ns = begun_ns
-        self.move(Fact.GONE if self.is_unfound else Fact.UNLISTED, begun_ns)
+        self.move(Fact.READ_ENDED if self.known.ended else Fact.LISTED, begun_ns)
 
     def counted_elsewhere(self, now_ns: int) -> None:
-        """The answer to its create shows an order that was found resting meanwhile, and is counted
-        as that one."""
+        """It was found resting meanwhile, and is counted as that one."""
         self.last_write_ns = now_ns
-        self.move(Fact.ENDED if self.order_id is None else Fact.UNLISTED, now_ns)
+        is_decided = self.state in (_OPEN, _BLURRED, _CLOSING)
+        self.move(Fact.GONE if is_decided else Fact.ENDED, now_ns)
+
+    def gone(self, at_ns: int) -> None:
+        """Everything says that nothing of it rests, and all that it filled is booked."""
+        self.last_write_ns = at_ns
+        self.move(Fact.GONE, at_ns)
+
+    def leave_out(self, qty: int) -> None:
+        """So many of the fills that its id shows, 0 or more, are in the positions that the books
+        opened with."""
+        self.fill_offset -= qty
+        known = self.known
+        filled, size = Qty(known.filled - qty), Qty(known.size - qty)
+        self._know(msgspec.structs.replace(known, filled=filled, size=size))
 
     def fills_shown(self, shown: model.Order) -> None:
-        """An answer to another write of ours shows this order: its fills count. What was said of
-        its being gone is said anew; while it is over nothing says once more that it is."""
-        if self.absence is not None:
-            is_over = self.state is State.CLOSING
-            self.absence = Absence(self.absence.since_ns) if is_over else None
+        """Whatever shows this order: its fills count. What was said of its being gone is said anew,
+        but for the engine's own word that it is over."""
+        if self.evidence is not None and self.state is not _LOST:
+            over_ns = self.evidence.denied_ns if self.state is _CLOSING else None
+            left = Evidence(denied_ns=over_ns, rested=self.evidence.rested)
+            self.evidence = None if left == Evidence() else left
         self._learn(Known(EARLIER, self.price, self.known.size, self._shown(shown, EARLIER).filled))
 
-    def missing(self, now_ns: int) -> None:
+    def missing(self, begun_ns: int, now_ns: int, lag_ns: int) -> None:
         """A read by its id answers 404: it is kept, and read again."""
         self.move(Fact.READ_MISSING, now_ns)
+        self._not_read(begun_ns, lag_ns)
 
-    def gone(self, now_ns: int) -> bool:
-        """End it if everything says that there is no such order; whether it is over by that. One
-        with an undecided amend may rest under another id, and is not."""
-        if not self.is_unfound or self.amend is not None or not self.is_live:
-            return False
-        self.move(Fact.GONE, now_ns)
-        return not self.is_live
+    def _not_read(self, begun_ns: int, lag_ns: int) -> None:
+        held = self.evidence
+        if held is not None and held.denied_ns is not None and begun_ns >= held.denied_ns + lag_ns:
+            self.note_evidence(is_unread=True)
 
     # --- reads ------------------------------------------------------------------------------------
 
     def is_shown_as_known(self, shown: model.Order) -> bool:
-        """Whether a read shows it open just as it is known, with nothing in doubt: then it tells
+        """True when a read shows it open just as it is known, with nothing in doubt: then it tells
         nothing, whenever it was begun."""
         # Of strings, for this is asked of every row of a list: `value` takes ten times longer.
         outcome: str = shown.outcome
         side: str = shown.side
-        known = self._known
+        known = self.known
         return (
             self.state is _OPEN
             and self.suspicion is None
-            and not self.carried
+            and self.doubted_ns is None
+            and not self.fill_offset
             and not known.ended
             and shown.order_id == self.order_id
             and shown.market_id == self.market_id
@@ -376,105 +563,71 @@ class OwnOrder(Standing):
     def shown_by_read(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
         """A read, which may lag. Fills always count; the rest only when it began late enough.
 
-        begun_ns: when the read was sent. An undecided amend wants two equal reads `lag_ns` apart.
         An end shown by a read is believed whenever it was begun: an ended order never revives.
         A read that shows another id says nothing of this one.
         """
         if shown.order_id != self.order_id:
             return
+        if shown.status in model.TERMINAL:
+            self._read_ended(shown, begun_ns, lag_ns)
+            return
         self.fills_shown(shown)
         if shown.status is model.OrderStatus.UNKNOWN:
             self.move(Fact.READ_STRANGE, begun_ns)
-        elif shown.status in model.TERMINAL:
-            self._read_ended(shown, begun_ns)
         elif begun_ns >= self.last_write_ns + lag_ns and not self.known.ended:
             self._read_resting(self._shown(shown, self.known.epoch), begun_ns, lag_ns)
 
-    def _read_ended(self, shown: model.Order, begun_ns: int) -> None:
+    def _read_ended(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
         """It reads as over. Under another id it may live on if an amend of ours is undecided: a
-        cancel of ours without an answer may have met the old id (S13)."""
-        moved = self.amend is not None and shown.status is model.OrderStatus.CANCELED
-        self._learn(Known(EARLIER, self.price, self.known.size, self.filled, ended=True))
-        self.move(Fact.READ_MOVED if moved else Fact.READ_ENDED, begun_ns)
-        if moved and self.moved_ns is None:
-            self.moved_ns = begun_ns
+        cancel of ours may have met the old id (S13)."""
+        filled = self._shown(shown, EARLIER).filled
+        self._learn(Known(EARLIER, self.price, self.known.size, filled, ended=True))
+        if self.amend is None or shown.status is not model.OrderStatus.CANCELED:
+            self.move(Fact.READ_ENDED, begun_ns)
+            return
+        self.move(Fact.READ_MOVED, begun_ns)
+        self._denied(begun_ns)
+        self._not_read(begun_ns, lag_ns)
 
     def _read_resting(self, seen: Known, begun_ns: int, lag_ns: int) -> None:
         """A read of the present epoch shows it resting."""
-        if self.state is State.BLURRED:
-            if self._same_twice(seen, begun_ns, lag_ns):
-                self._settle(seen, begun_ns, lag_ns)
-        elif self.state is State.CLOSING:
-            self.move(Fact.READ_DIFFERS if self.amend is not None else Fact.READ_RESTS, begun_ns)
-            self.absence = None
-        elif self.state is State.OPEN and self.known.contradicts(seen):
+        if self.state is _BLURRED:
+            if self._rests_alike(seen, begun_ns, lag_ns):
+                self._know(
+                    Known(self.known.epoch + 1, seen.price, seen.size, self.filled).join(seen)
+                )
+                self.amend = self.evidence = None
+                self.move(Fact.READ_RESTS, begun_ns)
+                self._trust_again(begun_ns, lag_ns)
+        elif self.state is _OPEN and self.known.contradicts(seen):
             self.move(Fact.READ_DIFFERS, begun_ns)
             self.amend = Amend(price=seen.price, qty=seen.remaining or None)
-            self._confirmed = (seen, begun_ns)
-        elif self.state is State.OPEN:
+            self.note_evidence(rested=(seen, begun_ns))
+        elif self.state is _OPEN:
             self._learn(seen)
             self.move(Fact.READ_RESTS, begun_ns)
             self._trust_again(begun_ns, lag_ns)
         else:
             self.move(Fact.READ_RESTS, begun_ns)
 
-    def _same_twice(self, seen: Known, begun_ns: int, lag_ns: int) -> bool:
-        """Whether two reads `lag_ns` apart agree; fills between them do not make them differ."""
-        if self._confirmed is not None:
-            first, first_ns = self._confirmed
+    def _rests_alike(self, seen: Known, begun_ns: int, lag_ns: int) -> bool:
+        """True when two reads `lag_ns` apart agree how it rests; fills between them do not make
+        them differ. Then an amend without an answer is decided, where no cancel is answered."""
+        rested = None if self.evidence is None else self.evidence.rested
+        if rested is not None:
+            first, first_ns = rested
             if (first.price, first.size) == (seen.price, seen.size):
                 return begun_ns >= first_ns + lag_ns
-        self._confirmed = (seen, begun_ns)
+        self.note_evidence(rested=(seen, begun_ns))
         return False
 
-    def _settle(self, seen: Known, begun_ns: int, lag_ns: int) -> None:
-        """Two equal reads decide an amend: a new epoch begins with what they show."""
-        if not self._left_undone(seen):
-            self.intended = Qty(min(self.intended, self._meant()))
-        self.last_write_ns = max(self.last_write_ns, self._confirmed[1] if self._confirmed else 0)
-        self._learn(Known(self.known.epoch + 1, seen.price, seen.size, seen.filled))
-        self.amend = self.before = self._confirmed = None
-        self.move(Fact.READ_RESTS, begun_ns)
-        self._spare()
-        self._trust_again(begun_ns, lag_ns)
-
-    def _left_undone(self, seen: Known) -> bool:
-        """Whether what is seen shows that the undecided amend was not carried out."""
-        if self.amend is None or self.before is None:
-            return True
-        if self.amend.price not in (None, self.before.price) and seen.price == self.before.price:
-            return True
-        return seen.filled == self.before.filled and seen.size == self.before.size
-
     def _trust_again(self, begun_ns: int, lag_ns: int) -> None:
-        """A read begun late enough shows it as it should be. A wrong echo stays wrong."""
+        """A read begun late enough shows it as it should be."""
         held = self.suspicion
-        if (
-            held is not None
-            and held.finding is not Finding.ECHO
-            and begun_ns >= held.since_ns + lag_ns
-        ):
+        if held is not None and begun_ns >= held.since_ns + lag_ns:
             self.suspicion = None
-            self.mark(begun_ns)
 
-    def _believe_end(self, at_ns: int) -> None:
-        """An end that a read showed while an answer was awaited: nothing can explain it now."""
-        if self.known.ended and self.state in (State.OPEN, State.CLOSING) and self.amend is None:
-            self.move(Fact.READ_ENDED, at_ns)
 
-    # --- sizes ------------------------------------------------------------------------------------
-
-    def _meant(self) -> Qty:
-        """Shares that it comes to by our wish, if the amend under way is carried out."""
-        if self.amend is None or self.amend.qty is None or self.before is None:
-            return self.intended
-        return Qty(self.before.filled + self.amend.qty)
-
-    def _spare(self) -> None:
-        """When a fill raced an amend more works than was meant: it is cancelled at once (row 26).
-
-        A second amend could race the next fill; a cancel cannot leave too much.
-        """
-        if self.is_live and self.known.size > self.intended and not self.doomed:
-            self.doomed = True
-            self.why = "a fill raced its amend: more works than was meant"
+def slot_shown(shown: model.Order) -> Slot:
+    """Where a listed order rests."""
+    return shown.market_id, shown.outcome.value, shown.side.value, shown.price

@@ -20,7 +20,6 @@ from venue.wire.money import BookSide, Price
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
-_BLURRED: Final = State.BLURRED
 _DONE: Final = State.DONE
 
 
@@ -129,7 +128,7 @@ class Ours:
         bids: list[OwnOrder] = []
         asks: list[OwnOrder] = []
         for own in orders:
-            if (own.doomed or own.state is _BLURRED) and own.is_free:
+            if own.doomed and own.is_free:
                 self.going.append(own)
             if own.state is not _DONE and not own.is_take:
                 (bids if own.side is _BID else asks).append(own)

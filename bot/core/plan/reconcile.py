@@ -25,7 +25,6 @@ from typing import Final
 
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.assign import assign
-from bot.core.plan.danger import why_to_go
 from bot.core.plan.ours import Ours
 from bot.core.plan.place import REQUEST_MIN, RISK_CENTS, Worth
 from bot.core.plan.stand import (
@@ -98,10 +97,9 @@ def plan_sides(
     wishes: list[Wish] = []
     again: list[int] = []
     for own in ours.going:
-        why = why_to_go(own, worth.fair_cents)
-        if why is not None and own.due_ns <= now_ns:
-            wishes.append(WantCancel(own, why, RISK_CENTS * own.remaining))
-        elif why is not None:
+        if own.due_ns <= now_ns:
+            wishes.append(WantCancel(own, own.why, RISK_CENTS * own.remaining))
+        else:
             again.append(own.due_ns)
     for mine, quotes, facing, doubtful in (
         (ours.bids, wanted_bids, wanted_asks, bids),

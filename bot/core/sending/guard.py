@@ -14,11 +14,12 @@ from typing import Final
 from bot.core.account.ledgers import Ledgers
 from bot.core.account.portfolio import worth_cents
 from bot.core.custody.custody import Custody
+from bot.core.desk.cancel_health import CancelHealth
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox, Pending, kind_of
 from bot.core.desk.spend import Lane
-from bot.core.desk.uncancelled import Uncancelled
 from bot.core.event.room import Rung
+from bot.core.inconsistency import Contradiction
 from bot.core.limits.breaker import ORDER_QTY_CAP, Breakers, limits_of, notional_of
 from bot.core.messages import (
     AmendResting,
@@ -27,11 +28,12 @@ from bot.core.messages import (
     Create,
     Finished,
     Latched,
+    LatchedBy,
     Refused,
     Replied,
     Request,
 )
-from bot.core.orders.order import OwnOrder
+from bot.core.orders.order import BEYOND_LIMITS, OwnOrder
 from bot.core.series.quoting import Quoting
 from bot.core.settings import TraderSettings
 from venue.wire import model
@@ -65,7 +67,7 @@ class Gate(Outbox):
             return False
         # However much an earlier run or a person left here, or the operator wants no more: no
         # strategy of ours is mad for it.
-        left = own is not None and (own.inherited or own.beyond)
+        left = own is not None and (own.inherited or own.why == BEYOND_LIMITS)
         if not (left and isinstance(request, CancelResting)):
             self.guard.breakers.saw_send(request, now_ns)
         return True
@@ -105,7 +107,7 @@ class Guard:
         self._unmarked: dict[MarketId, tuple[int, int]] = {}  # what was held of the other rungs
         self._latched_ns = 0
         self._seen_flat = False
-        self._uncancelled = Uncancelled()
+        self._cancel_health = CancelHealth()
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other limits from here on; what is beyond the old ones by now has tripped."""
@@ -120,7 +122,9 @@ class Guard:
         # Of a tuple, for this is hot: a union would be made anew for every request.
         if again or not isinstance(request, (Create, AmendResting)):
             return True
-        if self.latched or (own is not None and not self._within_caps(request, own, now_ns)):
+        if self.latched or self._out.inconsistencies.contradiction is not None:
+            return False
+        if own is not None and not self._within_caps(request, own, now_ns):
             return False
         return self.breakers.admits(request, now_ns)
 
@@ -176,7 +180,7 @@ class Guard:
 
     def cancel_answered(self, own: OwnOrder, answer: Answer, now_ns: int) -> None:
         """A cancel came back: where none works for long, nothing may be placed until one does."""
-        text = self._uncancelled.heard(own, answer, self._desk.live_count(), now_ns)
+        text = self._cancel_health.on_answer(own, answer, self._desk.live_count(), now_ns)
         if text is not None:
             self._out.hold("cancels_fail", text)
 
@@ -196,7 +200,7 @@ class Guard:
         self.judge_due_ns = now_ns + _JUDGE_NS
         if "cancels_fail" in self._out.findings and not self._desk.live_count():
             # There is nothing left that could show it.
-            self._out.hold("cancels_fail", self._uncancelled.works())
+            self._out.hold("cancels_fail", self._cancel_health.on_success())
         pnl_cents = self._pnl_cents() if opened else None
         return self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
 
@@ -229,28 +233,26 @@ class Guard:
                 held = self._unmarked.get(market_id, book.holdings(market_id))
                 self.breakers.rebase(worth_cents(*held, mark) - worth_cents(*held, None))
         self._unmarked = unmarked
-        if self._ledgers.booking.of_opening:
-            self._leave_out_opening()
         return book.pnl_cents(marks)
 
-    def _leave_out_opening(self) -> None:
-        """What the books turned out to be opened with is no gain and no loss."""
-        booking = self._ledgers.booking
-        of_opening, booking.of_opening = booking.of_opening, []
+    def opening_corrected(self, moved: Iterable[tuple[MarketId, Outcome, int]]) -> None:
+        """So many more shares turned out to be held at the opening: no gain and no loss."""
         held: dict[MarketId, tuple[int, int]] = {}
-        for each in reversed(of_opening):
-            market_id = each.market_id
+        for market_id, outcome, shares in moved:
             if not self._quoting.is_ours(market_id):
                 continue
             mark = self._marks.get(market_id)
-            yes_qty, no_qty = held.get(market_id) or self._ledgers.book.holdings(market_id)
-            worth = worth_cents(yes_qty, no_qty, mark)
-            if each.outcome == Outcome.YES.value:
-                yes_qty -= each.shares
-            else:
-                no_qty -= each.shares
-            held[market_id] = yes_qty, no_qty
-            self.breakers.rebase(each.cents + worth - worth_cents(yes_qty, no_qty, mark))
+            after = held.get(market_id) or self._ledgers.book.holdings(market_id)
+            before = (
+                (after[0] - shares, after[1])
+                if outcome is Outcome.YES
+                else (
+                    after[0],
+                    after[1] - shares,
+                )
+            )
+            held[market_id] = before
+            self.breakers.rebase(worth_cents(*after, mark) - worth_cents(*before, mark))
 
     def forget(self, rungs: Iterable[MarketId]) -> None:
         """Nothing is held of these rungs any more, and nothing ever will be."""
@@ -260,23 +262,43 @@ class Guard:
     # --- the latch --------------------------------------------------------------------------------
 
     def latch(self, reason: str, now_ns: int, *, ours: bool) -> None:
-        """Nothing new from here on. ours: a breaker of this run tripped, so the shell is to keep
-        the reason. The first reason stands."""
+        """Let nothing new leave from here on. The first reason stands.
+
+        ours: a breaker of this run tripped, so the shell keeps the reason for the next run.
+        """
         if self.latched:
             return
-        self.latched = reason
-        self._latched_ns = now_ns
-        self._seen_flat = False
+        self._latch(reason, now_ns)
         self._out.find("latched", reason)
         if ours:
             self._out.effects.append(Latched(reason))
+
+    def latch_by(self, contradiction: Contradiction, now_ns: int) -> None:
+        """Latch because the books contradict each other, whatever latched before: only a reset
+        that opens the books anew ends it."""
+        sentence = contradiction.sentence
+        self._latch(sentence, now_ns)
+        self._out.note(
+            "error",
+            "inconsistency",
+            kind=contradiction.kind,
+            evidence=contradiction.evidence,
+            text=sentence,
+        )
+        self._out.findings["inconsistency"] = sentence
+        self._out.effects.append(Latched(sentence, LatchedBy.CONTRADICTION))
+
+    def _latch(self, reason: str, now_ns: int) -> None:
+        self.latched = reason
+        self._latched_ns = now_ns
+        self._seen_flat = False
 
     def unlatch(self, *, looked: bool) -> None:
         """The latch is gone. looked: a person has taken it away, so that all is counted anew."""
         self.latched = ""
         if looked:
             self.breakers.rearm()
-        for name in ("latched", "latched_not_flat"):
+        for name in ("latched", "latched_not_flat", "inconsistency"):
             self._out.clear(name)
 
     def verify_flat(self, custody: Custody, now_ns: int) -> None:

@@ -26,6 +26,7 @@ from bot.core.plan.danger import reaches, steps_back
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.report import Phase
 from bot.core.sending.affording import Affording
+from bot.core.sending.cancel_all import cancel_all
 from bot.core.sending.hints import Hint, Hints
 from bot.core.sending.ranking import (
     Ranked,
@@ -43,20 +44,14 @@ from bot.core.strategy import Take
 from venue.wire import codec, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, canonical
+from venue.wire.names import MarketId
 from venue.wire.requests import Amend, TimeInForce
 
 _READ: Final = Lane.READ
 _BID: Final = BookSide.BID
 
-_BOOKS_ARE_WRONG: Final = frozenset({"position_differs", "fills_forgotten"})
-"""Findings under which nothing may grow a position."""
-
-_CLEARED: Final = {
-    Phase.STARTING: "nothing is quoted yet",
-    Phase.LATCHED: "latched",
-    Phase.STOPPING: "the run ends",
-}
-"""Why an order goes that is not to be cancelled for a reason of its own, by phase."""
+_SHARES_DIFFER: Final = "position_differs"
+"""The finding under which nothing may grow a position, whatever the market."""
 
 REFUSED_BEFORE: Final = "the venue has refused just this, and is not asked again"
 """What keeps a create from leaving that was refused as something that cannot succeed."""
@@ -88,7 +83,7 @@ class Sending:
         self.nonce = ""
         self._orders_made = 0
         self._saving = Saving()
-        self.venue = VenuePark(out)
+        self.venue = VenuePark(out.note)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other settings from here on; what the limits would not admit any more goes."""
@@ -129,12 +124,14 @@ class Sending:
     # --- cancels ----------------------------------------------------------------------------------
 
     def pull_growth(self) -> None:
-        """While positions differ (row 54), or are to be flat, only orders that shrink one may stay;
-        the oldest do."""
-        if not self._shrinks_only:
+        """Cancel orders that could grow a position where only shrinking one is allowed: while the
+        books are in doubt, or positions are to be flat. The oldest orders stay."""
+        if not (self._shrinks_only or self._out.inconsistencies.is_observing):
             return
-        room: dict[tuple[str, BookSide], int] = {}
+        room: dict[tuple[MarketId, BookSide], int] = {}
         for own in self._desk.all_live():
+            if not (self._shrinks_only or self._out.inconsistencies.blocks(own.market_id)):
+                continue
             place = (own.market_id, own.side)
             if place not in room:
                 room[place] = self._ledgers.shrink_room(own.market_id, own.side)
@@ -145,11 +142,15 @@ class Sending:
 
     @property
     def _shrinks_only(self) -> bool:
-        return bool(self._quoting.flattening or self._out.findings.keys() & _BOOKS_ARE_WRONG)
+        return bool(self._quoting.flattening or _SHARES_DIFFER in self._out.findings)
 
     def _may_only_shrink(self, rung: Rung) -> bool:
-        """The same of new orders on a rung: so near to the end of its event, too."""
-        return self._shrinks_only or rung.ladder.stage is Stage.REDUCING
+        """Whether new orders on a market may only shrink a position."""
+        return (
+            self._shrinks_only
+            or rung.ladder.stage is Stage.REDUCING
+            or bool(self._out.inconsistencies.blocks(rung.market_id))
+        )
 
     def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
@@ -169,22 +170,8 @@ class Sending:
                 return
 
     def cancel_all(self, phase: Phase, now_ns: int) -> None:
-        """Send the cancels of all that may rest, straight from the desk: no plan has to hold, and
-        no rung has to claim them. phase: one in which nothing may rest."""
-        parked = self.venue.holds_cancels(now_ns)
-        for own in self._desk.all_live():
-            if not own.doomed:
-                own.doomed, own.why = True, _CLEARED[phase]
-                self._quoting.may_go(own.market_id)
-        for own in list(self._desk.all_live()):
-            if parked or not own.is_free or own.due_ns > now_ns:
-                continue
-            if not self._desk.send_cancel(own, own.why, now_ns):
-                return
-            self._quoting.orders_changed(own.market_id)
-            if self.venue.is_halted:
-                self.venue.probed(now_ns)
-                return
+        """Cancel everything that may rest, at once. phase: one in which nothing may rest."""
+        cancel_all(self._desk, self._quoting, self.venue, phase, now_ns)
 
     def _may_give_way(self, rung: Rung, wish: WantCancel, now_ns: int) -> bool:
         """Whether an order may go so that another one takes its place; else it would come back as
@@ -197,8 +184,7 @@ class Sending:
                 self._out.holds_back(limit)
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
-        budget = self._settings.budget
-        enough = self._out.purse.tokens(now_ns) >= min(budget.reserve + 2, budget.burst)
+        enough = self._out.purse.can_replace(now_ns)
         if not enough:
             self._saving.lacked(now_ns)
         return enough
@@ -209,8 +195,6 @@ class Sending:
 
     def _no_room(self, rung: Rung, wish: WantCancel, now_ns: int) -> str:
         """The limit that leaves no room now for what takes an order's place; empty if none."""
-        if "foreign_spend" in self._out.findings:
-            return "foreign_spend"
         if not self._pace.admits(rung.market_id, now_ns, 2):  # the cancel counts, too
             return "pace"
         if wish.more is not None:
@@ -349,10 +333,8 @@ class Sending:
             for each in self._desk.live(own.market_id)
             if each.side is own.side and each is not own
         )
-        own.amend = amend
-        after = own.may_fill
-        own.amend = None
-        return others + after <= self._ledgers.shrink_room(own.market_id, own.side)
+        room = self._ledgers.shrink_room(own.market_id, own.side)
+        return others + own.may_fill_after(amend) <= room
 
     def _take(self, rung: Rung, take: Take, now_ns: int) -> bool:
         """Whether an order of a take left. What cannot leave now is dropped, and counted."""
@@ -404,8 +386,6 @@ class Sending:
         risk = self._settings.risk
         if rung.side_parked(wish.side, now_ns):
             return 0, ""
-        if "foreign_spend" in self._out.findings:
-            return 0, "foreign_spend"
         if not self._pace.admits(rung.market_id, now_ns):
             return 0, "pace"
         resting = self._desk.live_count() + 1

@@ -1,12 +1,9 @@
-"""A venue that takes no writes, or cancels alone: it is kept away from, but for a probe.
+"""A venue that takes no writes, or cancels alone: it is kept away from, but for a probe."""
 
-Source: reliability, rows 31, 32; silence S14.
-"""
-
+from collections.abc import Callable
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.desk.outbox import Outbox
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 
@@ -17,8 +14,9 @@ _PROBE_NS: Final = 5 * NS_PER_SECOND
 class VenuePark:
     """is_parked: the venue has told us to keep away. is_halted: from cancels, too."""
 
-    def __init__(self, out: Outbox) -> None:
-        self._out = out
+    def __init__(self, note: Callable[..., None]) -> None:
+        """note: as `Outbox.note`."""
+        self._note = note
         self._until_ns: int | None = None
         self._refused_ns = 0
         self.is_halted = False
@@ -43,10 +41,12 @@ class VenuePark:
 
     def refuses(self, code: str, now_ns: int) -> None:
         """The venue is halted, or takes cancels only."""
+        is_halted = code == Code.VENUE_HALTED
+        if not self.is_parked or is_halted != self.is_halted:
+            self._note("warning", "venue_parked", code=code)
         self._refused_ns = now_ns
         self._until_ns = now_ns + _PROBE_NS
-        self.is_halted = code == Code.VENUE_HALTED
-        self._out.note("warning", "venue_parked", code=code)
+        self.is_halted = is_halted
 
     def takes(self, write: m.Request, begun_ns: int) -> None:
         """The venue carried a write out that was begun then: it is open again.

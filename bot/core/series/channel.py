@@ -2,8 +2,6 @@
 
 Silence, lateness and a pause of this process block every rung; an old confirmation asks for books
 anew, by a subscribe that costs no token (S9) and then by a read. Nothing is decided here.
-
-Source: design, The bot, item 1; reliability, FEED_OK, rows 7, 9, 40-48; silences S9, S28, S30.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,10 +9,11 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.books.book import book_seen
-from bot.core.books.venuetime import VenueTime
+from bot.core.books.venueclock import VenueClock
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.room import Ladder, Rung
+from bot.core.inconsistency import Inconsistency
 from bot.core.series.lag import Lag
 from bot.core.series.owing import READS_PER_BEAT, Owing
 from bot.core.settings import TrustSettings
@@ -31,6 +30,9 @@ _SILENT_NS: Final = 10 * NS_PER_SECOND
 """A target that has shown no book by then is told: its UUID may be a wrong one (row 40)."""
 
 
+STEP_AGAIN_NS: Final = 60 * NS_PER_SECOND
+
+
 class Channel:
     """The subscriptions of one series. ladders, rungs, venue_time: those of `Quoting`, kept up
     there."""
@@ -40,7 +42,7 @@ class Channel:
         trust: TrustSettings,
         ladders: list[Ladder],
         rungs: Mapping[MarketId, Rung],
-        venue_time: VenueTime,
+        venue_time: VenueClock,
         out: Outbox,
     ) -> None:
         self._trust = trust
@@ -52,17 +54,17 @@ class Channel:
         self._was_open = False
         self.heard_ns: int | None = None
         self._lag = Lag(trust.lag_ns)
-        self._set_backs = 0
+        self._stepped_ns = NEVER_NS
         self._why = ""
         self._judge_ns = 0
-        self._read_ns = self._telling_read_ns = 0
+        self._read_ns = 0
         self._recheck_ns = 0
         self._subscribe_due_ns = NEVER_NS
         self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
         self._subscribed_ns = 0
         self._set_changed_ns = 0
         self._garbled_at_ns: list[int] = []
-        self._owing = Owing(venue_time, trust)
+        self._owing = Owing(trust)
 
     @property
     def lag_ns(self) -> int | None:
@@ -99,8 +101,6 @@ class Channel:
 
     def printed(self, seen: m.TradeSeen, now_ns: int) -> None:
         """A print arrived that was not seen before."""
-        if self._venue_time.set_backs != self._set_backs:
-            self._set_backs, self._lag = self._venue_time.set_backs, Lag(self._trust.lag_ns)
         self._lag.seen(seen.ts_ns, now_ns, self._venue_time.ahead_ns)
 
     def paused_for(self, gap_ns: int, now_ns: int) -> None:
@@ -126,6 +126,11 @@ class Channel:
         if len(self._garbled_at_ns) >= _GARBLED_MAX:
             self._garbled_at_ns = []
             self._ask_anew(now_ns)
+
+    def misdated(self, rung: Rung, now_ns: int) -> None:
+        """A frame of the future was dropped: its market's book is asked for anew."""
+        rung.suspect(now_ns)
+        self._recheck_ns = now_ns
 
     def refused(self, now_ns: int) -> None:
         """The set was refused: read the series again soon and send the set once more."""
@@ -246,8 +251,7 @@ class Channel:
         """Rungs whose book should be confirmed by a read, a few at a time."""
         if not self._is_open:
             return []
-        is_late = self._why == _LATE
-        out = self._telling(now_ns) if is_late or self._venue_time.is_doubted else []
+        out: list[MarketId] = []
         if now_ns >= self._owing.look_ns:
             out += self._owing.to_read(self._ladders, now_ns)
         if now_ns < self._read_ns:
@@ -267,19 +271,6 @@ class Channel:
             self._read_ns = min(self._read_ns, now_ns + NS_PER_SECOND)
         return out
 
-    def _telling(self, now_ns: int) -> list[MarketId]:
-        """The rung that was shown last, once a second while the venue's clock is doubted or prints
-        are late: its book tells a clock that was set back from frames that are old (row 44)."""
-        if now_ns < self._telling_read_ns:
-            return []
-        rungs = [rung for rung in self.active_rungs() if rung.book.known]
-        if not rungs:
-            return []
-        self._telling_read_ns = now_ns + NS_PER_SECOND
-        last = max(rungs, key=lambda rung: rung.confirmed_ns)
-        last.read_asked_ns = now_ns
-        return [last.market_id]
-
     def book_read(self, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
         """A book read by REST confirms ours when equal; the zero instant says nothing (S28)."""
         rung = self._rungs.get(market_id)
@@ -293,8 +284,6 @@ class Channel:
         if instant.is_zero(shown.as_of):
             return
         seen = book_seen(shown)
-        if seen is not None:
-            self._venue_time.was_read(seen.ts_ns, now_ns)
         if rung.confirms(shown, now_ns):
             return
         # Newer than ours, or ours is missing: the channel owes us a frame. Until it comes this is
@@ -303,4 +292,23 @@ class Channel:
         if seen is not None:
             if self._owing.is_paid_by(rung, seen.ts_ns):
                 self._out.note("warning", "channel_behind", ticker=rung.market.ticker)
+            if rung.runs_backwards(seen, self._trust, now_ns):
+                self._stepped_back(rung, seen.ts_ns, now_ns)
             rung.read_book(seen, self._trust, now_ns)
+
+    def _stepped_back(self, rung: Rung, ts_ns: int, now_ns: int) -> None:
+        """The venue's clock ran backwards: begin anew with what it shows now. A second time within
+        a minute it cannot be relied on, and the bot stops."""
+        back_ns = (rung.book.ts_ns or ts_ns) - ts_ns
+        evidence = f"{rung.market.ticker} is stamped {back_ns // NS_PER_SECOND} s earlier"
+        if self._stepped_ns <= now_ns <= self._stepped_ns + STEP_AGAIN_NS:
+            self._out.inconsistencies.contradicts(Inconsistency.STAMPS_RUN_BACKWARDS, evidence)
+        self._stepped_ns = now_ns
+        self._out.note("error", "venue_clock_stepped", text=evidence)
+        self._venue_time.reset()
+        self._lag = Lag(self._trust.lag_ns)
+        for each in self._rungs.values():
+            each.forget_stamps()
+        for ladder in self._ladders:
+            ladder.dirty = True
+        self._ask_anew(now_ns)

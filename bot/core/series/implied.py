@@ -1,15 +1,10 @@
-"""The implied values of companies, as the feed has shown them last.
-
-Source: strategy, 1(a), the implied-value feed; reliability, row 10.
-"""
+"""The implied values of companies, as the feed has shown them last."""
 
 from collections import OrderedDict
 from typing import Final
 
-import msgspec
-
 from bot.core import messages as m
-from bot.core.books.venuetime import VenueTime
+from bot.core.books.venueclock import VenueClock
 from bot.core.desk.shelf import keep_newest
 from bot.core.strategy import ImpliedView
 from venue.wire.instant import NS_PER_SECOND
@@ -22,22 +17,16 @@ _PROJECTS_MAX: Final = 100
 class ImpliedValues:
     """The newest implied value of each company."""
 
-    def __init__(self, venue_time: VenueTime) -> None:
+    def __init__(self, venue_time: VenueClock) -> None:
         self._venue_time = venue_time
         self._newest: OrderedDict[ProjectId, m.ImpliedValueSeen] = OrderedDict()
 
     def saw(self, seen: m.ImpliedValueSeen, now_ns: int) -> bool:
         """Take one in. False, and nothing changed, when it is older than the one held."""
         held = self._newest.get(seen.project_id)
-        if held is not None and self._venue_time.is_beyond(held.ts_ns, now_ns):
-            held = None
-        held_ns = None if held is None else held.ts_ns
-        is_new = held is None or msgspec.structs.replace(seen, ts_ns=held.ts_ns) != held
-        stamp_ns = self._venue_time.in_turn(seen.ts_ns, held_ns, now_ns, is_new=is_new)
-        if held_ns is not None and stamp_ns < held_ns:
+        is_older = held is not None and seen.ts_ns < held.ts_ns
+        if held is not None and is_older and not self._venue_time.is_beyond(held.ts_ns, now_ns):
             return False
-        if stamp_ns != seen.ts_ns:
-            seen = msgspec.structs.replace(seen, ts_ns=stamp_ns)
         keep_newest(self._newest, seen.project_id, seen, _PROJECTS_MAX)
         return True
 

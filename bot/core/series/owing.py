@@ -3,8 +3,6 @@
 A far end that has lost its own source goes on to answer pings, and sends the same old books at each
 subscribe; those would confirm themselves for ever. But the venue dates our own writes, and a book
 of its market that is older than one of them cannot hold it. Such a book is read by REST.
-
-Source: reliability, rows 43 and 44, FEED_OK; design, law 8.
 """
 
 from collections.abc import Iterable
@@ -12,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from bot.core.books.venuetime import VenueTime
 from bot.core.event.room import Ladder, Rung
 from bot.core.settings import TrustSettings
 from venue.wire.instant import NS_PER_SECOND
@@ -38,8 +35,7 @@ class _Owed(msgspec.Struct):
 class Owing:
     """The rungs whose books lack changes of ours. look_ns: when to look for them again."""
 
-    def __init__(self, venue_time: VenueTime, trust: TrustSettings) -> None:
-        self._venue_time = venue_time
+    def __init__(self, trust: TrustSettings) -> None:
         self._trust = trust
         self._owed: dict[MarketId, _Owed] = {}
         self.look_ns = 0
@@ -55,9 +51,7 @@ class Owing:
             if not owed_ns or not _is_before(rung.book.ts_ns, owed_ns) or not rung.is_active:
                 continue
             held = self._owed.get(rung.market_id)
-            if held is None or not self._lacks(rung, held.at_ns, now_ns):
-                if not self._lacks(rung, owed_ns, now_ns):
-                    continue
+            if held is None or not _is_before(rung.book.ts_ns, held.at_ns):
                 # By then a read shows it, too, so that an equal one says that nothing is lacking.
                 held = _Owed(owed_ns, now_ns + self._trust.read_lag_ns)
             owed[rung.market_id] = held
@@ -78,11 +72,6 @@ class Owing:
         if held is None or not rung.book.known:
             return False
         return _is_before(rung.book.ts_ns, held.at_ns) and not _is_before(ts_ns, held.at_ns)
-
-    def _lacks(self, rung: Rung, at_ns: int, now_ns: int) -> bool:
-        """Whether a change of this instant is not in the book. One that the venue's clock cannot
-        show yet tells nothing, and without a book nothing is lacking that is not asked for."""
-        return _is_before(rung.book.ts_ns, at_ns) and not self._venue_time.is_beyond(at_ns, now_ns)
 
 
 def _is_before(book_ns: int | None, at_ns: int) -> bool:

@@ -8,11 +8,11 @@ A strategy that raises or returns nonsense has its event pulled; the other event
 Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 77, B3, B4.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
-from bot.core.books.venuetime import VenueTime
+from bot.core.books.venueclock import VenueClock
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import NEVER_NS
@@ -59,7 +59,7 @@ class Quoting:
         self._out = out
         self.ladders: list[Ladder] = []
         self._rungs: dict[MarketId, Rung] = {}
-        self.venue_time = VenueTime()
+        self.venue_time = VenueClock()
         self._implied = ImpliedValues(self.venue_time)
         self.channel = Channel(settings.trust, self.ladders, self._rungs, self.venue_time, out)
         self.scoring = Scoring(desk, ledgers, self.channel, self.ladders, self._rungs, out)
@@ -70,7 +70,6 @@ class Quoting:
         self.flattening = ""
         self.forgets: Callable[[list[MarketId]], None] = lambda _ids: None
         self.supervision = Supervision(self.ladders, out)
-        ledgers.settling.tells = self._winner_told
 
     def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
         """Hold to other settings from the next decision on; each of `ladders` is told by itself."""
@@ -83,6 +82,7 @@ class Quoting:
     def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
         """Merge a read of the series: events and rungs come in, or are missing, states change."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
+        states = {market_id: rung.market.state for market_id, rung in self._rungs.items()}
         believed_from_ns, unreadable = begun_ns - self.settings.trust.read_lag_ns, ""
         for event in listed_now(events, [ladder.event for ladder in self.ladders]):
             ladder = known.get(event.event_ticker)
@@ -109,8 +109,11 @@ class Quoting:
                 self.weighing.anew(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
-                self._ledgers.settling.state_shown(rung.market, believed_from_ns, now_ns)
+                self._ledgers.settlement.state_shown(rung.market, believed_from_ns, now_ns)
             self._decide_by_winners(ladder)
+        for market_id, state in states.items():
+            if self._rungs[market_id].market.state is not state:
+                self._desk.market_changed(market_id, now_ns)
         self._out.hold("event_unreadable", unreadable)
         self.supervision.replaced()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
@@ -161,6 +164,8 @@ class Quoting:
         """Believe a frame. Whether it makes fills of ours likely: a read is worth a token."""
         self.channel.heard(now_ns)
         if isinstance(event, m.ImpliedValueSeen):
+            if self.venue_time.is_beyond(event.ts_ns, now_ns):
+                return False
             if self._implied.saw(event, now_ns):
                 for ladder in self.ladders:
                     ladder.dirty |= ladder.event.project_id == event.project_id
@@ -169,11 +174,13 @@ class Quoting:
         if rung is None:
             return False
         own = self._desk.live(event.market_id)
+        if rung.is_news(event):
+            self.venue_time.on_stamp(event.ts_ns, now_ns)
+        if self.venue_time.is_beyond(event.ts_ns, now_ns):
+            self.channel.misdated(rung, now_ns)
+            return False
         if isinstance(event, m.TradeSeen):
-            meant = rung.as_meant(event, now_ns)
-            if not self.venue_time.is_doubtful(event.ts_ns, now_ns):
-                self.channel.printed(event, now_ns)
-            event = meant
+            self.channel.printed(event, now_ns)
             likely = rung.saw_trade(event, own, now_ns)
             self.scoring.printed(rung, event, now_ns)
             return likely
@@ -192,6 +199,14 @@ class Quoting:
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.ours = None
+
+    def foreign_in(self, market_ids: Collection[MarketId]) -> None:
+        """Somebody else has orders on these rungs of ours, and on no others: none of ours rests
+        there meanwhile."""
+        for market_id, rung in self._rungs.items():
+            if rung.is_foreign != (market_id in market_ids):
+                rung.is_foreign = not rung.is_foreign
+                rung.doubt()
 
     def took_over(self, market_id: MarketId) -> None:
         """An order of an earlier run on a rung is ours from here on."""
@@ -213,8 +228,9 @@ class Quoting:
             except ValueError:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
                 return
-            self.venue_time.told(at_ns, now_ns)
-            at_ns = self.venue_time.by_now(at_ns, now_ns, rung.book.ahead_ns)
+            self.venue_time.on_stamp(at_ns, now_ns)
+            if self.venue_time.is_beyond(at_ns, now_ns):
+                at_ns = now_ns + (self.venue_time.ahead_ns or 0)
             rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
     def fills_booked(self, market_id: MarketId) -> None:
@@ -230,16 +246,16 @@ class Quoting:
             for ladder in self.ladders:
                 self.weighing.anew(ladder)
 
-    def _winner_told(self, market_id: MarketId) -> None:
+    def winner_told(self, market_id: MarketId) -> None:
         """What a rung paid has told its winner."""
-        rung, winner = self._rungs.get(market_id), self._ledgers.settling.told_winner(market_id)
+        rung, winner = self._rungs.get(market_id), self._ledgers.settlement.told_winner(market_id)
         if rung is not None and winner is not None:
             # For the next run, too: nobody can be told it again.
             self._out.note("debug", "winner_told", market_id=market_id, winner=winner)
             self._decide_by_winners(rung.ladder)
 
     def _decide_by_winners(self, ladder: Ladder) -> None:
-        for rung in ladder.decide_by(self._ledgers.settling.told_winner):
+        for rung in ladder.decide_by(self._ledgers.settlement.told_winner):
             self.scoring.moved(rung.market_id)
 
     def filled(self, fill: model.Fill, now_ns: int) -> None:

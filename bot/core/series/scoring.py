@@ -202,14 +202,7 @@ class Scoring:
 
     def _owner(self, fill: model.Fill) -> OwnOrder | None:
         """The order of ours that a fill is of, under its id or an earlier one."""
-        own = self._desk.find(fill.order_id)
-        if own is not None:
-            return own
-        for each in (*self._desk.unsettled, *self._desk.live(fill.market_id)):
-            ids = (each.order_id, *(order_id for order_id, _ in each.earlier))
-            if fill.order_id in ids:
-                return each
-        return None
+        return self._desk.owner(fill.order_id)
 
     def _heard_ns(self, fill: model.Fill, now_ns: int) -> int:
         """When a fill could first have been heard of, by our own clock; now where its time tells

@@ -9,7 +9,7 @@ Source: design, law 8; docs/configuration.md; reliability, B3.
 """
 
 from bot.core.desk.desk import Desk
-from bot.core.orders.order import OwnOrder
+from bot.core.orders.order import BEYOND_LIMITS, OwnOrder
 from bot.core.series.quoting import Quoting
 from bot.core.settings import TraderSettings
 
@@ -28,7 +28,7 @@ def pull_beyond(quoting: Quoting, desk: Desk) -> int:
             continue
         too_many = kept >= quoting.settings.risk.resting_orders
         if too_many or own in beyond or _is_too_large(own, quoting.settings):
-            own.doomed, own.beyond, own.why = True, True, "beyond a limit that was lowered"
+            own.doomed, own.why = True, BEYOND_LIMITS
             quoting.orders_changed(own.market_id)
             pulled += 1
         else:

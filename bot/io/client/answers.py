@@ -137,9 +137,10 @@ def plain(text: str, longest: int = _TEXT_MAX) -> str:
     return "".join(sign if sign.isprintable() else "?" for sign in text[:longest])
 
 
-def tokens_left(headers: Mapping[str, str]) -> int | None:
-    """X-RateLimit-Remaining; None when it is absent, negative or no whole number."""
-    text = headers.get(routes.REMAINING_HEADER, "").strip()
+def tokens_left(headers: Mapping[str, str], name: str = routes.REMAINING_HEADER) -> int | None:
+    """X-RateLimit-Remaining, or the other header of that name; None when it is absent, negative or
+    no whole number."""
+    text = headers.get(name, "").strip()
     return int(text) if _WHOLE.fullmatch(text) else None
 
 

@@ -72,6 +72,7 @@ class Reply(msgspec.Struct, frozen=True):
     answer: m.Answer
     tokens_left: int | None = None
     retry_after_ns: int | None = None
+    tokens_limit: int | None = None
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -205,7 +206,8 @@ class Rest:
             reply = await self.ask(send.request, send.key, begun_ns)
         else:
             reply = Reply(m.Refused(0, "", "not in the journal in time, so not sent"))
-        answered(m.Replied(send.request_id, reply.answer, reply.tokens_left, reply.retry_after_ns))
+        told = (reply.tokens_left, reply.retry_after_ns, reply.tokens_limit)
+        answered(m.Replied(send.request_id, reply.answer, *told))
 
     async def ask(
         self, request: m.Request, key: m.Key | None = None, begun_ns: int | None = None
@@ -343,7 +345,8 @@ class Rest:
             await response.aclose()
         status = response.status_code
         answer = answer_of(request, status, bytes(body), sane_only=self._sane_only)
-        return Reply(answer, tokens_left(response.headers), waits_ns)
+        limit = tokens_left(response.headers, routes.LIMIT_HEADER)
+        return Reply(answer, tokens_left(response.headers), waits_ns, limit)
 
     async def drain(self, reads_s: float | None = None) -> int:
         """Wait for every request under way, then close the connections.

@@ -2,10 +2,9 @@
 
 `<state>/latch.json` is set by a breaker, by a crash loop and by the reaper; it outlives the process
 that set it, and only `bot reset` takes it away. The first reason stands: what follows from it must
-not hide it. A latch that cannot be read is a latch that is set; whether one is there at all is
-asked twice, and where neither answer tells, that is no latch of anybody's: it ends by itself.
-
-Source: design, law 8; reliability, rows 64, 66, 76, B13.
+not hide it. A contradiction of the books alone is kept over another one, which it names. A latch
+that cannot be read is a latch that is set; whether one is there at all is asked twice, and where
+neither answer tells, that is no latch of anybody's: it ends by itself.
 """
 
 from pathlib import Path
@@ -19,6 +18,9 @@ from venue.wire import instant
 
 UNSEEN: Final = "unseen"
 """Who set a latch of which the disk does not even say whether it is there."""
+
+CONTRADICTION: Final = "contradiction"
+"""Who latched where the books contradict each other: as `LatchedBy` says it."""
 
 _NAME: Final = "latch.json"
 _REASON_MAX: Final = 2_000
@@ -89,12 +91,17 @@ class Latch:
     def set(self, reason: str, by: str, wall_ns: int) -> LatchRecord:
         """Latch, durably, before this returns; the record that now stands, an earlier one if any.
 
-        by: breaker, crash-loop or reaper. wall_ns: the wall clock, for a person only.
-        Raises LatchFault when the disk does not take it.
+        A contradiction is kept over an earlier latch of another cause, which its reason then names:
+        only it tells the person that the books have to be opened anew.
+
+        by: breaker, contradiction, crash-loop or reaper. wall_ns: the wall clock, for a person
+        only. Raises LatchFault when the disk does not take it.
         """
         standing = self.read()
         if standing is not None and not standing.is_doubt:
-            return standing
+            if by != CONTRADICTION or standing.by == CONTRADICTION:
+                return standing
+            reason = f"{reason} Before that, {standing.by}: {standing.reason}"
         record = LatchRecord(reason[:_REASON_MAX], instant.from_ns(wall_ns), by)
         try:
             replace_file(self._path, msgspec.json.encode(record) + b"\n")

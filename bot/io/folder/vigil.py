@@ -68,19 +68,27 @@ class Vigil:
         self._doubted = record is not None and record.is_doubt
         return record
 
-    def latch(self, reason: str, failed: Callable[[str], None]) -> None:
-        """Have the disk keep a breaker's reason. failed: called with a text when it does not."""
+    def latch(self, latched: m.Latched, failed: Callable[[str], None]) -> None:
+        """Have the disk keep why this run latched. failed: called with a text when it does not."""
         self._latched, self._doubted = True, False
-        self._writing = asyncio.ensure_future(self._keep(reason, failed))
+        self._writing = asyncio.ensure_future(self._keep(latched, failed, self._writing))
 
-    async def _keep(self, reason: str, failed: Callable[[str], None]) -> None:
+    async def _keep(
+        self,
+        latched: m.Latched,
+        failed: Callable[[str], None],
+        before: asyncio.Task[None] | None,
+    ) -> None:
+        if before is not None:
+            await before
         try:
-            await asyncio.to_thread(self._latch.set, reason, "breaker", time.time_ns())
+            await asyncio.to_thread(self._latch.set, latched.reason, latched.by, time.time_ns())
         except LatchFault as fault:
             # It stays in `_writing`: an absent file is then no word of a person's.
             failed(str(fault))
             return
-        self._writing = None
+        if self._writing is asyncio.current_task():
+            self._writing = None
 
     def beat(self, now_ns: int) -> None:
         """A decision has been made."""

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.desk.shelf import slot_shown
+from bot.core.orders.order import slot_shown
 from venue.wire.errors import Advice, Code, Sequenced, row_for
 from venue.wire.names import ClientOrderId
 

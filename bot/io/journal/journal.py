@@ -224,8 +224,9 @@ def cut_torn_tail(path: Path) -> int:
 class Journal:
     """Writes the segments of one run. `run` must be running for anything to reach the disk.
 
-    memory: what earlier runs left. failed: called once, on the event loop, with the reason, when
-    the disk refuses a write or falls behind by more than `backlog_bytes_max`.
+    memory: what earlier runs left. cut_bytes: what a crash left half written at the end of it, cut
+    off now. failed: called once, on the event loop, with the reason, when the disk refuses a write
+    or falls behind by more than `backlog_bytes_max`.
     """
 
     def __init__(
@@ -261,8 +262,7 @@ class Journal:
         self._path = folder
         try:
             earlier = segments(folder)
-            if earlier:
-                cut_torn_tail(earlier[-1])
+            self.cut_bytes = cut_torn_tail(earlier[-1]) if earlier else 0
             self.memory = remember(earlier)
             self._trail = Trail(self.memory.head(opened_ns))
             self._number = number_of(earlier[-1]) if earlier else 0

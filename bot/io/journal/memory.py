@@ -17,23 +17,33 @@ from bot.core import messages as m
 from bot.io.journal.intents import Intents
 from bot.io.journal.records import Entry, Head, Segment
 from bot.io.journal.working import Working
-from venue.wire.money import Outcome
-from venue.wire.names import MarketId, OrderId
+from venue.wire.instant import Instant, to_ns
+from venue.wire.money import Cents, Outcome
+from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What a new run begins with. damage: where a damaged journal is, for a person. winners: as in
-    `Started`."""
+    """What a new run begins with. damage: where a damaged journal is, for a person. winners,
+    newest_fill, event_cash: as in `Started`."""
 
     fate: m.JournalFate
     open_intents: tuple[m.OpenIntent, ...] = ()
     working: tuple[m.KnownOrder, ...] = ()
     damage: str = ""
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
+    newest_fill: m.FillMark | None = None
+    event_cash: tuple[tuple[Ticker, Cents], ...] = ()
 
     def head(self, at_ns: int) -> Head:
         """What the first segment of that run carries."""
-        return Head(at_ns, self.open_intents, self.working, winners=self.winners)
+        return Head(
+            at_ns,
+            self.open_intents,
+            self.working,
+            winners=self.winners,
+            newest_fill=self.newest_fill,
+            event_cash=self.event_cash,
+        )
 
 
 NOTHING_LEFT: Final = Memory(m.JournalFate.FOUND)
@@ -53,14 +63,24 @@ WINNERS_MAX: Final = 1_000
 its ladder are quoted as if nobody had ever been paid for it."""
 
 
+EVENTS_MAX: Final = 1_000
+"""Events whose cash is remembered; of one that was forgotten a loss limit begins anew."""
+
+_CASH: Final = frozenset(("fill_booked", "rung_settled", "unallocated_settlement"))
+"""Notes of cash that came or went for an event."""
+
+
 class Trail:
-    """Follows a journal: which creates are open, which orders rest, and which winners were told."""
+    """Follows a journal: which creates are open, which orders rest, which winners were told, and
+    what was booked."""
 
     def __init__(self, head: Head = _NEW) -> None:
         self._intents = Intents(head.open_intents, head.under_way)
         self._working = Working(head.working, head.under_way)
         self._under_way = {send.request_id: send for send in head.under_way}
         self._winners = dict(head.winners)
+        self._newest_fill, self._newest_ns = head.newest_fill, _instant_of(head.newest_fill)
+        self._event_cash = dict(head.event_cash)
 
     @property
     def too_many(self) -> bool:
@@ -81,9 +101,10 @@ class Trail:
                 self._under_way.clear()
                 if message.new_account:
                     self._winners.clear()
+                    self._event_cash.clear()
+                    self._newest_fill, self._newest_ns = None, 0
             case m.Noted():
-                if message.name == "winner_told":
-                    self._told(message.fields)
+                self._noted(message.name, message.fields)
                 return
             case m.IntentSettled(order_id=str(order_id)):
                 intent = self._intents.of(message.client_order_id)
@@ -91,6 +112,23 @@ class Trail:
                     self._working.identified(intent.order, OrderId(order_id), entry.at_ns)
         self._intents.follow(entry.message)
         self._working.follow(entry.message, entry.at_ns)
+
+    def _noted(self, name: str, fields: dict[str, str | int]) -> None:
+        if name == "winner_told":
+            self._told(fields)
+        elif name == "event_left":
+            self._event_cash.pop(fold_ticker(str(fields["event"])), None)
+        elif name in _CASH and "cents" in fields:
+            event = Ticker(str(fields["event"]))
+            before = self._event_cash.pop(event, Cents(0))
+            self._event_cash[event] = Cents(before + int(fields["cents"]))
+            if len(self._event_cash) > EVENTS_MAX:
+                del self._event_cash[next(iter(self._event_cash))]
+        if name in ("fill_booked", "books_opened"):
+            mark = m.FillMark(str(fields["fill_id"]), Instant(str(fields["created_at"])))
+            created_ns = _instant_of(mark)
+            if self._newest_fill is None or created_ns >= self._newest_ns:
+                self._newest_fill, self._newest_ns = mark, created_ns
 
     def _told(self, fields: dict[str, str | int]) -> None:
         """What a rung of ours paid has told its winner."""
@@ -106,14 +144,25 @@ class Trail:
             self._working.orders(),
             tuple(self._under_way.values()),
             tuple(self._winners.items()),
+            self._newest_fill,
+            tuple(self._event_cash.items()),
         )
 
     def memory(self) -> Memory:
         """What a run begins with after this one has died: no answer comes any more."""
-        winners = tuple(self._winners.items())
         return Memory(
-            m.JournalFate.FOUND, self._intents.open(), self._working.orders(), winners=winners
+            m.JournalFate.FOUND,
+            self._intents.open(),
+            self._working.orders(),
+            winners=tuple(self._winners.items()),
+            newest_fill=self._newest_fill,
+            event_cash=tuple(self._event_cash.items()),
         )
+
+
+def _instant_of(mark: m.FillMark | None) -> int:
+    """The venue's time of a fill; 0 without one."""
+    return 0 if mark is None else to_ns(mark.created_at)
 
 
 def recall(newest_first: Iterable[Segment]) -> Memory:

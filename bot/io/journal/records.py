@@ -5,8 +5,11 @@ leave open. Then one frame per entry, in order. A frame is its payload's length 
 bytes each, little endian, and the payload, msgpack. Version 2 added the working orders to the head
 and the kinds of entries that go with them; version 3 the configuration of a run, its changes, and
 what an operator asks of a running trader; version 4 whether a person took a latch away; version 5
-the winners that payouts have told. Older versions are still read. A new kind of entry, or a field
-that an older program would misread, is a new version.
+the winners that payouts have told; version 6 has no new kind of entry, but another trader wrote it:
+one that stops where its books contradict each other. Older versions are read for what they left
+open, and not lived again (`bot.lab.replay`): their trader decided otherwise. A new kind of entry, a
+field that an older program would misread, and another behaviour of the trader are a new version.
+An entry of a kind that only an earlier program knew is read as a note that says so.
 
 A segment may end in the middle of a frame: a crash tore it off, and the last record alone is lost.
 A frame whose bytes are not what was written, with whole frames after it, is damage: the entries
@@ -15,21 +18,22 @@ before it stand, and what the damaged part held is not known to anybody.
 Source: design, law 7; reliability, rows 59, 60, 67.
 """
 
+import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
 from bot.core import messages as m
 from bot.io.faults import ShellFault
-from venue.wire.money import Outcome
-from venue.wire.names import MarketId
+from venue.wire.money import Cents, Outcome
+from venue.wire.names import MarketId, Ticker
 
 MAGIC: Final = b"LMKJ"
-VERSION: Final = 5
-READABLE: Final = (1, 2, 3, 4, 5)
+VERSION: Final = 6
+READABLE: Final = (1, 2, 3, 4, 5, 6)
 _T = TypeVar("_T")
 _B = TypeVar("_B", bytes, memoryview)
 
@@ -56,6 +60,8 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     working: tuple[m.KnownOrder, ...] = ()
     under_way: tuple[m.Send, ...] = ()
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
+    newest_fill: m.FillMark | None = None
+    event_cash: tuple[tuple[Ticker, Cents], ...] = ()
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -68,6 +74,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _HEADS: Final = msgspec.msgpack.Decoder(Head)
 _ENTRIES: Final = msgspec.msgpack.Decoder(Entry)
+_UNREAD: Final = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw])
+_UNKNOWN_KIND: Final = re.compile(r"Invalid value '\w+' - at `\$\[1\]\.([a-z_]+\.)*type`")
 
 
 def framed(value: Head | Entry) -> bytes:
@@ -98,6 +106,17 @@ def entry_of(payload: bytes, name: str) -> Entry:
         return _ENTRIES.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise JournalFault(f"{name}: a whole record that cannot be read ({fault})") from None
+
+
+def _earlier_entry(payload: bytes | memoryview) -> Entry:
+    """The entry of a frame of an earlier version; a note in the place of one whose kind is gone."""
+    try:
+        return _ENTRIES.decode(payload)
+    except msgspec.ValidationError as fault:
+        if not _UNKNOWN_KIND.fullmatch(str(fault)):
+            raise
+        at_ns, _ = _UNREAD.decode(payload)
+        return Entry(at_ns, m.Noted("debug", "entry_of_an_earlier_program", {"text": str(fault)}))
 
 
 class Stream:
@@ -156,6 +175,8 @@ class Segment:
         self._data = memoryview(data)
         self.name = name
         self.head: Head | None = None
+        is_earlier = data[len(MAGIC) : len(OPENING)] < OPENING[len(MAGIC) :]
+        self._entry = _earlier_entry if is_earlier else _ENTRIES.decode
         self.whole_bytes = 0
         self.damaged_at: int | None = None
         self._first = len(OPENING)
@@ -168,13 +189,13 @@ class Segment:
         if payload is None:
             self._look_past(len(OPENING))
             return
-        self.head = self._decode(_HEADS, payload)
+        self.head = self._read(_HEADS.decode, payload)
         self._first += _FRAME.size + len(payload)
         self.whole_bytes = self._first
 
-    def _decode(self, decoder: msgspec.msgpack.Decoder[_T], payload: bytes | memoryview) -> _T:
+    def _read(self, decode: Callable[[_B], _T], payload: _B) -> _T:
         try:
-            return decoder.decode(payload)
+            return decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
             text = f"{self.name}: a whole record that cannot be read ({fault}); move it away"
             raise JournalFault(text) from None
@@ -194,7 +215,7 @@ class Segment:
     def entries(self) -> Iterator[Entry]:
         """The entries in order, up to the first cut or damaged one; `whole_bytes` grows along."""
         for payload in self.payloads():
-            yield self._decode(_ENTRIES, payload)
+            yield self._read(self._entry, payload)
 
     def salvaged(self) -> Iterator[Entry]:
         """The entries behind damage, in order; what is missing between them is not known.
@@ -207,7 +228,7 @@ class Segment:
             if payload is None:
                 at = self._next_whole(at + 1)
                 continue
-            yield self._decode(_ENTRIES, payload)
+            yield self._read(self._entry, payload)
             at += _FRAME.size + len(payload)
 
     def _look_past(self, at: int) -> None:

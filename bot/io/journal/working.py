@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.orders.order import EARLIER_IDS_MAX
 from venue.wire import model
 from venue.wire.errors import Advice, Sequenced, row_for
 from venue.wire.money import Qty
@@ -21,6 +20,9 @@ from venue.wire.requests import QtyOrder
 WORKING_MAX: Final = 1_000
 """Orders remembered, above every limit on resting orders. One forgotten is only not kept at a
 start; it is cancelled like any stranger."""
+
+EARLIER_IDS_MAX: Final = 8
+"""Ids that amends took from an order, as many as are remembered of each."""
 
 
 class _Known:

@@ -116,9 +116,21 @@ RISK: Final[tuple[Family[Report], ...]] = (
     ),
     Family(
         "ledger_difference_cents",
-        "The venue's cash less ours; absent until both were read.",
+        "The venue's cash less ours at the newest audit; absent before the books are open.",
         (),
         lambda r: one(r.ledger_difference_cents),
+    ),
+    Family(
+        "transfers_cents",
+        "Deposits less withdrawals of the run.",
+        (),
+        lambda r: one(r.transfers_cents),
+    ),
+    Family(
+        "unallocated_settlement_cents",
+        "Settlements of the run that fit no outcome of their event.",
+        (),
+        lambda r: one(r.unallocated_cents),
     ),
 )
 

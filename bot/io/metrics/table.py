@@ -14,6 +14,7 @@ import msgspec
 
 from bot.core.desk.spend import Lane
 from bot.core.distribution import KINDS
+from bot.core.inconsistency import Inconsistency
 from bot.core.limits.cutting import CutReason
 from bot.core.orders.takefate import TakeFate
 from bot.core.report import BreakerReport, Phase, Report, RungReport
@@ -37,9 +38,7 @@ class Family(msgspec.Struct, Generic[_T], frozen=True):
 
 FINDINGS_MAX: Final = 64
 _LIVE: Final = frozenset({"open", "amending"})
-_HOLDING_BACK: Final = (
-    *("cash", "exposure", "foreign_spend", "pace", "resting_orders", "time_to_flat"),
-)
+_HOLDING_BACK: Final = (*("cash", "exposure", "pace", "resting_orders", "time_to_flat"),)
 
 
 def one(value: float | None) -> list[Sample]:
@@ -127,6 +126,12 @@ STATE: Final[tuple[Family[Report], ...]] = (
         "1 while nothing is quoted until a person clears the latch.",
         (),
         lambda r: one(float(bool(r.latched))),
+    ),
+    Family(
+        "inconsistency",
+        "1 for the kind of contradiction that stopped the bot, until a person resets it.",
+        ("kind",),
+        lambda r: [((kind,), float(r.inconsistency == kind)) for kind in Inconsistency],
     ),
     Family(
         "config_changes",
@@ -378,10 +383,10 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
         lambda r: one(seconds(r.flat_ns)),
     ),
     Family(
-        "foreign_requests_per_second",
-        "Requests of somebody else on our keys, where they are a finding.",
+        "foreign_tokens",
+        "Tokens that somebody else took from our keys, where that is a finding.",
         (),
-        lambda r: one(r.foreign_per_second),
+        lambda r: one(r.foreign_tokens),
     ),
     Family(
         "amends",

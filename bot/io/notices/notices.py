@@ -56,6 +56,7 @@ class Form(StrEnum):
 _NOTES: Final = {
     "latched": What.LATCH,
     "latched_not_flat": What.LATCH,
+    "inconsistency": What.LATCH,
     "stopping": What.STOP,
     "foreign_orders": What.FOREIGN_ORDERS,
     "strangers_found": What.FOREIGN_ORDERS,
@@ -132,7 +133,7 @@ class Notices:
     def did(self, effect: m.Effect, at_ns: int) -> None:
         """See Companion."""
         match effect:
-            case m.Latched():
+            case m.Latched(by=m.LatchedBy.BREAKER):
                 self.tell(What.BREAKER, effect.reason, at_ns)
             case m.Noted(name=name, fields=fields) if name in _NOTES:
                 text = str(fields.get("text") or fields.get("reason") or name)

@@ -200,6 +200,8 @@ async def dry_run(
                 journal=memory.fate,
                 latched=latched,
                 winners=memory.winners,
+                newest_fill=memory.newest_fill,
+                event_cash=memory.event_cash,
             )
         )
         settled = await _until_settled(trader, venue, feed, inbox, watch, clock, longest_ns)

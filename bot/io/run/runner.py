@@ -167,7 +167,13 @@ class Runner:
             self._draw(now_ns)
         if self._drawn is None:
             return None
-        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused)
+        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused, self._notice())
+
+    def _notice(self) -> str:
+        cut = self._journal.cut_bytes
+        if not cut:
+            return ""
+        return f"the last run ended within a write: {cut} bytes were cut off its journal"
 
     def plan(self) -> TraderPlan:
         """What the trader would send next, and why, as of now."""
@@ -215,6 +221,8 @@ class Runner:
                 latched=latched,
                 configured=self._configured,
                 winners=left.winners,
+                newest_fill=left.newest_fill,
+                event_cash=left.event_cash,
             )
         )
         with signals_to((self,)) if signals else nullcontext():
@@ -445,15 +453,17 @@ class Runner:
                 log_note(effect.level, effect.name, effect.fields)
                 self._plead(effect)
             case m.Latched():
-                self._latch(effect.reason)
+                self._latch(effect)
             case m.Finished():
                 self._finished = effect
 
-    def _latch(self, reason: str) -> None:
-        """A breaker tripped: keep that; a latch that cannot be kept stops the bot for good."""
-        self._log.error("breaker_tripped", reason=reason, advice="look, then bot reset CONFIG")
+    def _latch(self, latched: m.Latched) -> None:
+        """Keep why the bot latched; a latch that cannot be kept stops the bot for good."""
+        if latched.by is m.LatchedBy.BREAKER:  # the trader tells of a contradiction by itself
+            advice = "look, then bot reset CONFIG"
+            self._log.error("breaker_tripped", reason=latched.reason, advice=advice)
         if self._vigil is not None:
-            self._vigil.latch(reason, self._latch_lost)
+            self._vigil.latch(latched, self._latch_lost)
 
     def _latch_lost(self, text: str) -> None:
         self._log.error("latch_not_kept", text=text)

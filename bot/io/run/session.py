@@ -187,6 +187,12 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
     except JournalFault:
         journal.withdraw()
         raise
+    if journal.cut_bytes:
+        structlog.stdlib.get_logger("bot").warning(
+            "journal_tail_cut",
+            bytes=journal.cut_bytes,
+            advice="the last run ended within a write; what rests and filled is read anew",
+        )
     if journal.memory.damage:
         structlog.stdlib.get_logger("bot").error(
             "journal_damaged",

@@ -57,6 +57,7 @@ async def show_lines(look: Look, every_s: float = LINES_S) -> None:
                 tokens=report.tokens,
                 findings=len(report.findings),
                 latched=report.latched,
+                idle=snapshot.idle,
             )
 
 
@@ -141,6 +142,7 @@ def picture(
     parts += [_text(f"{what}: {told}", "yellow") for what, told in _asides(snapshot) if told]
     if why and report.phase == "quoting":
         parts.append(_text(why, "yellow"))
+    parts += [_text(each, "yellow") for each in (snapshot.idle, snapshot.notice) if each]
     parts.append(_text(_totals(report, per_second)))
     parts += [_text(finding, "red") for finding in report.findings]
     parts += _ladders(report.events)

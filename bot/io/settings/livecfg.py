@@ -53,6 +53,10 @@ class LiveFile(Protocol):
         when there is no file. Called from a thread."""
         ...
 
+    def confirmed(self) -> str:
+        """The digest of the content that a person has confirmed last; empty for none."""
+        ...
+
     def tell(self, event: m.Event) -> None:
         """Give it to the trader."""
         ...
@@ -104,12 +108,15 @@ class _Followed:
         self._settle_s = settle_s
         self._stamp: Stamp | None = None
         self._judged: bytes | None = file.started_with
+        self._confirmed = file.confirmed()
         self._asked = False
 
     async def look(self, *, asked: bool) -> None:
         """Take a change in, once the file has settled; else the next look does. asked: somebody
         wants it read, changed or not."""
-        self._asked |= asked
+        confirmed = self._file.confirmed()
+        self._asked |= asked or confirmed != self._confirmed
+        self._confirmed = confirmed
         if not self._file.is_taken():
             return
         if not self._asked and _stamp_of(self._file.path) == self._stamp:

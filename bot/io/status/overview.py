@@ -31,14 +31,16 @@ class Overview:
 
     def status(self) -> dict[str, object]:
         """The newest picture. age_ms: since the last decision; unhealthy: why it does not do its
-        work, empty when it does; paused: why it stands still, empty when it does not; control:
-        whether anything may be asked of it here."""
+        work, empty when it does; paused: why it stands still, empty when it does not; idle: why
+        nothing rests although it quotes; control: whether anything may be asked of it here."""
         snapshot = self._shown.look()
         told: dict[str, object] = {
             "age_ms": None,
             "unhealthy": "starting",
             "report": None,
             "paused": "",
+            "idle": "",
+            "notice": "",
         }
         if snapshot is not None:
             told = {
@@ -46,6 +48,8 @@ class Overview:
                 "unhealthy": snapshot.unhealthy(),
                 "report": snapshot.report,
                 "paused": snapshot.stands_still,
+                "idle": snapshot.idle,
+                "notice": snapshot.notice,
             }
         return {**told, "control": self._control, "series": self._series}
 

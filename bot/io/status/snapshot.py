@@ -3,12 +3,13 @@
 Source: design, The bot, item 10.
 """
 
+from collections import Counter
 from typing import Final
 
 import msgspec
 
 from bot.core import messages as m
-from bot.core.report import Phase, Report
+from bot.core.report import EventReport, Phase, Report, RungReport
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
@@ -17,12 +18,13 @@ DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
 
 class Snapshot(msgspec.Struct, frozen=True):
     """decided_ns: when the trader last had a Beat; now_ns: when this was asked for. paused: why it
-    was last paused, empty when it never was."""
+    was last paused, empty when it never was. notice: what a person should know of how it began."""
 
     now_ns: int
     decided_ns: int
     report: Report
     paused: str = ""
+    notice: str = ""
 
     @property
     def stands_still(self) -> str:
@@ -58,6 +60,33 @@ class Snapshot(msgspec.Struct, frozen=True):
         if report.resting == 0 and all(event.strategy_fault for event in asked):
             return f"the strategy is at fault everywhere: {asked[0].strategy_fault}"
         return ""
+
+    @property
+    def idle(self) -> str:
+        """Why a bot that quotes has nothing resting; empty where something rests."""
+        report = self.report
+        if report.phase is not Phase.QUOTING or report.resting:
+            return ""
+        reasons = Counter(_why_bare(event, rung) for event in report.events for rung in event.rungs)
+        if report.withheld:
+            reasons = Counter({f"no new order: {report.withheld}": sum(reasons.values())})
+        told = [f"{why} ({count} rungs)" for why, count in reasons.most_common()]
+        return f"nothing rests: {'; '.join(told) or 'the series has no rung to quote'}"
+
+
+def _why_bare(event: EventReport, rung: RungReport) -> str:
+    """Why no order of ours rests on a rung of an event."""
+    if rung.blocked:
+        return rung.blocked
+    if event.strategy_fault:
+        return f"the strategy is at fault: {event.strategy_fault}"
+    if rung.wanted_bids or rung.wanted_asks:
+        return "orders are on their way"
+    if rung.fair_cents is None:
+        return "no fair value"
+    if event.cuts:
+        return f"limits leave nothing: {', '.join(sorted(event.cuts))}"
+    return "the strategy wants no order"
 
 
 def why_paused(noted: m.Noted) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.account import portfolio
-from bot.core.account.booking import Booking
+from bot.core.account.fills import FillBooker, FillDeduplicator
 from bot.core.account.portfolio import OrderTally, Portfolio, _Market
 from bot.core.desk.desk import Desk
 from bot.core.desk.spend import Lane
@@ -18,7 +18,6 @@ from bot.core.event import answers
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.risk import Exposure, Live, RungTerms
 from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.orders.standing import Standing
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.weighing import Weighing
 from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
@@ -31,8 +30,7 @@ from venue.wire.names import MarketId, OrderId
 # --- E. accounting --------------------------------------------------------------------------------
 
 _terms_of = RungTerms.__dict__["of"].__func__
-_book_fill = Portfolio.book_fill
-_page_booked = Booking.page
+_page_booked = FillBooker.page
 _settle = Portfolio.settle
 
 _FREE: Final = FeeRate.parse("0")
@@ -49,13 +47,12 @@ def _without_fees(
     return terms
 
 
-def _each_time(self: Portfolio, fill: model.Fill) -> bool:
-    self.ids._booked.pop(fill.fill_id, None)
-    return _book_fill(self, fill)
+def _never(self: FillDeduplicator, fill_id: str) -> bool:
+    return False
 
 
 def _but_the_oldest(
-    self: Booking, rows: Sequence[model.Fill], now_ns: int
+    self: FillBooker, rows: Sequence[model.Fill], now_ns: int
 ) -> tuple[Sequence[model.Fill], bool]:
     return _page_booked(self, rows[:-1], now_ns)
 
@@ -96,7 +93,7 @@ ACCOUNTS: Final = (
         (54,),
         "A fill that is listed again is booked again.",
         ("B2", "B3", "B9", "B13", "findings"),
-        (Patch(Portfolio, "book_fill", _each_time),),
+        (Patch(FillDeduplicator, "is_booked", _never),),
         likely=("row_repeated",),
     ),
     Bug(
@@ -104,7 +101,7 @@ ACCOUNTS: Final = (
         (54,),
         "The last fill of a page is not booked.",
         ("B2", "B3", "B9", "findings"),
-        (Patch(Booking, "page", _but_the_oldest),),
+        (Patch(FillBooker, "page", _but_the_oldest),),
     ),
     Bug(
         "order-id-as-a-number",
@@ -141,7 +138,7 @@ ACCOUNTS: Final = (
 
 # --- H. limits ------------------------------------------------------------------------------------
 
-_exposure_of = Standing.exposure
+_exposure_of = OwnOrder.exposure
 
 
 def _settled_only(self: Weighing, ladder: Ladder) -> Exposure:
@@ -152,11 +149,11 @@ def _settled_only(self: Weighing, ladder: Ladder) -> Exposure:
 def _not_counted(*states: State) -> Patch:
     """Orders in these states are not counted by the limits."""
 
-    def exposure(self: Standing) -> Live:
+    def exposure(self: OwnOrder) -> Live:
         live = _exposure_of(self)
         return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
 
-    return Patch(Standing, "exposure", exposure)
+    return Patch(OwnOrder, "exposure", exposure)
 
 
 def _netted(self: Exposure, index: int, is_bid: bool, limit_qty: int) -> int:

@@ -40,11 +40,9 @@ def _kept(self: BelievedRung) -> None:
     self.doubt()
 
 
-def _older_too(
-    self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int, *, is_dated: bool = False
-) -> bool:
+def _older_too(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
     self.ts_ns = None
-    return _replace(self, bids, asks, ts_ns, now_ns, is_dated=is_dated)
+    return _replace(self, bids, asks, ts_ns, now_ns)
 
 
 def _at_any_age(self: Book, now_ns: int, max_age_ns: int) -> bool:

@@ -11,11 +11,9 @@ import msgspec
 from bot.core import messages as m
 from bot.core.account.account import Account, Walk
 from bot.core.desk.desk import Desk
-from bot.core.desk.shelf import Shelf, slot_shown, slots_of
 from bot.core.desk.spend import Pace
 from bot.core.orders.known import Known
-from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.orders.standing import Standing
+from bot.core.orders.order import Fact, OwnOrder, State, slot_shown
 from bot.core.plan import reconcile
 from bot.core.plan.reconcile import _Side
 from bot.core.plan.stand import Level
@@ -27,7 +25,7 @@ from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Price, Qty, canonical
+from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend
 
@@ -48,7 +46,7 @@ def _by_equal_fields(
     rows = list(shown)
     for own in list(self._attention):
         if own.state is State.LOST:
-            equal = [row for row in rows if slot_shown(row) == slots_of(own)[0]]
+            equal = [row for row in rows if slot_shown(row) == own.slots[0]]
             if equal:
                 own.identified(equal[0], begun_ns)
                 self._out.effects.append(m.IntentSettled(own.client_order_id, own.order_id))
@@ -58,16 +56,15 @@ def _by_equal_fields(
 
 def _gives_up(self: Desk, now_ns: int) -> None:
     for own in list(self._attention):
-        since_ns = own.unknown_since_ns
-        lost = own.state is State.LOST and since_ns is not None
-        if lost and now_ns - (since_ns or 0) > 2 * NS_PER_SECOND:
-            own.unlisted(now_ns)
+        since_ns = self._unknown.get(own, now_ns)
+        if own.state is State.LOST and now_ns - since_ns > 2 * NS_PER_SECOND:
+            own.gone(now_ns)
             self._out.effects.append(m.IntentSettled(own.client_order_id))
             self._file(own, now_ns)
     _recover(self, now_ns)
 
 
-def _lost_is_known(self: Standing) -> bool:
+def _lost_is_known(self: OwnOrder) -> bool:
     return self.suspicion is not None
 
 
@@ -93,11 +90,7 @@ CREATES: Final = (
         (24,),
         "duplicate_order_id is taken for a rejection, though it says that the order exists.",
         FORGOTTEN,
-        (
-            forgets(
-                lambda own, fact: own.state is State.LOST and fact is Fact.EXISTS, Fact.UNLISTED
-            ),
-        ),
+        (forgets(lambda own, fact: own.state is State.LOST and fact is Fact.EXISTS, Fact.GONE),),
         likely=("says_duplicate", "lost_after", "result_unknown_after"),
     ),
     Bug(
@@ -112,7 +105,7 @@ CREATES: Final = (
         (1, 22),
         "While a create has no answer, another one is sent for the same side.",
         ("B1",),
-        (Patch(Standing, "is_unknown", property(_lost_is_known)),),
+        (Patch(OwnOrder, "is_unknown", property(_lost_is_known)),),
     ),
 )
 
@@ -307,17 +300,13 @@ def _unknown_is_over(self: OwnOrder, shown: model.Order, begun_ns: int, lag_ns: 
 def _any_read_counts(self: OwnOrder, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
     _shown_by_read(self, shown, begun_ns, lag_ns)
     if self.state is State.OPEN and shown.status in model.RESTING:
-        self.known = Known.shown(shown, self.known.epoch)
-        self.level = canonical(self.outcome, self.known.price)
+        self._know(Known.shown(shown, self.known.epoch))
 
 
-def _gone_at_once(
-    self: Shelf, own: OwnOrder, _begun_ns: int, now_ns: int, _fills_begun_ns: int = -1
-) -> bool:
+def _gone_at_once(self: Desk, own: OwnOrder, _begun_ns: int, now_ns: int) -> None:
     if own.state is State.OPEN:
         own.move(Fact.READ_ENDED, now_ns)
         self._file(own, now_ns)
-    return not own.is_live
 
 
 def _one_page(
@@ -374,7 +363,7 @@ READS: Final = (
         (36, 37),
         "An order that one list does not show is taken for ended.",
         FORGOTTEN,
-        (Patch(Shelf, "missing_from_list", _gone_at_once),),
+        (Patch(Desk, "not_listed", _gone_at_once),),
     ),
     Bug(
         "first-page-is-all",

@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core import trader
 from bot.core.custody.custody import Custody
 from bot.core.custody.heritage import Heritage
 from bot.core.desk.shelf import NEVER_NS
@@ -63,7 +62,6 @@ def _left_alone(
     *,
     starting: bool,
     fresh: bool,
-    late: bool,
     stopping: bool = False,
 ) -> list[model.Order]:
     return []
@@ -161,6 +159,8 @@ RESTART: Final = (
 
 # --- G. the operator, and H. the breakers ---------------------------------------------------------
 
+_clear = Trader._clear
+
 
 def _fat(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     if rung.side_parked(wish.side, now_ns):
@@ -198,6 +198,11 @@ def _never_judges(
     self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int
 ) -> str:
     return ""
+
+
+def _not_while_latched(self: Trader) -> None:
+    if self.phase is not Phase.LATCHED:
+        _clear(self)
 
 
 def _nothing_while_latched(
@@ -247,7 +252,7 @@ OPERATOR: Final = (
         "A breaker trips and nothing new is sent, but what rests is left to rest.",
         ("B13",),
         (
-            Patch(trader, "_CLEARING", (Phase.STARTING, Phase.STOPPING)),
+            Patch(Trader, "_clear", _not_while_latched),
             Patch(Trader, "_decided", _nothing_while_latched),
         ),
         likely=("mad_strategy", "fat_finger"),

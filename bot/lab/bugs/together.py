@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bot.core.account.ledgers import Ledgers
+from bot.core.account.ledgers import AccountChange, Ledgers
 from bot.core.desk import outbox
 from bot.core.desk.outbox import _Credential, _joined
 from bot.core.desk.spend import Purse
@@ -47,7 +47,7 @@ def _here(
     begun_ns: int,
     now_ns: int,
     live: frozenset[OrderId] = frozenset(),
-) -> Sequence[MarketId]:
+) -> AccountChange:
     if self._rates:
         market, (event, _) = next(iter(self._rates.items()))
         rows = [

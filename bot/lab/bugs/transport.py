@@ -31,9 +31,9 @@ from venue.wire.names import ClientOrderId
 
 def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
     name = ClientOrderId(f"{own.client_order_id}r")
-    order = msgspec.structs.replace(own.intent(), client_order_id=name)
-    own.client_order_id, own.body = name, codec.encode_new_order(order)
-    if self._out.send(m.Create(order, own.body, False), Lane.RECOVER, "retry", now_ns, own):
+    order = msgspec.structs.replace(own.intent.order, client_order_id=name)
+    own.intent = m.OpenIntent(order, codec.encode_new_order(order))
+    if self._out.send(m.Create(order, own.intent.body, False), Lane.RECOVER, "retry", now_ns, own):
         own.sent_again()
         own.due_ns = NEVER_NS
 
@@ -115,11 +115,11 @@ def _with_jitter(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, n
 
 
 def _no_reserve(self: Purse, lane: Lane, now_ns: int, user: int = 0) -> bool:
-    kept, self._reserve = self._reserve, 0
+    kept, self.reserve = self.reserve, 0
     try:
         return _spend(self, lane, now_ns, user)
     finally:
-        self._reserve = kept
+        self.reserve = kept
 
 
 def _raised_by_header(
@@ -127,10 +127,11 @@ def _raised_by_header(
     tokens_left: int | None,
     now_ns: int,
     number: int | None = None,
+    limit: int | None = None,
     *,
-    definite: bool = True,
+    is_throttled: bool = False,
 ) -> None:
-    _purse_answered(self, tokens_left, now_ns, number, definite=definite)
+    _purse_answered(self, tokens_left, now_ns, number, limit, is_throttled=is_throttled)
     if tokens_left is not None:
         self._bucket.level_e9 = tokens_left * NS_PER_SECOND
 
@@ -175,7 +176,7 @@ PACE: Final = (
         (15, 23),
         "A 429 or 503 to a re-send is taken to mean that the create never landed.",
         FORGOTTEN,
-        (forgets(lambda own, fact: own.state is State.LOST and fact is Fact.NEVER, Fact.UNLISTED),),
+        (forgets(lambda own, fact: own.state is State.LOST and fact is Fact.NEVER, Fact.GONE),),
         likely=(
             "rate_limited",
             "rate_limited_bare",

@@ -86,6 +86,8 @@ class Play:
             latched=started.latched,
             configured=self._setup.configured,
             winners=started.winners,
+            newest_fill=started.newest_fill,
+            event_cash=started.event_cash,
         )
         self._hand(began)
         for done, act in enumerate(session.acts):

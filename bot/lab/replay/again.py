@@ -34,6 +34,7 @@ from bot.lab.replay.replay import (
     Place,
     Run,
     is_recording,
+    must_be_of_this_version,
     must_be_segment,
     newest_run,
     no_strategy,
@@ -44,8 +45,6 @@ from bot.lab.replay.together import relived
 from venue.wire.names import MarketId
 
 EVENTS_SHOWN: Final = 5
-_NOTES_VERSION: Final = 3
-"""Notes in journals of versions before this one are those of other programs."""
 
 TOLD_EVERY: Final = 2_000
 """Entries between two words of how far it is."""
@@ -219,11 +218,14 @@ class Again:
     ) -> None:
         """settings, make_strategy: what the run was made with, where its journal does not say so;
         None: not known. remake: makes the strategies that the journal names. notes: whether they
-        are compared, too, where the journal is of this program's version.
+        are compared, too.
 
-        Raises JournalFault when it is not known what the run was made with, when that cannot be
-        made, and when a journal of the series that it traded beside is missing.
+        Raises JournalFault for a run of an earlier version, when it is not known what the run was
+        made with, when that cannot be made, and when a journal of the series that it traded beside
+        is missing.
         """
+        if not is_recording(run):
+            must_be_of_this_version(run)
         configured = run.started.configured
         if configured is not None and remake is not None:
             settings = configured.settings
@@ -233,7 +235,7 @@ class Again:
                 "its run was configured with; name the file with --config"
             )
         self._run = run
-        self._notes = notes and version_of(run) >= _NOTES_VERSION
+        self._notes = notes
         self._lives: Observer | Trader
         self._others: Callable[[int], bool] | None = None
         if is_recording(run):

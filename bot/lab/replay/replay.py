@@ -33,7 +33,7 @@ from bot.io.journal.journal import (
     segments,
     version_in,
 )
-from bot.io.journal.records import MAGIC, READABLE, Entry, JournalFault, entry_of
+from bot.io.journal.records import MAGIC, READABLE, VERSION, Entry, JournalFault, entry_of
 from bot.io.run.watched import Retold, interruptions
 from bot.lab.shadow.shadow import shadow_of
 from venue.wire.names import Ticker
@@ -100,6 +100,17 @@ def is_recording(run: Run) -> bool:
     return configured is not None and configured.strategy.name == RECORDING
 
 
+def must_be_of_this_version(run: Run) -> None:
+    """Raises JournalFault where an earlier trader had the run: this one would decide otherwise."""
+    version = version_in(run.paths[0])
+    if version != VERSION:
+        raise JournalFault(
+            f"{run.paths[0]}: journal version {version}: an earlier trader made this run, and this "
+            f"program lives runs of version {VERSION} again; use the program that wrote it "
+            "(`bot version` says which versions a program has)"
+        )
+
+
 class Relived:
     """A run that is being lived again, by the trader that lived it. finished: whether its end was
     met in the journal."""
@@ -123,7 +134,8 @@ class Relived:
         which must answer as the strategy does. first: the trader whose purses and account this one
         shares. others: lives the other series of the process up to an instant, and tells whether
         their journals reach so far (`bot.lab.replay.together`). Raises JournalFault as `steps`
-        does, and when the strategy that it was made with cannot be made."""
+        does, when the strategy that it was made with cannot be made, and for a run of an earlier
+        version."""
         self.run = run
         self.others = others
         self.finished = False
@@ -138,6 +150,7 @@ class Relived:
         configured = run.started.configured
         if is_recording(run):
             raise JournalFault(f"{run.paths[0].parent}: a recording: nothing was traded in it")
+        must_be_of_this_version(run)
         if configured is not None and remake is not None:
             settings = configured.settings
             make_strategy = _made_again(remake, configured.strategy)

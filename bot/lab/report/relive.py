@@ -20,7 +20,13 @@ from bot.lab.backtest.run import Result
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
 from bot.lab.replay import together
 from bot.lab.replay.again import runs_meant, version_of
-from bot.lab.replay.replay import MakeStrategy, Relived, Run, no_strategy
+from bot.lab.replay.replay import (
+    MakeStrategy,
+    Relived,
+    Run,
+    must_be_of_this_version,
+    no_strategy,
+)
 from bot.lab.report.session import Answers, Closing, Mode, Saved, Session
 from bot.lab.report.watch import Watch
 
@@ -64,6 +70,7 @@ def relived(run: Run, configured: "BotConfig | None", remake: Remake) -> Relived
 
     Raises JournalFault when that is not known, and as `bot.lab.replay.together.relived`.
     """
+    must_be_of_this_version(run)
     said = run.started.configured
     settings = said.settings if said is not None else None
     make: MakeStrategy = no_strategy

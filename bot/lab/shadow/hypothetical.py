@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from bot.core.books.venuetime import SET_BACK_NS
 from bot.core.messages import TradeSeen
 from bot.core.orders.tag import Tag, tag_of
 from bot.core.settings import PaceSettings
@@ -34,6 +33,8 @@ from venue.wire.money import (
 )
 
 _NO_FEES = FeeUnits(0)
+
+_SET_BACK_NS = 60 * NS_PER_SECOND
 
 
 class Met(msgspec.Struct, frozen=True):
@@ -94,7 +95,7 @@ class HypotheticalRung:
     def shown(self, bids: Levels, asks: Levels, ts_ns: int) -> None:
         """The book of others as of an instant of the venue's. One that is older by far than what
         was shown before tells that the venue's clock was set back: places are reckoned anew."""
-        if ts_ns < self._shown_ns - SET_BACK_NS:
+        if ts_ns < self._shown_ns - _SET_BACK_NS:
             self._levels, self._shown_ns = {BookSide.BID: bids, BookSide.ASK: asks}, -1
             for side, orders in self._orders.items():
                 for order in orders:

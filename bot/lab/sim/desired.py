@@ -112,11 +112,9 @@ def _cut_for_nothing(world: "World") -> list[str]:
 
 
 def cannot_be_known(world: "World", rung: "Rung") -> bool:
-    """Whether nothing can tell that a quiet book still stands: none is pushed when asked for, or it
-    bears a stamp that nothing else has agreed with for long, and a read of a market that never
-    traded shows the zero instant (S28)."""
-    is_dated = rung.book.is_doubtful(world.process.clock.read(world.now_ns))
-    return rung.market.last_price is None and (is_dated or not world.odds.acks)
+    """Whether nothing can tell that a quiet book still stands: none is pushed when asked for, and a
+    read of a market that never traded shows the zero instant (S28)."""
+    return rung.market.last_price is None and not world.odds.acks
 
 
 def _but_for_parked(

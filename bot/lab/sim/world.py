@@ -295,6 +295,8 @@ class World:
             latched=self.latch,
             configured=named,
             winners=memory.winners,
+            newest_fill=memory.newest_fill,
+            event_cash=memory.event_cash,
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]
         self.auditor.flight.remembered(known, lost=memory.fate is m.JournalFate.LOST)

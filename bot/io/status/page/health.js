@@ -25,6 +25,9 @@ export function drawFigures(report) {
     { name: "cash free", value: dollars(report.cash_available_cents) },
     { name: "cash off by", value: dollars(off), className: off ? "bad" : "",
       title: "the venue's cash less ours" },
+    ...(report.transfers_cents ? [{ name: "transfers", value: dollars(report.transfers_cents) }] : []),
+    ...(report.unallocated_cents ? [{ name: "unallocated settlements",
+      value: dollars(report.unallocated_cents), className: "bad" }] : []),
   ]);
 }
 

@@ -22,7 +22,8 @@ function draw(status) {
   say(byId("phase"), flat);
   name(byId("phase"), `pill ${status.unhealthy ? "poor" : phase === "paused" || flat !== phase
     ? "held" : "good"}`);
-  say(byId("health"), status.unhealthy && status.unhealthy !== phase ? status.unhealthy : "");
+  const unhealthy = status.unhealthy && status.unhealthy !== phase ? status.unhealthy : "";
+  say(byId("health"), [unhealthy, status.idle, status.notice].filter(Boolean).join("; "));
   announce(`${flat}. ${status.unhealthy}. ${report ? report.findings.join(". ") : ""}`, report);
   if (!report) return;
   say(byId("series"), report.series_ticker);

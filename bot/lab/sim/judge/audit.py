@@ -95,7 +95,7 @@ class Auditor:
                 if event.user_id == MAKER and ours(event.market_id):
                     self.truth.held[event.market_id, event.outcome] = event.qty
             elif isinstance(event, v.BalanceChanged) and event.user_id == MAKER:
-                self.truth.total_cents = event.available_cents + event.reserved_cents
+                self.exposure.account.total_cents = event.available_cents + event.reserved_cents
                 self.exposure.account.available_cents = event.available_cents
         if isinstance(command, v.PlaceOrder | v.AmendOrder) and command.user_id == MAKER:
             self._no_self_trade(command, answer, events)

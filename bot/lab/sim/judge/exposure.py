@@ -44,6 +44,14 @@ class Exposure:
         self._event_of = {market: event for event, its in markets.items() for market in its}
         self._gone: dict[Ticker, int] = {}  # net shares that turned into cash, perhaps unknown yet
         self.ceilings = Ceilings(risk)
+        self._history: dict[Ticker, int] = {}
+
+    def cost_unknown(self) -> None:
+        """No journal tells what the shares that are held have cost: limits count from here on."""
+        self._history = dict(self._truth.cash)
+
+    def _cash(self, event: Ticker) -> int:
+        return self._truth.cash.get(event, 0) - self._history.get(event, 0)
 
     def listed(self, event: Ticker, market: MarketId) -> None:
         """An event has one more rung."""
@@ -73,7 +81,7 @@ class Exposure:
     def worst(self, event: Ticker, *, bare: bool = False) -> int:
         """The least over n + 1 outcomes of what is left if everything that hurts fills. bare: if
         nothing does."""
-        above = self._truth.cash.get(event, 0)
+        above = self._cash(event)
         rungs = []
         for market in self._markets[event]:
             if_yes = DOLLAR * self._truth.shares(market, Outcome.YES)
@@ -238,7 +246,7 @@ class Exposure:
             for market in self._markets[event]
         ]
         everything = (each for market in self._event_of for each in live(market))
-        return sums_of(self._truth.cash.get(event, 0), rungs, everything, self._fees)
+        return sums_of(self._cash(event), rungs, everything, self._fees)
 
     def within_position(self, market: MarketId, now_ns: int) -> None:
         """B3: no position can pass its limit; on a rung that has resolved nothing fills any more,

@@ -81,7 +81,7 @@ class Account:
         """loss_limit_cents: 0 where there is none."""
         self._limit_cents = self._most_cents = loss_limit_cents
         self._members: list[Member] = []
-        self.available_cents = 0
+        self.available_cents = self.total_cents = 0
         self.spent_beside = False
 
     def joins(self, member: Member) -> None:

@@ -33,7 +33,6 @@ class Truth:
     strange: dict[str, None] = field(default_factory=dict)
     renamed: dict[OrderId, None] = field(default_factory=dict)
     flow_cents: int = 0
-    total_cents: int = 0
 
     def shares(self, market: MarketId, outcome: Outcome) -> int:
         """How many of an outcome are held."""

@@ -105,6 +105,7 @@ class Process:
         self.traffic: Traffic = Traffic(self.settings, seen, clock.read(now_ns), bucket)
         self.feed = FeedWatch(auditor.own_levels)
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
+        self.began_ns = now_ns  # by the world's time
         began_ns = clock.read(now_ns)
         self._manners = Manners(self.settings, seen, auditor.truth.foreign, began_ns)
         self._shrinking = Shrinking(
@@ -120,6 +121,7 @@ class Process:
         self._quiet = 0
         self._stopping = False
         self._standing = False
+        self._costs_unknown = False
 
     def _fresh(self, first: Trader | None) -> Trader:
         """A trader that has lived through nothing. first: whose purse and account it shares."""
@@ -153,6 +155,8 @@ class Process:
             check(applied, "B3", "a changed file is not in force")
         if self.opened_ns is None and self.trader.ledgers.is_open:
             self.opened_ns = world_ns
+            if self._costs_unknown:
+                self._auditor.exposure.cost_unknown()
         if isinstance(event, m.Replied) and self.opened_ns is not None:
             self._manners.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
@@ -219,6 +223,9 @@ class Process:
             self.latched = event.latched
             self._auditor.limits_are(self.settings.risk)
             self.decided.begins(event.winners)
+            self._costs_unknown = event.newest_fill is None
+            if self._costs_unknown:
+                self._auditor.exposure.cost_unknown()
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
     def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
@@ -404,7 +411,7 @@ class Process:
             if own.state is State.DONE and own.order_id is not None:
                 self._fills_are_known(own)
             if (state is State.LOST or state is State.BLURRED) and own.state is not state:
-                asked = own.state is State.CANCELLING and isinstance(event, m.Beat)
+                asked = own.state is State.CANCELLING
                 check(asked or isinstance(event, m.Replied), "B7", f"{state} -> {own.state}")
         before: dict[int, tuple[OwnOrder, State, int]] = {}
         for own in self.trader.desk.all_live():
@@ -434,7 +441,7 @@ class Process:
         # Of an id that an amend has ended the next one tells what it had filled, or the fills do.
         is_over = own.order_id in truth.filled and own.order_id not in truth.renamed
         if own.market_id not in truth.resolved and is_over:
-            filled, known = truth.filled[own.order_id], own.filled + own.carried
+            filled, known = truth.filled[own.order_id], own.filled - own.fill_offset
             text = f"{own.order_id} is taken for over with {known} filled, not {filled}"
             check(known >= filled, "B8", text)
 
@@ -443,7 +450,10 @@ class Process:
         in the books: nobody would ask for it any more. A rung that has resolved lists its own."""
         made, truth = self._auditor.flight.order_of.get(name), self._auditor.truth
         if made is not None and self._auditor.market_of[made] not in truth.resolved:
-            filled, booked = truth.filled.get(made, 0), self.trader.ledgers.book.filled_qty(made)
+            # What traded before this life began is history to it.
+            of_order = (each for at, each in truth.fills if at >= self.began_ns)
+            filled = sum(each.qty for each in of_order if each.order_id == made)
+            booked = self.trader.ledgers.book.filled_qty(made)
             text = f"{name} is settled as nothing with {booked} booked of {filled} filled"
             check(booked >= filled, "B8", text)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.uncancelled import FAILING_NS, Uncancelled
+from bot.core.desk.cancel_health import FAILING_NS, CancelHealth
 from bot.core.strategy import EventView, Quotes
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
@@ -131,17 +131,17 @@ def test_a_venue_that_asks_to_wait_does_not_look_like_one_that_cancels_nothing()
 
 
 def test_two_failures_an_hour_apart_are_not_a_time_in_which_no_cancel_works():
-    of = Uncancelled()
+    of = CancelHealth()
     first, later = made.own(number=1), made.own(number=2)
-    assert of.heard(first, FAILURES[0], 2, T0) is None
+    assert of.on_answer(first, FAILURES[0], 2, T0) is None
     hour_ns = 3_600 * NS_PER_SECOND
-    assert of.heard(later, FAILURES[0], 2, T0 + hour_ns) is None
-    assert of.heard(first, FAILURES[0], 2, T0 + hour_ns + FAILING_NS - 1) is None
-    assert of.heard(first, FAILURES[0], 2, T0 + hour_ns + FAILING_NS)
+    assert of.on_answer(later, FAILURES[0], 2, T0 + hour_ns) is None
+    assert of.on_answer(first, FAILURES[0], 2, T0 + hour_ns + FAILING_NS - 1) is None
+    assert of.on_answer(first, FAILURES[0], 2, T0 + hour_ns + FAILING_NS)
 
 
 def test_failures_that_each_take_long_to_come_are_one_time_in_which_no_cancel_works():
-    of = Uncancelled()
+    of = CancelHealth()
     own = made.own()
-    assert of.heard(own, FAILURES[0], 1, T0) is None
-    assert of.heard(own, FAILURES[0], 1, T0 + 15 * NS_PER_SECOND)
+    assert of.on_answer(own, FAILURES[0], 1, T0) is None
+    assert of.on_answer(own, FAILURES[0], 1, T0 + 15 * NS_PER_SECOND)

@@ -1,0 +1,329 @@
+"""The list of fills into the books: each fill is booked once, by its id.
+
+A walk reads the list newest first and ends where everything older is booked, or is history: traded
+before the newest fill that the journal of earlier runs knows, or, without one, before this run.
+What the account holds when the books open contains all history, so history is never booked.
+
+A row that cannot be read, or whose fields contradict each other or its order, is not booked from
+that walk. The next walks go back to it, and a row that stays wrong stops the bot.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core.account.portfolio import Portfolio, UnbookableFill, created_ns_of
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.desk.shelf import keep_newest
+from bot.core.inconsistency import Inconsistency
+from bot.core.messages import FillMark
+from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND, Instant
+from venue.wire.money import Outcome, Qty, canonical
+from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
+
+FILL_IDS_KEPT: Final = 1_000
+"""Newest fills whose ids are kept, however old they are."""
+
+FILL_IDS_KEPT_NS: Final = 1_800 * NS_PER_SECOND
+"""Ids of fills no older than this beside the newest are kept too, far longer than a read lags."""
+
+FILL_IDS_MAX: Final = 20_000
+"""Ids kept at most. Twice as many may gather between two trims."""
+
+_DOUBTED_MAX: Final = 1_000
+
+
+class FillDeduplicator:
+    """The ids of the fills that are booked or history. Every fill older than `floor_ns`, in the
+    venue's time, is one of the two."""
+
+    def __init__(self, kept: int = FILL_IDS_KEPT, most: int = FILL_IDS_MAX) -> None:
+        self._kept = kept
+        self._most = most
+        self._booked: dict[str, int] = {}
+        self._history: dict[str, None] = {}
+        self.floor_ns: int | None = None
+        self.newest: FillMark | None = None
+        self._newest_ns = 0
+
+    def add(self, fill: model.Fill, created_ns: int) -> None:
+        """This fill is booked."""
+        self._booked[fill.fill_id] = created_ns
+        if self.newest is None or created_ns >= self._newest_ns:
+            self.newest, self._newest_ns = FillMark(fill.fill_id, fill.created_at), created_ns
+
+    def add_history(self, mark: FillMark, created_ns: int) -> None:
+        """This fill, and all that is listed below it, is history."""
+        self._history[mark.fill_id] = None
+        if self.floor_ns is None or created_ns > self.floor_ns:
+            self.floor_ns = created_ns
+
+    def is_booked(self, fill_id: str) -> bool:
+        """True if this very fill was booked, and its id is still kept."""
+        return fill_id in self._booked
+
+    def is_history(self, row: model.Fill) -> bool:
+        """True if this row, and so all that is listed below it, needs no booking any more."""
+        if row.fill_id in self._history:
+            return True
+        if row.fill_id in self._booked or self.floor_ns is None:
+            return False
+        try:
+            return created_ns_of(row) < self.floor_ns
+        except UnbookableFill:
+            return False
+
+    def trim(self) -> bool:
+        """Forget ids far below the newest; the floor covers their fills. Rare, so that it is cheap.
+        True if it did."""
+        if len(self._booked) <= 2 * self._kept:
+            return False
+        newest_first = sorted(self._booked.values(), reverse=True)
+        floor_ns = min(newest_first[self._kept], newest_first[0] - FILL_IDS_KEPT_NS)
+        if len(newest_first) > self._most:
+            floor_ns = max(floor_ns, newest_first[self._most])
+        if self.floor_ns is None or floor_ns > self.floor_ns:
+            self.floor_ns = floor_ns
+            self._booked = {key: at for key, at in self._booked.items() if at >= floor_ns}
+        return True
+
+
+class FillBooker:
+    """Books what walks of the list of fills show.
+
+    booked_ns: when a fill was booked last, or was found to be history. goes_deep: the next walk
+    goes back to where every fill is known to be booked, for a fill may have slipped between two
+    shifting pages. whole_ns: when the newest walk began that did, below zero without one.
+    """
+
+    def __init__(
+        self,
+        book: Portfolio,
+        desk: Desk,
+        out: Outbox,
+        by_ticker: Mapping[Ticker, MarketId],
+        read_lag_ns: int,
+    ) -> None:
+        """by_ticker: the listed markets by folded ticker, kept up by the owner."""
+        self._lag_ns = read_lag_ns
+        self._book = book
+        self._desk = desk
+        self._out = out
+        self._by_ticker = by_ticker
+        self._ids = FillDeduplicator()
+        self._takes_all_for_history = True
+        self._newest_history = FillMark("", Instant("0001-01-01T00:00:00Z"))
+        self.booked_ns = 0
+        self.goes_deep = False
+        self.whole_ns = -1
+        self._ended_deep = False
+        self._agreed_ns: int | None = (
+            None  # the venue's time of the newest fill that an audit proved
+        )
+        self._doubted: OrderedDict[str, model.Fill] = OrderedDict()
+        self._trade_price_counts: bool | None = None  # None: no fill has shown yet what it means
+        self._watched: tuple[FillMark, int] | None = None  # a booked fill, and since when it is
+        self._shows_watched = self._reaches_watched = False
+        self._ended_early = False  # the last page was not that of the list's end
+
+    def begin(self, newest: FillMark | None) -> None:
+        """The run begins. newest: the newest fill that earlier runs booked; without one everything
+        that is listed before the books open is history."""
+        if newest is not None:
+            self._ids.add_history(newest, created_ns_of(newest))
+            self._newest_history = newest
+            self._takes_all_for_history = False
+
+    @property
+    def newest(self) -> FillMark | None:
+        """The newest fill that is booked, by the venue's time; None while there is none."""
+        return self._ids.newest
+
+    # --- a page -----------------------------------------------------------------------------------
+
+    def page(self, rows: Sequence[model.Fill], now_ns: int) -> tuple[Sequence[model.Fill], bool]:
+        """A page of a walk, newest first: the rows that `walked` may book, and whether the walk may
+        end with it, because older pages hold nothing to book."""
+        if self._watched is not None:
+            mark, _ = self._watched
+            self._shows_watched |= any(row.fill_id == mark.fill_id for row in rows)
+            if rows and self._is_older(rows[-1], created_ns_of(mark)):
+                self._reaches_watched = True
+        kept, self._ended_early = self._unbooked(rows, now_ns) if rows else ((), False)
+        return kept, self._ended_early
+
+    def _unbooked(
+        self, rows: Sequence[model.Fill], now_ns: int
+    ) -> tuple[Sequence[model.Fill], bool]:
+        if self._takes_all_for_history:
+            self._add_history(rows, now_ns)
+            return (), True
+        is_deep = self.goes_deep or self._desk.awaits_fills()
+        self._ended_deep = is_deep
+        at = next((at for at, row in enumerate(rows) if self._ids.is_history(row)), len(rows))
+        unknown = [row for row in rows[:at] if not self._ids.is_booked(row.fill_id)]
+        if at < len(rows):
+            return unknown, True
+        if is_deep:
+            return unknown, self._agreed_ns is not None and self._is_older(
+                rows[-1], self._agreed_ns
+            )
+        return unknown, self._ids.is_booked(rows[-1].fill_id)
+
+    def _add_history(self, rows: Sequence[model.Fill], now_ns: int) -> None:
+        for row in rows:
+            try:
+                created_ns = created_ns_of(row)
+            except UnbookableFill:
+                created_ns = 0
+            if not self._ids.is_history(row):
+                mark = FillMark(row.fill_id, row.created_at)
+                if self._ids.floor_ns is None or created_ns > self._ids.floor_ns:
+                    self._newest_history = mark
+                self._ids.add_history(mark, created_ns)
+                self.booked_ns = now_ns
+
+    def _is_older(self, row: model.Fill, than_ns: int) -> bool:
+        try:
+            return created_ns_of(row) < than_ns
+        except UnbookableFill:
+            return False
+
+    # --- a walk -----------------------------------------------------------------------------------
+
+    def walked(
+        self,
+        rows: Sequence[model.Fill],
+        begun_ns: int,
+        now_ns: int,
+        live_orders: Iterable[OrderId],
+    ) -> tuple[model.Fill, ...]:
+        """A walk, begun then, has ended: book the rows that `page` kept. Returns the fills that are
+        booked now, oldest first, each with the fee that was charged. live_orders: those whose
+        filled quantity may still be asked for."""
+        self._look_for_watched(begun_ns, now_ns)
+        booked = []
+        for row in reversed(rows):
+            if self._ids.is_booked(row.fill_id):
+                continue  # shown on two pages, which shift while they are read
+            fill = self._book_one(row, begun_ns, now_ns)
+            if fill is not None:
+                booked.append(fill)
+                self.booked_ns = now_ns
+        if self._ended_deep or self._takes_all_for_history or not self._ended_early:
+            self.whole_ns = begun_ns
+        self.goes_deep = bool(self._doubted) or self._is_watched_missing
+        self._ended_deep = False
+        named = next(iter(self._doubted), "")
+        self._out.hold("fill_unreadable", f"fill {named} contradicts itself" if named else "")
+        if self._ids.trim() and self._ids.floor_ns is not None:
+            self._book.trim(self._ids.floor_ns, live_orders)
+        return tuple(booked)
+
+    def _book_one(self, row: model.Fill, begun_ns: int, now_ns: int) -> model.Fill | None:
+        kind = Inconsistency.FILL_CONTRADICTS_ITSELF
+        try:
+            fill = row if row.market_id else self._placed(row)
+            fault = self._fault(fill)
+            if not fault:
+                charged = self._book.book_fill(fill)
+        except UnbookableFill as unbookable:
+            fault = str(unbookable)
+        if fault:
+            keep_newest(self._doubted, row.fill_id, row, _DOUBTED_MAX)
+            market_id = row.market_id or None
+            signs = self._out.inconsistencies
+            signs.on_sign(kind, row.fill_id, fault, begun_ns, now_ns, market_id)
+            return None
+        self._ids.add(fill, created_ns_of(fill))
+        if self._doubted.pop(row.fill_id, None) is not None:
+            self._out.inconsistencies.on_sign_gone(kind, row.fill_id)
+        return charged
+
+    def _fault(self, fill: model.Fill) -> str:
+        """How the fields of a fill contradict each other or its order; empty where they do not."""
+        if fill.outcome is model.ShownOutcome.UNKNOWN:
+            return f"fill {fill.fill_id}: an unknown outcome"
+        agree = canonical(Outcome(fill.outcome.value), fill.outcome_price) == fill.trade_price
+        if self._trade_price_counts is None and not agree:
+            before = self._doubted.get(fill.fill_id)
+            if before is not None and before.trade_price == fill.trade_price:
+                # The first fills of all say so twice: here this field means something else.
+                self._trade_price_counts = False
+                self._out.note("warning", "trade_price_ignored", fill_id=fill.fill_id)
+        if self._trade_price_counts is not False:
+            if not agree:
+                return f"fill {fill.fill_id}: two prices that are not one"
+            self._trade_price_counts = True
+        own = self._desk.find(fill.order_id)
+        if own is None:
+            return ""
+        filled = Qty(self._book.filled_qty(fill.order_id) + fill.qty)
+        shown = (fill.outcome.value, fill.side.value, fill.market_id)
+        if shown != (own.outcome.value, own.own_side.value, own.market_id):
+            return f"fill {fill.fill_id}: not of the kind of its order"
+        most = max(own.known.size, own.filled + own.may_fill)
+        is_possible = own.inherited or filled <= most  # what an earlier run asked for is not known
+        return "" if is_possible else f"fill {fill.fill_id}: too large for its order"
+
+    def _placed(self, fill: model.Fill) -> model.Fill:
+        """A fill that does not tell its market (S4), with that of its ticker or its order; where
+        nobody knows it the ticker stands for it."""
+        market_id = self._by_ticker.get(fold_ticker(fill.ticker))
+        market_id = market_id or self._desk.market_of(fill.order_id)
+        if market_id is None and not fill.ticker and self._desk.creates_undecided():
+            raise UnbookableFill(f"fill {fill.fill_id}: of order {fill.order_id}, not known yet")
+        placed = market_id or MarketId(fold_ticker(fill.ticker))
+        return msgspec.structs.replace(fill, market_id=placed)
+
+    # --- the books --------------------------------------------------------------------------------
+
+    def opened(self) -> None:
+        """The books are open: what is listed from here on and is not history is booked. The journal
+        keeps where history ends: a later run books what is newer."""
+        self._takes_all_for_history = False
+        mark = self._ids.newest or self._newest_history
+        self._out.note("debug", "books_opened", fill_id=mark.fill_id, created_at=mark.created_at)
+
+    def reopened(self) -> None:
+        """The books are opened anew: what they contradicted counts no more, ids stay booked."""
+        self._doubted.clear()
+        self._watched = self._agreed_ns = None
+        self._ids.newest = None
+        self.goes_deep = False
+
+    def agreed(self) -> None:
+        """An audit has proved that every fill up to the newest one is booked."""
+        newest = self._ids.newest
+        if newest is not None and not self._is_watched_missing:
+            self._agreed_ns = created_ns_of(newest)
+
+    # --- history rewritten ------------------------------------------------------------------------
+
+    @property
+    def _is_watched_missing(self) -> bool:
+        """True while the fill that is looked for in every walk was missing from the last one."""
+        if self._watched is None:
+            return False
+        signs = self._out.inconsistencies
+        return signs.observes(Inconsistency.FILL_MISSING, self._watched[0].fill_id)
+
+    def _look_for_watched(self, begun_ns: int, now_ns: int) -> None:
+        """The newest booked fill is on top of every list that does not lag. One that a walk beyond
+        it does not show was taken back by the venue, or the read lagged."""
+        signs, kind = self._out.inconsistencies, Inconsistency.FILL_MISSING
+        shown, reached = self._shows_watched, self._reaches_watched or not self._ended_early
+        self._shows_watched = self._reaches_watched = False
+        if self._watched is not None and not shown:
+            mark, since_ns = self._watched
+            if reached and begun_ns >= since_ns + self._lag_ns:
+                signs.on_sign(kind, mark.fill_id, f"fill {mark.fill_id}", begun_ns, now_ns)
+            return
+        if self._watched is not None:
+            signs.on_sign_gone(kind, self._watched[0].fill_id)
+        if self._ids.newest is not None:
+            self._watched = self._ids.newest, now_ns

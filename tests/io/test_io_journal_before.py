@@ -1,0 +1,71 @@
+"""Claims about a journal that an earlier program wrote (version 5), cut off by a kill: what it left
+open is known to the next start, and whoever would live its run again is refused in one sentence."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.core import messages as m
+from bot.io.journal.journal import Journal, read_journal, remember, segments
+from bot.io.journal.records import MAGIC, Entry, Head, frame_of, framed
+
+WRITTEN = Path(__file__).parent / "corpus" / "v5-one-create-open" / "journal-00000001.log.gz"
+OPEN = "ffe44f23ed4b21e199ce-32"
+
+
+@pytest.fixture
+def state(tmp_path) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    (folder / WRITTEN.stem).write_bytes(gzip.decompress(WRITTEN.read_bytes()))
+    return folder
+
+
+def test_the_next_start_knows_its_open_create_and_the_orders_that_rested(state):
+    journal = Journal(state, 1, print)
+    journal.close()
+    memory = journal.memory
+    assert memory.fate is m.JournalFate.FOUND
+    assert [each.order.client_order_id for each in memory.open_intents] == [OPEN]
+    assert len(memory.working) == 30
+    assert remember(segments(state)) == memory, "the segment that begins now carries it on"
+
+
+def test_a_tail_that_a_crash_cut_is_counted_by_the_next_start(state):
+    Journal(state, 1, print).close()
+    (_, newest) = segments(state)
+    newest.write_bytes(newest.read_bytes() + b"\x07torn")
+    journal = Journal(state, 1, print)
+    journal.close()
+    assert journal.cut_bytes == 5
+
+
+@pytest.mark.parametrize("command", ["replay", "what-if", "report"])
+def test_whoever_would_live_its_run_again_is_refused_in_one_sentence(state, command):
+    done = CliRunner().invoke(app, [command, str(state)])
+    assert done.exit_code == 3, done.output
+    (said,) = done.stderr.strip().splitlines()
+    assert said.startswith(f"{state}/journal-00000001.log: journal version 5: an earlier trader")
+    assert "this program lives runs of version 6 again" in said
+
+
+def test_its_orders_are_still_explained_by_what_it_says(state):
+    done = CliRunner().invoke(
+        app, ["explain", "configs/demo.yaml", OPEN, "--state-dir", str(state)]
+    )
+    assert done.exit_code == 3, done.output
+    assert OPEN in done.stdout
+    assert "journal version 5: an earlier trader" in done.stdout + done.stderr
+
+
+def test_an_entry_of_a_kind_that_is_gone_costs_nothing_but_itself(tmp_path):
+    path = tmp_path / "journal-00000001.log"
+    beat = framed(Entry(2, m.Beat()))
+    gone = frame_of(beat[8:].replace(b"Beat", b"Gone"))
+    path.write_bytes(MAGIC + b"\x05" + framed(Head(1, ())) + gone + beat)
+    noted, then = read_journal(path)
+    assert (noted.at_ns, noted.message.name) == (2, "entry_of_an_earlier_program")
+    assert then == Entry(2, m.Beat())
