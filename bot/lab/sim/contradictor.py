@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _BEGINS_S: Final = (4.0, 14.0)
 _AGAIN_NS: Final = SECOND
+_PROVOKED_NS: Final = 7 * SECOND
+_PAUSED_NS: Final = 2 * SECOND
 _REPLIES: Final = 6
 _STEP_S: Final = (10, 60)
 _APART_S: Final = (10, 40)
@@ -65,6 +67,23 @@ class Contradictor:
             self._world.after(_AGAIN_NS, self._begin)
             return
         self._is_on, self._since_ns = True, self._world.now_ns
+        self._provoke()
+
+    def _provoke(self) -> None:
+        """Until the first sign there is something to say it about: fills, and writes."""
+        if self.first_ns is not None:
+            return
+        if self._kind == "fill_contradicts_itself":
+            self._take(2)
+        elif self._kind in ("order_id_reused", "foreign_response"):
+            self._step_aside()
+        self._world.after(_PROVOKED_NS, self._provoke)
+
+    def _step_aside(self) -> None:
+        """The operator pauses the bot for a moment: all that rests is cancelled, and made anew."""
+        world = self._world
+        world.deliver(world.process, m.PauseRequested("drawn"))
+        world.after(_PAUSED_NS, lambda: world.deliver(world.process, m.ResumeRequested()))
 
     @property
     def _is_open(self) -> bool:
@@ -81,15 +100,18 @@ class Contradictor:
     def _begin_fill_missing(self) -> bool:
         """Nobody trades any more, and a while later the newest fills are gone."""
         fills = self._world.auditor.truth.fills
-        if not fills:
-            return False
         self._world.crowd.rest()
+        if not fills:
+            self._take(2)
+            return False
         if fills[-1][0] > self._believed_ns:
             return False
         self._hidden = {fill.fill_id for _, fill in fills[-self._rng.randint(1, 3) :]}
         return True
 
     def _begin_closed_order_working(self) -> bool:
+        if self._closed is None:
+            self._step_aside()
         return self._closed is not None
 
     def _begin_filled_qty_fell(self) -> bool:

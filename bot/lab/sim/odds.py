@@ -471,11 +471,14 @@ def _lagging(shape: Odds) -> Odds:
 
 
 def _calm_enough(shape: Odds) -> Odds:
-    """A world in which nothing but one contradiction befalls the bot: it holds shares, and no
-    breaker is near."""
+    """A world in which nothing but one contradiction befalls the bot: no news pulls its quotes, and
+    no breaker is near."""
     return replace(
         shape,
         near=(),
+        shock=0.0,
+        crowd_per_second=20.0,
+        burst=2,
         creates_per_minute=0,
         cash_cents=1_000_000,
         event_loss_cents=20_000,
