@@ -23,6 +23,7 @@ _AGAIN_NS: Final = SECOND
 _PROVOKED_NS: Final = 7 * SECOND
 _PAUSED_NS: Final = 2 * SECOND
 _REPLIES: Final = 6
+_HALF: Final = 50
 _STEP_S: Final = (10, 60)
 _APART_S: Final = (10, 40)
 
@@ -43,7 +44,7 @@ class Contradictor:
         self.took_ns = -1
         self._hidden: set[str] = set()
         self._since_ns = 0
-        self._field = self._rng.choice(("trade_price", "outcome", "qty"))
+        self._field = self._rng.choice(("trade_price", "outcome"))
         self._cents = self._rng.choice((-1, 1)) * self._rng.randint(5, 40)
         self._more = self._rng.randint(1, 3)
         self._place: tuple[str, model.ShownOutcome] | None = None
@@ -99,15 +100,26 @@ class Contradictor:
 
     def _begin_fill_missing(self) -> bool:
         """Nobody trades any more, and a while later the newest fills are gone."""
-        fills = self._world.auditor.truth.fills
         self._world.crowd.rest()
-        if not fills:
+        if not self._has_booked():
+            return False
+        fills = self._world.auditor.truth.fills
+        from_ns, _ = fills[-min(len(fills), self._rng.randint(1, 3))]
+        self._hidden = {fill.fill_id for at_ns, fill in fills if at_ns >= from_ns}
+        return True
+
+    def _has_booked(self) -> bool:
+        """Whether the newest fill is one that this life has booked; else one is made."""
+        fills, opened_ns = self._world.auditor.truth.fills, self._world.process.opened_ns or 0
+        if not fills or fills[-1][0] <= opened_ns:
             self._take(2)
             return False
-        if fills[-1][0] > self._believed_ns:
-            return False
-        self._hidden = {fill.fill_id for _, fill in fills[-self._rng.randint(1, 3) :]}
-        return True
+        return fills[-1][0] <= self._believed_ns
+
+    def _begin_fill_contradicts_itself(self) -> bool:
+        """What the fields of a fill mean is known by one that was right."""
+        self._world.crowd.rest()
+        return self._has_booked()
 
     def _begin_closed_order_working(self) -> bool:
         if self._closed is None:
@@ -128,12 +140,7 @@ class Contradictor:
 
     def _begin_shares_differ(self) -> bool:
         self._world.crowd.rest()
-        fills = self._world.auditor.truth.fills
-        held = any(self._world.auditor.truth.held.values())
-        if not held:
-            self._take(2)
-            return False
-        return fills[-1][0] <= self._believed_ns
+        return self._has_booked() and any(self._world.auditor.truth.held.values())
 
     def _begin_cash_differs(self) -> bool:
         """Cash is off since a trade that it could have come from."""
@@ -147,7 +154,8 @@ class Contradictor:
         return True
 
     def _begin_stamps_run_backwards(self) -> bool:
-        """The venue's clock is set back, and a while later it is once more."""
+        """The venue's clock is set back, and a while later it is once more; nobody trades."""
+        self._world.crowd.takes = False
         self._step_back()
         self._world.after(self._rng.randint(*_APART_S) * SECOND, self._second_step)
         return True
@@ -262,12 +270,7 @@ class Contradictor:
         if made <= self._since_ns:
             return row
         self.says()
-        match self._field:
-            case "trade_price":
-                return replace(row, trade_price=Price((row.trade_price + 23) % 98 + 1))
-            case "qty":
-                return replace(row, qty=Qty(row.qty + 1_000))
-            case _:
-                is_yes = row.outcome.value == Outcome.YES.value
-                other = model.ShownOutcome.NO if is_yes else model.ShownOutcome.YES
-                return replace(row, outcome=other)
+        if self._field == "trade_price" or row.trade_price == _HALF:
+            return replace(row, trade_price=Price((row.trade_price + 23) % 98 + 1))
+        is_yes = row.outcome.value == Outcome.YES.value
+        return replace(row, outcome=model.ShownOutcome.NO if is_yes else model.ShownOutcome.YES)

@@ -181,7 +181,7 @@ CONTRADICTIONS: Final[dict[str, str]] = {
 }
 """A profile for each kind of contradiction: calm until one sets in, which stays."""
 
-NOT_YET: Final = ("transfer", "fill_fees")
+NOT_YET: Final[tuple[str, ...]] = ()
 """What no profile draws until the trader survives it."""
 
 LAG: Final = "lag"

@@ -34,7 +34,8 @@ _PATIENT_MAX = 6
 class Crowd:
     """Traders that only buy, YES or NO, so that no holdings need to be kept.
 
-    value: what a YES share of each market is thought to be worth, cents.
+    value: what a YES share of each market is thought to be worth, cents. takes: whether values
+    move, and some of them take what is offered.
     """
 
     def __init__(self, odds: Odds, exchange: Exchange, rng: random.Random) -> None:
@@ -48,6 +49,7 @@ class Crowd:
         self._flickers: dict[MarketId, OrderId] = {}
         self.value: dict[MarketId, float] = {}
         self._left: dict[MarketId, None] = {}
+        self.takes = True
         for markets in exchange.markets.values():
             top = rng.uniform(55.0, 90.0)
             for index, market in enumerate(markets):
@@ -116,6 +118,8 @@ class Crowd:
                 order_id = self._buy(TAKERS[0], market, outcome, price, rng.randint(1, 12), now_ns)
                 if order_id is not None:
                     patient.append(order_id)
+            return
+        if not self.takes:
             return
         step = rng.gauss(0.0, 0.4) + (rng.choice((-15, 15)) if rng.random() < self._shock else 0)
         self.value[market] = min(94.0, max(6.0, self.value[market] + step))
