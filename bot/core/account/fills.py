@@ -138,11 +138,6 @@ class FillBooker:
             self._newest_history = newest
             self._takes_all_for_history = False
 
-    @property
-    def newest(self) -> FillMark | None:
-        """The newest fill that is booked, by the venue's time; None while there is none."""
-        return self._ids.newest
-
     # --- a page -----------------------------------------------------------------------------------
 
     def page(self, rows: Sequence[model.Fill], now_ns: int) -> tuple[Sequence[model.Fill], bool]:
