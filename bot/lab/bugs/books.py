@@ -1,6 +1,5 @@
-"""Planted bugs of groups E and H: sums that do not add up, and limits that do not count everything.
-
-Source: reliability, rows 52-58 and 75-80, B3, B9.
+"""Planted bugs of groups E and H: sums that do not add up, and limits that do not count
+everything.
 """
 
 from collections.abc import Callable, Sequence

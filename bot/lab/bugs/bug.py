@@ -3,7 +3,7 @@
 Nothing of this is known to the shipped core: a patch is put into the process of one simulated world
 and taken out after it.
 
-Source: reliability, section 4 (planted bugs).
+See docs/failure-modes.md#simulator.
 """
 
 from collections.abc import Callable

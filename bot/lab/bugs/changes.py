@@ -1,8 +1,6 @@
 """Planted bugs that need a world that changes or differs: another configuration in the midst of a
 life, rungs and events that are listed late or end, fees of the maker, and starts that keep or
 refuse what rests.
-
-Source: reliability, rows 53, 58, 59, 62, 63, 71, 74, 77; docs/configuration.md.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,4 @@
-"""Planted bugs of groups E, F and H: winners untold, limits on how many orders, busy breakers.
-
-Source: reliability, rows 58, 65, 75, 76.
-"""
+"""Planted bugs of groups E, F and H: winners untold, limits on how many orders, busy breakers."""
 
 from typing import Final
 

@@ -2,8 +2,6 @@
 
 Each is one classic mistake of the failure catalogue, put into the process of a simulated world and
 nowhere else. One more, the canary, is not counted: unless it is found at once, the alarm is broken.
-
-Source: reliability, section 4 (planted bugs).
 """
 
 import hashlib

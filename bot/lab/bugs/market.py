@@ -1,7 +1,4 @@
-"""Planted bugs of group D: books that are believed though nothing speaks for them any more.
-
-Source: reliability, Terms (FEED_OK), rows 10, 39-51.
-"""
+"""Planted bugs of group D: books that are believed though nothing speaks for them any more."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,7 +1,4 @@
-"""Planted bugs of group C: the life of an order told wrong, and writes that should not be made.
-
-Source: reliability, rows 20-38.
-"""
+"""Planted bugs of group C: the life of an order told wrong, and writes that should not be made."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

@@ -1,7 +1,4 @@
-"""Planted bugs of groups A to C: what a refusal asks to wait for, and is not waited for.
-
-Source: reliability, rows 8, 12, 15, 32.
-"""
+"""Planted bugs of groups A to C: what a refusal asks to wait for, and is not waited for."""
 
 from typing import Final
 

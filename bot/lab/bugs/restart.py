@@ -1,7 +1,4 @@
-"""Planted bugs of groups F and G, and of the breakers: what is forgotten, and who is not obeyed.
-
-Source: reliability, rows 59-76, B4, B6, B13.
-"""
+"""Planted bugs of groups F and G, and of the breakers: what is forgotten, and who is not obeyed."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

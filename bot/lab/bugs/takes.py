@@ -1,7 +1,4 @@
-"""Planted bugs of takes: met by our own, forgotten without an answer, counted one leg too late.
-
-Source: reliability, rows 1, 33, 75; strategy, 1(f).
-"""
+"""Planted bugs of takes: met by our own, forgotten without an answer, counted one leg too late."""
 
 from collections.abc import Sequence
 from typing import Final

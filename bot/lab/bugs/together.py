@@ -1,7 +1,4 @@
-"""Planted bugs of two series on one account: what they share is counted for each of them apart.
-
-Source: docs/operations.md, Several series; reliability, rows 13, 54, 63, 75, 78.
-"""
+"""Planted bugs of two series on one account: what they share is counted for each of them apart."""
 
 from collections.abc import Sequence
 from typing import Any, Final

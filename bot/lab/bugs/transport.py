@@ -1,7 +1,4 @@
-"""Planted bugs of groups A and B: what a broken connection and a refusal for pace are taken for.
-
-Source: reliability, rows 1-19.
-"""
+"""Planted bugs of groups A and B: what a broken connection and a refusal for pace are taken for."""
 
 import random
 from collections.abc import Sequence

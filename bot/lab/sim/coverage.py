@@ -4,7 +4,7 @@ A row is hit when what it describes has befallen the bot or the venue in the sim
 once each time. Rows that concern parsers, files, tasks or people cannot occur in a world that
 begins at the trader's events; each says where it is shown instead.
 
-Source: reliability, section 1, groups A to H; section 4.
+The rows are those of docs/failure-modes.md.
 """
 
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Wanted is the trader's own word; what rests is the engine's. An order may stand 
 quote as the settings tolerate, and a side that a refusal has parked may miss its quotes, as may one
 whose very order the venue was made to refuse: that is not asked for again (B12). So may one whose
 price would reach too far through the best one of others.
-
-Source: reliability, B2.
 """
 
 from collections import Counter
@@ -127,7 +125,7 @@ def _but_for_parked(
     process = world.process
     now_ns = process.clock.read(world.now_ns)
 
-    # What would reach too far through the best price of others is not sent (row 71).
+    # What would reach too far through the best price of others is not sent.
     most = process.settings.breakers.ticks_through
     capped = {
         (market, quote.side)

@@ -1,8 +1,6 @@
 """Episodes: what befalls a world for a while, when, and how it ends.
 
 Each kind has a stream of its own, so that leaving one out shifts no other.
-
-Source: reliability, section 4, Simulator contract (the fault menu).
 """
 
 import random

@@ -3,8 +3,6 @@
 Swarm testing: each fault is left out altogether in many seeds and frequent in others, so that no
 fault always hides behind another. Every group of faults is drawn from a stream of its own, so that
 leaving one out (`without`) shifts no other.
-
-Source: reliability, section 4, Simulator contract; section 3 (TigerBeetle, FoundationDB).
 """
 
 import random

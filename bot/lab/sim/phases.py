@@ -1,7 +1,4 @@
-"""The phases of a world: safety with faults, then liveness without, stillness, and the end.
-
-Source: reliability, section 3 (TigerBeetle), B2, B9, B13.
-"""
+"""The phases of a world: safety with faults, then liveness without, stillness, and the end."""
 
 import random
 from functools import partial
@@ -358,7 +355,7 @@ def _stay_still(world: "World") -> None:
     """B2: on a still book hardly anything is written any more.
 
     Where nothing can confirm a book but what a write of our own changes in it, the bound is two
-    writes a second and rung (row 38). Orders may go another route once, ten seconds after a limit
+    writes a second and rung. Orders may go another route once, ten seconds after a limit
     had cut their side, and what stands at their prices is put together then: once that is over a
     second look has to be still.
     """

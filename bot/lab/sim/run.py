@@ -1,6 +1,6 @@
 """One world from its odds to its end: planted bugs go in before it and come out after it.
 
-Source: reliability, section 4, Simulator contract.
+See docs/failure-modes.md#simulator.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,8 +2,6 @@
 
 Both share the venue, the account with its cash, the process and its host, and the request bucket.
 Ladders, limits, and what goes wrong on one series alone are its own.
-
-Source: docs/operations.md, Several series; reliability, B3, B5.
 """
 
 import random

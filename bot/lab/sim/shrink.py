@@ -2,8 +2,6 @@
 
 Faults and episodes go one by one, then the safety phase is cut, then rungs. Every step is a whole
 run, so the result is as certain as the first failure; the same failure gives the same result.
-
-Source: reliability, section 4, Simulator contract.
 """
 
 from collections.abc import Callable, Sequence

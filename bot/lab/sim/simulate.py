@@ -1,7 +1,7 @@
 """Lives through many seeds in several processes and says what came of each.
 
-Source: reliability, section 4: prints the seed and the draw first, counts the rows met, and on a
-failure the seed, the last events, the invariant, and one command that lives it again.
+Prints the seed and the draw first, counts the rows met, and on a failure the seed, the last events,
+the invariant, and one command that repeats it.
 """
 
 import time

@@ -5,8 +5,6 @@ the same process and at the same time.
 
 One thread, one queue of acts. Everything is drawn from the seed; the same seed gives the same
 world, to the byte. Failures are raised as `Broken`.
-
-Source: design, law 2; reliability, section 4, Simulator contract.
 """
 
 import hashlib

@@ -4,7 +4,7 @@ It shares no arithmetic with the trader: cash, holdings, resting orders and wors
 anew, from what the engine says it did and from what has left towards it. May be live: what rests,
 creates that may yet land at full size, amends on their way at the worse price and size.
 
-Source: reliability, section 2 (b).
+The invariants are those of docs/failure-modes.md#b1.
 """
 
 from collections import deque

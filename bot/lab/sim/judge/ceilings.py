@@ -3,8 +3,6 @@
 A limit that is lowered under what is held or live already is not broken by that: what stands above
 it may only shrink from then on, as the bot learns of it, until it is below. Which limits hold is
 read off the effects: that a configuration was applied, has proven itself, or was rolled back.
-
-Source: reliability, B3, row 74; docs/configuration.md.
 """
 
 from typing import Final, TypeVar

@@ -2,8 +2,6 @@
 
 A ladder pays as a ladder can: with a rung that YES has won every lower one will pay, and with one
 that NO has won no higher one will. What the bot says it was told must be what has won.
-
-Source: reliability, rows 32 and 58, B4, B9; silences S22.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
 """What of the limits is in use: worst cases, net and gross, positions, and what rests.
 
 Added up anew from what is held and what may be live; no arithmetic of the trader's.
-
-Source: reliability, section 2 (b), B3.
 """
 
 from collections.abc import Mapping, Sequence

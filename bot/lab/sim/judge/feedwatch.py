@@ -5,7 +5,7 @@ not crossed, no print newer than it by more than a second; after a garbled frame
 process, confirmed since, and after a pause by what was asked for since; not emptied at once within
 the last minute; prints coming no later than they do.
 
-Source: reliability, Terms (FEED_OK); rows 7, 9, 42, 46, 48; B4.
+See docs/failure-modes.md#feed-ok.
 """
 
 from collections import deque

@@ -2,8 +2,6 @@
 
 A write counts from when it left until it is over for certain: every copy of it has arrived or can
 no more, and the bot has been told.
-
-Source: reliability, section 2 (b), B1, B6.
 """
 
 from collections.abc import Collection, Iterable

@@ -4,8 +4,6 @@ What is held counts at the bot's own fair values, as the breakers say. What the 
 counts as is better for it where it is to have tripped, and as is worse where it has: a fill that no
 whole walk of the list has shown it, as booked or not; a share whose rung has resolved, as anything
 from nothing to the dollar.
-
-Source: reliability, row 76, B13; docs/configuration.md, breakers; docs/accounting.md.
 """
 
 from collections import deque

@@ -4,9 +4,6 @@ Creates and amends of a market keep to its write budget; an order that has just 
 does not follow the touch; an amend never asks for more than there is; a halted venue is probed, not
 hammered; after an outage orders come back slowly; a minute bears so many creates and no more;
 nothing new is made on a rung where orders that are not ours rest.
-
-Source: reliability, rows 18, 26, 27, 31, 32, 38, 63, 76; B13; interface, PUT /orders (qty is what
-remains).
 """
 
 from collections.abc import Container

@@ -1,7 +1,4 @@
-"""What the auditor adds up of the orders that may be live; no arithmetic of the trader's.
-
-Source: reliability, section 2 (b), B3.
-"""
+"""What the auditor adds up of the orders that may be live; no arithmetic of the trader's."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

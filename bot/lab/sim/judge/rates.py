@@ -1,8 +1,6 @@
 """One life's rates: what a market and the account bear, and what a minute bears before a breaker.
 
 Limits that are not given follow from the others, reckoned here and not by the trader.
-
-Source: reliability, rows 38, 76, B5, B13; docs/configuration.md, pace and breakers.
 """
 
 from collections import deque

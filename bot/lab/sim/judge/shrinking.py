@@ -3,8 +3,6 @@
 While the operator wants everything flat, all that may fill on a side of a rung takes no more than
 is held away, at its worst. Near the end of its event a rung gets orders on the side alone that
 shrinks what is held, then none, and what rests goes.
-
-Source: docs/operations.md, Flatten and An event's end; docs/configuration.md, curfew.
 """
 
 from typing import Final

@@ -3,8 +3,6 @@
 Each series has an auditor of its own. What they may lose comes to no more than the account's limit;
 what their orders may lock comes to no more than the cash that is there; nothing that both send
 comes to more than one bucket bears.
-
-Source: reliability, B3, B5; docs/operations.md, Several series; interface, Balance.
 """
 
 from typing import Protocol

@@ -1,7 +1,4 @@
-"""The maker's account as the engine's events make it: cash, shares, orders, and whose they are.
-
-Source: reliability, section 2 (b).
-"""
+"""The maker's account as the engine's events make it: cash, shares, orders, and whose they are."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

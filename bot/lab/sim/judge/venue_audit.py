@@ -2,7 +2,7 @@
 
 Kept up to date event by event, so that each check costs a few additions.
 
-Source: reliability, section 2 (a), V1-V7, V10.
+The invariants are those of docs/failure-modes.md#v1.
 """
 
 from typing import Any

@@ -3,8 +3,6 @@
 A change is a whole configuration, as a file is. Some hold nothing: they change what only a restart
 can, besides what may change at any time, or name a strategy that cannot be made; another one has a
 strategy that fails whenever it is asked. All of them are drawn from the numbers handed in alone.
-
-Source: docs/configuration.md; reliability, rows 71, 74, 77.
 """
 
 import hashlib

@@ -2,8 +2,6 @@
 
 What a life has appended but not yet synced may be on the disk or not, to any byte, when it crashes;
 what a create or an amend has waited for is there.
-
-Source: design, law 7; reliability, rows 59, 60, 62, B6.
 """
 
 import random

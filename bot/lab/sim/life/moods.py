@@ -1,8 +1,6 @@
 """A strategy that now and then loses its mind, at instants fixed beforehand.
 
 What it does hangs on its view alone, so a replay meets the same moods at the same events.
-
-Source: reliability, rows 71, 76, 77.
 """
 
 from contextlib import ExitStack

@@ -1,7 +1,4 @@
-"""One life of the bot's process: the pure trader, its log, its clock, and what it may not do.
-
-Source: reliability, section 2 (b): B4, B7, B8, B10, B13.
-"""
+"""One life of the bot's process: the pure trader, its log, its clock, and what it may not do."""
 
 import hashlib
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""The subscription channel of a simulated world: whole books and prints, and what goes wrong.
-
-Source: interface, Events; silences S9, S10, S30; reliability, rows 7, 39-49.
-"""
+"""The subscription channel of a simulated world: whole books and prints, and what goes wrong."""
 
 import random
 from typing import TYPE_CHECKING, Final

@@ -1,7 +1,4 @@
-"""Requests on their way and back: latency, lost replies, refusals for pace, late commits.
-
-Source: reliability, rows 1-5, 8, 12-18, 22-37, 108; section 4, Simulator contract.
-"""
+"""Requests on their way and back: latency, lost replies, refusals for pace, late commits."""
 
 import random
 from typing import TYPE_CHECKING, Final

@@ -2,8 +2,6 @@
 
 Nothing here changes a number that carries a checksum on a real wire: replies are cut, repeated,
 emptied, or hold values of a later version, never another price.
-
-Source: reliability, rows 1, 35, 37, 46, 49, 54, 56; silences S5, S28.
 """
 
 import random

@@ -3,8 +3,6 @@
 What an order has filled is shown by its new id too, and a fill keeps the id that its order had. Of
 one whose new ids begin at nothing no answer tells what filled just before an amend, and no limit
 could count it before the fills are listed: it is not drawn.
-
-Source: silence S13.
 """
 
 from msgspec.structs import replace
