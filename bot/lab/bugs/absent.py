@@ -1,7 +1,4 @@
-"""Planted bugs of group H: a bot that breaks no limit, for it quotes less than it could.
-
-Source: reliability, rows 75-77.
-"""
+"""Planted bugs of group H: a bot that breaks no limit, for it quotes less than it could."""
 
 from collections.abc import Sequence
 from typing import Final

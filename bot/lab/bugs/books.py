@@ -1,31 +1,24 @@
-"""Planted bugs of groups E and H: sums that do not add up, and limits that do not count everything.
-
-Source: reliability, rows 52-58 and 75-80, B3, B9.
-"""
+"""Planted bugs of groups E and H: wrong sums, and limits that do not count everything."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
-from bot.core import messages as m
 from bot.core.account import portfolio
 from bot.core.account.fills import FillBooker, FillDeduplicator
 from bot.core.account.portfolio import OrderTally, Portfolio, _Market
-from bot.core.desk.desk import Desk
-from bot.core.desk.spend import Lane
 from bot.core.event import answers
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.risk import Exposure, Live, RungTerms
-from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.plan.wishes import WantCreate
+from bot.core.orders.order import OwnOrder, State
 from bot.core.series.weighing import Weighing
 from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 from venue.wire import model
 from venue.wire.money import Cents, FeeRate, Outcome, Qty
-from venue.wire.names import MarketId, OrderId
+from venue.wire.names import MarketId
 
 # --- E. accounting --------------------------------------------------------------------------------
 
@@ -61,17 +54,6 @@ def _no_fee(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
     return 0
 
 
-def _as_float(self: Desk, own: OwnOrder, why: str, now_ns: int) -> bool:
-    if own.order_id is None or not own.may(Fact.CANCEL):
-        return False
-    rounded = OrderId(str(int(float(own.order_id))))
-    if not self._out.send(m.CancelResting(rounded), Lane.CANCEL, why, now_ns, own):
-        return False
-    own.sent_cancel()
-    self._file(own, now_ns)
-    return True
-
-
 def _unpaid(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
     before = self._cash_cents
     paid = _settle(self, market_id, winner)
@@ -102,13 +84,6 @@ ACCOUNTS: Final = (
         "The last fill of a page is not booked.",
         ("B2", "B3", "B9", "findings"),
         (Patch(FillBooker, "page", _but_the_oldest),),
-    ),
-    Bug(
-        "order-id-as-a-number",
-        (57,),
-        "An order_id goes through a float on its way into the cancel.",
-        ("B2", "B13"),
-        (Patch(Desk, "send_cancel", _as_float),),
     ),
     Bug(
         "cash-forgets-fees",
@@ -147,8 +122,6 @@ def _settled_only(self: Weighing, ladder: Ladder) -> Exposure:
 
 
 def _not_counted(*states: State) -> Patch:
-    """Orders in these states are not counted by the limits."""
-
     def exposure(self: OwnOrder) -> Live:
         live = _exposure_of(self)
         return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
@@ -168,22 +141,6 @@ def _netted(self: Exposure, index: int, is_bid: bool, limit_qty: int) -> int:
 def _netted_of(self: Exposure, index: int, limit_qty: int, *, is_bid: bool) -> int:
     # As if as much of the other side, which is wanted too, had filled first.
     return limit_qty + self._position_room(index, is_bid, limit_qty)
-
-
-def _rung_alone(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
-    if rung.side_parked(wish.side, now_ns):
-        return Qty(0)
-    risk = self._limits
-    alone = Exposure(
-        [rung.terms],
-        Cents(0),
-        [(0, 0)],
-        [own.exposure() for own in self._desk.live(rung.market_id)],
-    )
-    candidate = rung.live(wish, min(wish.qty, risk.order_qty))
-    room_qty = alone.room(candidate, risk.event_loss_cents)
-    held = self.exposure(rung.ladder).position_room(candidate, risk.rung_position_qty)
-    return Qty(max(0, min(room_qty, held)))
 
 
 def _one_event(self: Weighing, ladder: Ladder, *, wanted: bool = False) -> Cents:
@@ -220,15 +177,6 @@ LIMITS: Final = (
         likely=("lost_after", "lost_before", "result_unknown_after"),
     ),
     Bug(
-        "limit-forgets-cancelling",
-        (75, 30),
-        "An order is taken out of the limits when its cancel leaves.",
-        ("B3",),
-        (_not_counted(State.CANCELLING),),
-        likely=("mad_strategy",),
-        shape=(("event_loss_cents", 600), ("lot_qty", 10)),
-    ),
-    Bug(
         "sides-are-netted",
         (55,),
         "Bids and asks that may fill are set off against each other.",
@@ -237,13 +185,6 @@ LIMITS: Final = (
             Patch(Exposure, "_position_room", _netted),
             Patch(Exposure, "position_room_of", _netted_of),
         ),
-    ),
-    Bug(
-        "rungs-counted-apart",
-        (78,),
-        "Each rung is held to the limit of the whole event by itself.",
-        ("B3",),
-        (Patch(Weighing, "admits_create", _rung_alone),),
     ),
     Bug(
         "events-counted-apart",

@@ -2,8 +2,6 @@
 
 Nothing of this is known to the shipped core: a patch is put into the process of one simulated world
 and taken out after it.
-
-Source: reliability, section 4 (planted bugs).
 """
 
 from collections.abc import Callable
@@ -55,7 +53,6 @@ class Bug(NamedTuple):
 
     @property
     def group(self) -> str:
-        """The letter of its group of the catalogue."""
         return next(letter for letter, last in GROUPS if self.rows[0] <= last)
 
 
@@ -71,8 +68,6 @@ NEVER_LEFT: Final = m.Refused(0, "", "planted")
 def misread(
     kind: type[m.Create] | type[m.AmendResting] | type[m.CancelResting], reason: str
 ) -> Patch:
-    """Answers to first sends of this kind that say `reason` are taken for a request never sent."""
-
     def order_answered(self: Trader, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         request = pending.request
         first = isinstance(request, kind) and not getattr(request, "again", False)
@@ -84,8 +79,6 @@ def misread(
 
 
 def forgets(when: Callable[[OwnOrder, Fact], bool], ends_by: Fact) -> Patch:
-    """An order is taken for ended, as if by the fact `ends_by`, at an answer that ends nothing."""
-
     def answered(self: OwnOrder, fact: Fact, now_ns: int) -> None:
         if when(self, fact):
             self.last_write_ns = now_ns

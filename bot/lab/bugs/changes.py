@@ -1,33 +1,22 @@
 """Planted bugs that need a world that changes or differs: another configuration in the midst of a
 life, rungs and events that are listed late or end, fees of the maker, and starts that keep or
 refuse what rests.
-
-Source: reliability, rows 53, 58, 59, 62, 63, 71, 74, 77; docs/configuration.md.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-import msgspec
+from collections.abc import Callable
+from typing import Final
 
 from bot.core import reconfigure
-from bot.core.custody.custody import Custody
-from bot.core.event.room import Ladder, Rung
 from bot.core.series.quoting import Quoting
 from bot.core.settings import (
-    StartSettings,
-    Strangers,
     TraderSettings,
 )
 from bot.core.strategy import Strategy
 from bot.core.trial import Trial
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
-from venue.wire import model
 
 _reconfigure = Quoting.reconfigure
-_custody_begins = Custody.__init__
-_refresh = Ladder.refresh
 
 
 # --- fees -----------------------------------------------------------------------------------------
@@ -55,26 +44,7 @@ def _sound(self: Trial, tripped: str, now_ns: int, *, quoting: bool) -> str:
 # --- a rung that is listed late -------------------------------------------------------------------
 
 
-def _rungs_of_the_first_read(
-    self: Ladder,
-    event: model.Event,
-    believed_from_ns: int,
-    make_strategy: Callable[[], Strategy],
-) -> Sequence[Rung]:
-    if self.rungs:
-        known = {rung.market_id for rung in self.rungs}
-        kept = tuple(each for each in event.markets if each.market_id in known)
-        event = msgspec.structs.replace(event, markets=kept)
-    return _refresh(self, event, believed_from_ns, make_strategy)
-
-
 # --- what rests at a start ------------------------------------------------------------------------
-
-
-def _cancels_all_the_same(self: Custody, settings: TraderSettings, *rest: Any) -> None:
-    start = StartSettings(strangers=Strangers.CANCEL)
-    cancels = msgspec.structs.replace(settings, start=start)
-    _custody_begins(self, cancels, *rest)
 
 
 # --- what pays at a start -------------------------------------------------------------------------
@@ -106,22 +76,5 @@ CHANGES: Final = (
         ("findings", "B2"),
         (Patch(Trial, "judge", _sound),),
         likely=_RELOADS,
-    ),
-    Bug(
-        "late-rung-ignored",
-        (37,),
-        "Of an event that is known already no further rung is taken in.",
-        ("B2",),
-        (Patch(Ladder, "refresh", _rungs_of_the_first_read),),
-        likely=("rung_listed",),
-    ),
-    Bug(
-        "strangers-cancelled-all-the-same",
-        (62,),
-        "A start that is to leave alone what no journal knows cancels it.",
-        ("B6",),
-        (Patch(Custody, "__init__", _cancels_all_the_same),),
-        likely=("lost_journal",),
-        shape=(("variants", {"strangers": "refuse"}),),
     ),
 )

@@ -2,8 +2,6 @@
 
 Each is one classic mistake of the failure catalogue, put into the process of a simulated world and
 nowhere else. One more, the canary, is not counted: unless it is found at once, the alarm is broken.
-
-Source: reliability, section 4 (planted bugs).
 """
 
 import hashlib
@@ -77,7 +75,6 @@ def named(name: str) -> Bug:
 
 
 def source_digest() -> bytes:
-    """A digest of the trader's source text: the same in every run of one checkout."""
     whole = hashlib.blake2b(digest_size=16)
     for folder in bot.core.__path__:
         for path in sorted(Path(folder).rglob("*.py")):
@@ -86,7 +83,6 @@ def source_digest() -> bytes:
 
 
 def rotating(count: int = ROTATING) -> tuple[Bug, ...]:
-    """So many of the bugs: others after each change of the trader, in the order of the table."""
     seed = source_digest()
     drawn = sorted(BUGS, key=lambda bug: hashlib.blake2b(seed + bug.name.encode()).digest())
     chosen = {bug.name for bug in drawn[:count]}
@@ -112,7 +108,6 @@ class Found(msgspec.Struct, frozen=True):
 
     @property
     def is_found(self) -> bool:
-        """Whether an invariant that this bug breaks was seen broken."""
         return bool(self.invariant)
 
 
@@ -174,18 +169,15 @@ def _holds_without(bug: Bug, seed: int) -> None:
 def hunt_all(
     bugs: Sequence[Bug], jobs: int, wanted: Callable[[], bool] = lambda: True
 ) -> Iterator[Found]:
-    """Hunt each of these, in `jobs` processes; in their order, until no more is wanted."""
     for _, found in in_order(_hunt_named, [bug.name for bug in bugs], jobs, wanted):
         yield found
 
 
 def _hunt_named(name: str) -> Found:
-    """As `hunt`, by name: a patch cannot be handed to another process."""
     return hunt(named(name))
 
 
 def plain(found: Sequence[Found]) -> dict[str, Any]:
-    """The results as plain values, for JSON."""
     return {
         "bugs": [msgspec.to_builtins(each) for each in found],
         "found": sum(each.is_found for each in found),
@@ -196,7 +188,6 @@ def plain(found: Sequence[Found]) -> dict[str, Any]:
 
 
 def median(found: Sequence[Found]) -> int:
-    """The median of the events that it took; 0 when nothing was found."""
     taken = [each.events for each in found if each.is_found]
     return round(statistics.median(taken)) if taken else 0
 
@@ -205,14 +196,12 @@ HEAD: Final = f"  {'bug':32s} {'rows':8s} {'events':>8s} {'seed':>5s}  invariant
 
 
 def line(found: Found) -> str:
-    """One result as a line of the table under `HEAD`."""
     rows = ",".join(str(row) for row in found.rows)
     end = f"{found.seed:5d}  {found.invariant}" if found.is_found else "    -  NOT FOUND"
     return f"  {found.name:32s} {rows:8s} {found.events:8d} {end}"
 
 
 def summary(found: Sequence[Found]) -> str:
-    """All results as one line."""
     taken = [each.events for each in found if each.is_found]
     return (
         f"{len(taken)} of {len(found)} planted bugs found; "

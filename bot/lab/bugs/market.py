@@ -1,12 +1,8 @@
-"""Planted bugs of group D: books that are believed though nothing speaks for them any more.
-
-Source: reliability, Terms (FEED_OK), rows 10, 39-51.
-"""
+"""Planted bugs of group D: books that are believed though nothing speaks for them any more."""
 
 from collections.abc import Iterable
 from typing import Final
 
-from bot.core import messages as m
 from bot.core.books.book import Book
 from bot.core.books.others import Others
 from bot.core.event.believed import BelievedRung
@@ -17,23 +13,13 @@ from bot.core.strategy import Levels
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch
-from venue.wire import instant
-from venue.wire.names import MarketId
 
-_series_changed = Channel.series_changed
-_book_read = Channel.book_read
 _replace = Book.replace
 _believable = Book.believable
 
 
 def _not_again(self: Channel, now_ns: int) -> None:
     self._is_open = False
-
-
-def _first_alone(self: Channel, now_ns: int) -> None:
-    _series_changed(self, now_ns)
-    if self._subscribed is not None:
-        self._subscribed = (self._subscribed[0][:1], self._subscribed[1])
 
 
 def _kept(self: BelievedRung) -> None:
@@ -55,20 +41,6 @@ def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
         return _believable(self, now_ns, max_age_ns)
     finally:
         self.asks = asks
-
-
-def _skipped(self: Channel, known: bool, now_ns: int) -> None:
-    pass
-
-
-def _zero_confirms(self: Channel, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
-    rung = self._rungs.get(market_id)
-    body = answer.body if isinstance(answer, m.Done) else None
-    if rung is None or not isinstance(body, m.BookShown) or not instant.is_zero(body.book.as_of):
-        _book_read(self, market_id, answer, now_ns)
-        return
-    rung.book.confirm(now_ns)
-    rung._confirmed(now_ns)
 
 
 def _ours_too(self: Others, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
@@ -104,13 +76,6 @@ MARKET: Final = (
         ),
     ),
     Bug(
-        "subscribe-wipes-the-set",
-        (41,),
-        "Each subscribe names one market, though it replaces the whole set.",
-        ("B2",),
-        (Patch(Channel, "series_changed", _first_alone),),
-    ),
-    Bug(
         "reconnect-keeps-the-book",
         (42,),
         "The book from before a disconnect is quoted on after it.",
@@ -135,21 +100,6 @@ MARKET: Final = (
         likely=("feed_late", "mad_strategy"),
     ),
     Bug(
-        "zero-instant-confirms",
-        (45,),
-        "The zero instant of a market that never traded is taken for a fresh empty book.",
-        ("B4", "findings"),
-        (Patch(Channel, "book_read", _zero_confirms),),
-        likely=("rung_silent",),
-        shape=(
-            ("dead_rung", True),
-            ("acks", True),
-            ("rungs", (3,)),
-            ("safety_ns", 60 * SECOND),
-            ("crowd_per_second", 30.0),
-        ),
-    ),
-    Bug(
         "own-size-is-theirs",
         (47,),
         "Our own orders are left in the book that our quotes follow.",
@@ -163,13 +113,5 @@ MARKET: Final = (
         ("B4",),
         (Patch(Book, "believable", _crossed_too),),
         likely=("frame_crossed",),
-    ),
-    Bug(
-        "garbled-frame-skipped",
-        (48,),
-        "A frame that cannot be read is skipped, and the book before it stands.",
-        ("B4",),
-        (Patch(Channel, "garbled", _skipped),),
-        likely=("frame_garbled",),
     ),
 )

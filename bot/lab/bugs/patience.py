@@ -1,11 +1,7 @@
-"""Planted bugs of groups A to C: what a refusal asks to wait for, and is not waited for.
-
-Source: reliability, rows 8, 12, 15, 32.
-"""
+"""Planted bugs of groups A to C: what a refusal asks to wait for, and is not waited for."""
 
 from typing import Final
 
-from bot.core.desk import outbox
 from bot.core.desk.spend import Purse
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
@@ -23,13 +19,5 @@ PATIENCE: Final = (
         ("B5",),
         (Patch(Purse, "unserved", _at_once),),
         likely=("outage", "not_connected"),
-    ),
-    Bug(
-        "refused-key-hammered",
-        (15,),
-        "Requests go on under a key that the venue no longer lets in.",
-        ("B5",),
-        (Patch(outbox, "KEY_STOP_NS", 0),),
-        likely=("key_revoked",),
     ),
 )

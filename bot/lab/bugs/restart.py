@@ -1,7 +1,4 @@
-"""Planted bugs of groups F and G, and of the breakers: what is forgotten, and who is not obeyed.
-
-Source: reliability, rows 59-76, B4, B6, B13.
-"""
+"""Planted bugs of groups F and G, and of the breakers: what is forgotten, and who is not obeyed."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -14,28 +11,19 @@ from bot.core.custody.heritage import Heritage
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.room import Rung
 from bot.core.limits.breaker import Breakers
-from bot.core.limits.cutting import Cutter
-from bot.core.limits.risk import Bounds, Exposure
-from bot.core.orders.order import OwnOrder
-from bot.core.plan.wishes import WantCreate, Wish
+from bot.core.plan.wishes import Wish
 from bot.core.report import Phase
-from bot.core.sending.guard import Guard
-from bot.core.series.weighing import Weighing
-from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents
 from bot.io.journal.records import Entry, Segment
 from bot.lab.bugs.bug import FORGOTTEN, Bug
 from bot.lab.sim.run import Patch
 from venue.wire import model
-from venue.wire.money import Qty
-from venue.wire.names import MarketId
 
 # --- F. restart and crash -------------------------------------------------------------------------
 
 _started = Trader._started
 _dispatch = Trader._dispatch
-_blocking = Trader._blocking
 _decided = Trader._decided
 
 
@@ -72,17 +60,11 @@ def _unverified(self: Custody, now_ns: int) -> bool:
 
 
 def _deaf_to(*kinds: type[m.Event]) -> Patch:
-    """Events of these kinds are not acted on."""
-
     def dispatch(self: Trader, event: m.Event) -> None:
         if not isinstance(event, kinds):
             _dispatch(self, event)
 
     return Patch(Trader, "_dispatch", dispatch)
-
-
-def _among_strangers(self: Trader) -> list[str]:
-    return [name for name in _blocking(self) if name != "foreign_orders"]
 
 
 def _at_once(self: Custody, now_ns: int) -> bool:
@@ -140,14 +122,6 @@ RESTART: Final = (
         likely=("crash", "lost_journal"),
     ),
     Bug(
-        "foreign-orders-ignored",
-        (63,),
-        "Quoting goes on beside orders on the account that are not ours.",
-        ("B4",),
-        (Patch(Trader, "_blocking", _among_strangers),),
-        likely=("twin_orders",),
-    ),
-    Bug(
         "ends-unverified",
         (65,),
         "A stop ends when the orders it knows of are cancelled, and no list is read.",
@@ -160,34 +134,6 @@ RESTART: Final = (
 # --- G. the operator, and H. the breakers ---------------------------------------------------------
 
 _clear = Trader._clear
-
-
-def _fat(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
-    if rung.side_parked(wish.side, now_ns):
-        return Qty(0)
-    exposure = self.exposure(rung.ladder)
-    candidate = rung.live(wish, wish.qty)
-    fits = min(
-        exposure.room(candidate, self.loss_limit_cents(rung.ladder)),
-        exposure.position_room(candidate, self._limits.rung_position_qty),
-    )
-    return Qty(max(0, fits))
-
-
-def _uncut(
-    self: Cutter,
-    quotes: Resting,
-    held: Exposure,
-    bounds: Bounds,
-    before: Resting | None = None,
-    anew: Sequence[MarketId] | None = None,
-) -> dict[MarketId, tuple[Quote, ...]]:
-    self.anew = None
-    return dict(quotes)
-
-
-def _no_caps(self: Guard, request: m.Request, own: OwnOrder, now_ns: int) -> bool:
-    return True
 
 
 def _never_trips(self: Breakers, request: m.Request, now_ns: int) -> bool:
@@ -218,18 +164,6 @@ def _latch_left_behind(self: Trader, event: m.Started) -> None:
 
 
 OPERATOR: Final = (
-    Bug(
-        "fat-finger-passes",
-        (71,),
-        "An order is as large as the strategy wants it.",
-        ("B2", "B3", "B12"),
-        (
-            Patch(Weighing, "admits_create", _fat),
-            Patch(Guard, "_within_caps", _no_caps),
-            Patch(Cutter, "cut", _uncut),
-        ),
-        likely=("fat_finger",),
-    ),
     Bug(
         "pause-ignored",
         (73,),

@@ -1,7 +1,4 @@
-"""Planted bugs of groups E to H: where only what shrinks a position may leave, and far prices.
-
-Source: docs/operations.md; docs/configuration.md; reliability, rows 54, 65, 71, 75.
-"""
+"""Planted bugs of groups E to H: where only what shrinks a position may leave, and far prices."""
 
 from typing import Final
 

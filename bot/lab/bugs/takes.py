@@ -1,16 +1,13 @@
-"""Planted bugs of takes: met by our own, forgotten without an answer, counted one leg too late.
-
-Source: reliability, rows 1, 33, 75; strategy, 1(f).
-"""
+"""Planted bugs of takes: met by our own, forgotten without an answer, counted one leg too late."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.orders.order import Fact, OwnOrder
+from bot.core.orders.order import OwnOrder
 from bot.core.orders.takefate import TakeFate
 from bot.core.sending import sending
 from bot.core.strategy import Take
-from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
+from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 
 
@@ -26,13 +23,5 @@ TAKES: Final = (
         ("B1", "B11"),
         (Patch(sending, "barred", _never_barred),),
         likely=("greed", "mad_strategy"),
-    ),
-    Bug(
-        "lost-take-never-traded",
-        (1, 25),
-        "An immediate order without an answer is forgotten: it rests nowhere in any case.",
-        FORGOTTEN,
-        (forgets(lambda own, fact: own.is_take and fact is Fact.NO_ANSWER, Fact.NEVER),),
-        likely=("greed", "lost_after", "result_unknown_after", "internal_error_after"),
     ),
 )

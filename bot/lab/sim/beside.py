@@ -1,7 +1,4 @@
-"""Somebody else who trades on the bot's account: whenever it is, and just as a life begins.
-
-Source: reliability, rows 54, 59, 63.
-"""
+"""Somebody else who trades on the bot's account: whenever it is, and just as a life begins."""
 
 import random
 from functools import partial

@@ -3,8 +3,6 @@
 A row is hit when what it describes has befallen the bot or the venue in the simulation, counted
 once each time. Rows that concern parsers, files, tasks or people cannot occur in a world that
 begins at the trader's events; each says where it is shown instead.
-
-Source: reliability, section 1, groups A to H; section 4.
 """
 
 from collections.abc import Mapping
@@ -132,7 +130,6 @@ ROWS: Final = (
 
 
 def hits(row: Row, counts: Mapping[str, int]) -> int:
-    """How often a row was met."""
     total = 0
     for mark in row.marks:
         if "*" not in mark:
@@ -149,17 +146,14 @@ def hits(row: Row, counts: Mapping[str, int]) -> int:
 
 
 def by_row(counts: Mapping[str, int]) -> dict[int, int]:
-    """Hits of every row that can occur here, by its number."""
     return {row.number: hits(row, counts) for row in ROWS if not row.elsewhere}
 
 
 def missed(counts: Mapping[str, int], goal: int = GOAL) -> dict[int, int]:
-    """The rows met less often than `goal`, with how often they were."""
     return {number: count for number, count in by_row(counts).items() if count < goal}
 
 
 def table(counts: Mapping[str, int]) -> str:
-    """The coverage as lines for a person."""
     lines = []
     for row in ROWS:
         count = f"{hits(row, counts):9d}" if not row.elsewhere else "        -"

@@ -4,8 +4,6 @@ Wanted is the trader's own word; what rests is the engine's. An order may stand 
 quote as the settings tolerate, and a side that a refusal has parked may miss its quotes, as may one
 whose very order the venue was made to refuse: that is not asked for again (B12). So may one whose
 price would reach too far through the best one of others.
-
-Source: reliability, B2.
 """
 
 from collections import Counter
@@ -123,7 +121,6 @@ def _but_for_parked(
     resting: dict[Key, int],
     refused: Container[tuple[MarketId, BookSide]],
 ) -> list[str]:
-    """The differences, but for those on sides that are parked or refused."""
     process = world.process
     now_ns = process.clock.read(world.now_ns)
 
@@ -150,7 +147,6 @@ def _but_for_parked(
 def _differences(
     world: "World", quotes: list[tuple[MarketId, Quote]], resting: dict[Key, int]
 ) -> list[str]:
-    """Total size of each side, and the place of each order."""
     out: list[str] = []
     slack = world.process.settings.pace.tolerance_ticks
     # However eagerly sizes are mended, full levels wait until their orders can be merged cheaply.
@@ -201,7 +197,6 @@ def _is_long_to_flat(world: "World") -> bool:
 
 
 def has_full_levels(world: "World") -> bool:
-    """Whether no further order may stand at some price by some route."""
     levels = Counter(
         (own.market_id, own.side, own.level, own.own_side)
         for own in world.process.trader.desk.all_live()
@@ -210,13 +205,11 @@ def has_full_levels(world: "World") -> bool:
 
 
 def has_emptied_books(world: "World") -> bool:
-    """Whether some book was emptied at once, which the bot does not believe for a while."""
     rungs = world.process.trader.quoting.active_rungs()
     return any(rung.blocked == "book emptied" for rung in rungs)
 
 
 def why_not(world: "World") -> str:
-    """The state of the trader, for the text of a failure."""
     trader = world.process.trader
     states = [str(own.state) for own in trader.desk.all_live()]
     blocked = {

@@ -1,8 +1,6 @@
 """Episodes: what befalls a world for a while, when, and how it ends.
 
 Each kind has a stream of its own, so that leaving one out shifts no other.
-
-Source: reliability, section 4, Simulator contract (the fault menu).
 """
 
 import random
@@ -68,7 +66,6 @@ class Episodes:
         self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
 
     def plan(self, span_ns: int) -> None:
-        """Draw what happens during the next `span_ns`, and when."""
         world = self._world
         for name, expected in world.odds.episodes.items():
             rng = self._rngs[name]
@@ -157,7 +154,6 @@ class Episodes:
         self._world.process.effects_left = rng.randint(0, 12)
 
     def crash_now(self, process: Process) -> None:
-        """The process dies between two of its effects."""
         rng = self._rngs["crash_at_effect"]
         self._world.seen.hit("crashed_at_effect")
         self._world.replace(process, rng.randint(1, 2_000) * MS, rng)
@@ -191,7 +187,6 @@ class Episodes:
         self.over_ns = max(self.over_ns, self._world.now_ns + 10 * SECOND)
 
     def _reload(self, for_ns: int, rng: random.Random) -> None:
-        """The operator changes the file; half the time it is what it was again after a while."""
         world = self._world
         if not world.process.log:
             # Nobody reads the file of a bot that is down; once it is up it is changed.
@@ -248,7 +243,6 @@ class Episodes:
         self._apply(v.ResolveMarket(market, winner))
 
     def end_event(self, rng: random.Random) -> None:
-        """An event ends now."""
         self._begin("event_ends", 0, rng)
 
     def _event_ends(self, for_ns: int, rng: random.Random) -> None:
@@ -270,7 +264,6 @@ class Episodes:
             self._later(place * apart_ns, partial(self._resolve, market, rng))
 
     def _rung_listed(self, _: int, rng: random.Random) -> None:
-        """The venue lists one more rung of the first event, unless it is decided how that ends."""
         world = self._world
         event, rungs = next(iter(world.exchange.markets.items()))
         place = rng.randint(0, len(rungs))
@@ -289,7 +282,6 @@ class Episodes:
         world.crowd.comes_to(market, world.exchange.markets[event], world.now_ns)
 
     def _event_listed(self, _: int, rng: random.Random) -> None:
-        """The venue lists one more event of the series, and its rungs."""
         world = self._world
         number = len(world.exchange.markets)
         if number >= _EVENTS_MAX:
@@ -299,7 +291,6 @@ class Episodes:
             self._list_rung(event, world.exchange.rung_id(number, rung), rung)
 
     def _maintenance(self, _: int, rng: random.Random) -> None:
-        """The venue takes no writes for long, or nothing connects."""
         for_ns = rng.randint(*_MAINTENANCE_NS)
         self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + 6 * SECOND)
         if rng.random() < 0.5:
@@ -308,20 +299,17 @@ class Episodes:
             self._outage(for_ns, rng)
 
     def _foreign_reply(self, _: int, __: random.Random) -> None:
-        """The next response to a write is about another order; once in a life of the bot."""
         self._world.network.foreign_replies = 1
 
     def _throttled(self, for_ns: int, _: random.Random) -> None:
         self._on_every_network("throttled", for_ns)
 
     def _on_every_network(self, what: str, for_ns: int) -> None:
-        """For a while this befalls the requests of every series."""
         for each in self._world.together:
             setattr(each.network, what, True)
             self._later(for_ns, partial(setattr, each.network, what, False))
 
     def _resend_barred(self, for_ns: int, _: random.Random) -> None:
-        """Long enough, some of the time, that a list has to tell what a create came to."""
         for_ns *= _BARRED_TIMES
         self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + SECOND)
         self._on_every_network("stubborn", for_ns)
@@ -347,7 +335,6 @@ class Episodes:
     # --- somebody else ----------------------------------------------------------------------------
 
     def _twin_orders(self, for_ns: int, rng: random.Random) -> None:
-        """Somebody else rests an order on the account, far from where it could trade."""
         world = self._world
         market = rng.choice([each for each in world.crowd.value if each not in self._resolved])
         placed = world.crowd.twin(market, 1, 1, TimeInForce.GTC, world.now_ns)
@@ -358,7 +345,6 @@ class Episodes:
             self._later(for_ns, lambda: self._apply(v.CancelOrder(MAKER, order_id)))
 
     def _twin_stp(self, for_ns: int, _: random.Random) -> None:
-        """Somebody else's order on the account meets ours: both shrink, and nobody trades."""
         world, until_ns = self._world, self._world.now_ns + for_ns
 
         def meet() -> None:
@@ -379,12 +365,10 @@ class Episodes:
         meet()
 
     def _twin_trades(self, _: int, rng: random.Random) -> None:
-        """Somebody else buys a share on the account, of others."""
         if trade_beside(self._world, rng):
             self._world.seen.fault("twin_traded")
 
     def _transfer(self, _: int, rng: random.Random) -> None:
-        """Cash is paid in, or out as far as it is there."""
         world, cents = self._world, Cents(rng.randint(*_TRANSFERS_CENTS))
         if rng.random() < 0.5 or world.auditor.exposure.account.available_cents < 2 * cents:
             self._apply(v.Deposit(MAKER, cents))
@@ -392,11 +376,9 @@ class Episodes:
             self._apply(v.Withdraw(MAKER, cents))
 
     def _begun_amid(self, _: int, rng: random.Random) -> None:
-        """A life begins while somebody else trades on the account."""
         self.over_ns = max(self.over_ns, begin_amid(self._world, rng))
 
     def _foreign_spend(self, for_ns: int, _: random.Random) -> None:
-        """Somebody else spends a hundred tokens a second of the key."""
         world, until_ns = self._world, self._world.now_ns + for_ns
 
         def spend() -> None:
@@ -408,7 +390,6 @@ class Episodes:
         spend()
 
     def _taken(self, for_ns: int, rng: random.Random) -> None:
-        """Others take of the bot's orders, a part or all of one after the other."""
         for_ns *= _TAKEN_TIMES
         world, until_ns = self._world, self._world.now_ns + for_ns
         self.over_ns = max(self.over_ns, until_ns + SECOND)
@@ -425,13 +406,11 @@ class Episodes:
         take()
 
     def _crowd_leaves(self, for_ns: int, rng: random.Random) -> None:
-        """Nobody else quotes a rung."""
         world, market = self._world, rng.choice(list(self._world.crowd.value))
         world.crowd.leave(market, world.now_ns)
         self._later(for_ns, lambda: world.crowd.come_back(market))
 
     def _jump(self, _: int, rng: random.Random) -> None:
-        """A rung is worth much more or less from one moment to the next."""
         market, cents = rng.choice(list(self._world.crowd.value)), rng.randint(15, 30)
         self._world.crowd.jump(market, rng.choice((-1, 1)) * cents, self._world.now_ns)
 
@@ -452,7 +431,6 @@ class Episodes:
     # --- the end of it all ------------------------------------------------------------------------
 
     def heal(self) -> None:
-        """Faults stop; what was begun runs out by itself."""
         world = self._world
         self._apply(v.SetVenueState(VenueState.OPEN))
         for market in world.exchange.all_markets():
@@ -473,5 +451,4 @@ class Episodes:
 
 
 def _ask_level(order: v.OrderState) -> int:
-    """The canonical price of an ask."""
     return canonical(order.outcome, order.price)

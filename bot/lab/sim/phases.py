@@ -1,7 +1,4 @@
-"""The phases of a world: safety with faults, then liveness without, stillness, and the end.
-
-Source: reliability, section 3 (TigerBeetle), B2, B9, B13.
-"""
+"""The phases of a world: safety with faults, then liveness without, stillness, and the end."""
 
 import random
 from functools import partial
@@ -131,7 +128,6 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
 
 
 def _has_cash(world: "World") -> bool:
-    """Whether the cash reaches for all that may be wanted."""
     wanted_cents = 0
     for each in world.together:
         odds, risk = each.odds, each.file.settings.risk
@@ -141,7 +137,6 @@ def _has_cash(world: "World") -> bool:
 
 
 def _safety(world: "World") -> None:
-    """Everything that was drawn goes wrong, while the crowd trades."""
     span_ns = world.odds.safety_ns
     until_ns = world.now_ns + span_ns
     for each in world.together:
@@ -152,7 +147,6 @@ def _safety(world: "World") -> None:
 
 
 def _heal(world: "World") -> None:
-    """Faults stop; what was begun by one runs out."""
     for each in world.together:
         each.faulty = False
     _run_out(world)
@@ -172,13 +166,11 @@ def _heal(world: "World") -> None:
 
 
 def _run_out(world: "World") -> None:
-    """Let what was begun run out."""
     over_ns = max(each.episodes.over_ns for each in world.together)
     world.run_until(max(world.now_ns, over_ns))
 
 
 def _settle(world: "World") -> None:
-    """Each series quotes, what is news is over, and every write has its answer."""
     for each in world.together:
         _settle_one(each)
 
@@ -207,7 +199,6 @@ def _come_back(world: "World") -> None:
 
 
 def _is_pulled(world: "World") -> bool:
-    """Whether quotes of some event stay away for a while: for news, or a strategy at fault."""
     now_ns = world.process.clock.read(world.now_ns)
     return any(
         now_ns < max(ladder.pulled_until_ns, ladder.news.pulled_until_ns)
@@ -226,7 +217,6 @@ _PROVOKED_BY: Final = {
 
 
 def _was_provoked(finding: str, world: "World") -> bool:
-    """Whether a finding that stands in the end tells of the world, no fault of the bot's."""
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
@@ -375,7 +365,6 @@ def _stay_still(world: "World") -> None:
 
 
 def _looked(world: "World") -> tuple[int, int]:
-    """The writes of the next seconds, and how many there may be."""
     before = _writes(world)
     world.run_until(world.now_ns + _STILL_NS)
     trader = world.process.trader
@@ -452,7 +441,6 @@ def _books_agree(world: "World") -> None:
 
 
 def _sums(amounts: list[int]) -> dict[int, None]:
-    """Every sum of some of the amounts."""
     sums: dict[int, None] = {0: None}
     for amount in amounts:
         sums.update({total + amount: None for total in list(sums)})

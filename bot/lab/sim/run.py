@@ -1,7 +1,4 @@
-"""One world from its odds to its end: planted bugs go in before it and come out after it.
-
-Source: reliability, section 4, Simulator contract.
-"""
+"""One world from its odds to its end: planted bugs go in before it and come out after it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +23,6 @@ class Patch(NamedTuple):
 
 @contextmanager
 def planted(patches: Sequence[Patch]) -> Iterator[None]:
-    """Put the patches in; take them out whatever happens."""
     before = [(patch, patch.home.__dict__[patch.name]) for patch in patches]
     try:
         for patch in patches:

@@ -2,8 +2,6 @@
 
 Both share the venue, the account with its cash, the process and its host, and the request bucket.
 Ladders, limits, and what goes wrong on one series alone are its own.
-
-Source: docs/operations.md, Several series; reliability, B3, B5.
 """
 
 import random
@@ -55,7 +53,6 @@ def second_of(odds: Odds) -> Odds | None:
 
 
 def series_of(odds: Odds) -> tuple[Ticker, tuple[Ticker, ...]]:
-    """The series of these odds, and those beside it."""
     first, second = SERIES
     if odds.first is not None:
         return second, (first,)
@@ -63,7 +60,6 @@ def series_of(odds: Odds) -> tuple[Ticker, tuple[Ticker, ...]]:
 
 
 def account_loss_cents(odds: Odds) -> int:
-    """What all series of the account may lose together; 0 where only their own limits bind."""
     first = odds.first or odds
     second = second_of(first)
     if second is None or not first.second_series:

@@ -3,8 +3,6 @@
 It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
 anew, from what the engine says it did and from what has left towards it. May be live: what rests,
 creates that may yet land at full size, amends on their way at the worse price and size.
-
-Source: reliability, section 2 (b).
 """
 
 from collections import deque
@@ -42,7 +40,6 @@ class Auditor:
         seen: Seen,
         account: Account | None = None,
     ) -> None:
-        """risk: the limits that hold until others are put in force. account: with other series."""
         self.truth = Truth()
         self._seen = seen
         self._dearer = exchange.readings.dearer
@@ -68,7 +65,6 @@ class Auditor:
     def applied(
         self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int
     ) -> None:
-        """A command was carried out: take in what it did and check what must hold."""
         ours = self.exposure.is_ours
         if isinstance(command, v.PlaceOrder) and command.user_id == MAKER:
             if not ours(command.order.market_id):
@@ -106,7 +102,6 @@ class Auditor:
             self.exposure.within_loss(booked, self._now_ns)
 
     def _renamed(self, before: OrderId, order_id: OrderId) -> None:
-        """An amended order goes on under this id."""
         if order_id == before or before not in self.truth.names:
             return
         self._seen.hit("id_changed")
@@ -118,7 +113,6 @@ class Auditor:
             self.truth.foreign[order_id] = None
 
     def _leaves_level(self, order: v.OrderState, now_ns: int) -> None:
-        """Remember where an order stood that has ended or moved: what could have been crossed."""
         before = self.truth.working.get(order.order_id)
         if before is not None and (order.status not in RESTING or order.price != before.price):
             is_bid = (before.outcome is Outcome.YES) == (before.side is Side.BUY)
@@ -127,7 +121,6 @@ class Auditor:
         self._now_ns = now_ns
 
     def own_levels(self, market: MarketId) -> list[int]:
-        """Canonical prices at which orders of the bot rest."""
         here = self.truth.working_in.get(market, {})
         return [level_of(order.outcome, order.price) for order in here.values()]
 
@@ -149,7 +142,7 @@ class Auditor:
         event = self.exposure.event_of(fill.market_id)
         self.truth.moved(event, cents)
         if fill.order_id in self.truth.foreign:
-            self.truth.strange[fill.fill_id] = None
+            self.truth.strange[fill.fill_id] = fill.order_id
         self.fills += 1
         self._seen.hit("fill_with_fee" if fill.fee_cents else "fill")
         if fill.liquidity is Liquidity.MAKER:
@@ -167,15 +160,12 @@ class Auditor:
         return sign * fill.qty * fill.outcome_price - fee_cents
 
     def loses_cents(self) -> int:
-        """What the series may lose whatever fills, 0 or more."""
         return self.exposure.loses_cents()
 
     def has_order(self, order_id: OrderId) -> bool:
-        """Whether an order is in a rung of the series."""
         return order_id in self.market_of
 
     def locks_cents(self) -> int:
-        """What its writes that are on their way, or may be, lock besides at the most."""
         return self.flight.locks_cents(self._fees)
 
     def strange_cents(self) -> int:
@@ -184,18 +174,15 @@ class Auditor:
         return self.exposure.strange("loss")
 
     def live_count(self) -> int:
-        """How many of its orders may be live, or come to be."""
         return self.flight.count()
 
     def _resolved(self, command: v.ResolveMarket) -> None:
-        """Winning shares have become cash (what PositionChanged said of them is gone)."""
         market = command.market_id
         self.truth.resolved[market] = command.winner
         for outcome in Outcome:
             self.truth.held.pop((market, outcome), None)
 
     def pays(self, market: MarketId, winner: Outcome) -> None:
-        """A market is about to resolve: what the maker's winning shares will pay."""
         cents = DOLLAR * self.truth.shares(market, winner)
         self.exposure.pays(market)
         self.truth.pays(self.exposure.event_of(market), cents)
@@ -224,12 +211,10 @@ class Auditor:
             check(own.filled_qty + own.remaining_qty == own.qty, "B11", f"shrunk: {own}")
 
     def listed(self, event: Ticker, market: MarketId) -> None:
-        """An event is about to have one more rung."""
         self.exposure.listed(event, market)
         self.flight.listed(market)
 
     def limits_are(self, risk: RiskSettings) -> None:
-        """These limits hold from here on."""
         self.exposure.account.learns()
         if self.exposure.limits_are(risk, self._now_ns):
             self._seen.hit("limit_lowered_below_use")

@@ -2,8 +2,6 @@
 
 A ladder pays as a ladder can: with a rung that YES has won every lower one will pay, and with one
 that NO has won no higher one will. What the bot says it was told must be what has won.
-
-Source: reliability, rows 32 and 58, B4, B9; silences S22.
 """
 
 from collections.abc import Iterable
@@ -27,13 +25,11 @@ class Decided:
         self._told: dict[MarketId, Outcome] = {}
 
     def begins(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
-        """A life begins with what the journal tells of those before."""
         for market, winner in winners:
             self._seen.hit("winner_remembered")
             self._take(market, winner)
 
     def noted(self, note: m.Noted) -> None:
-        """The bot says something."""
         if note.name == "winner_told":
             self._take(MarketId(str(note.fields["market_id"])), Outcome(str(note.fields["winner"])))
 

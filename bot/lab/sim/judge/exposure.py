@@ -1,8 +1,6 @@
 """What of the limits is in use: worst cases, net and gross, positions, and what rests.
 
 Added up anew from what is held and what may be live; no arithmetic of the trader's.
-
-Source: reliability, section 2 (b), B3.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,34 +45,27 @@ class Exposure:
         self._history: dict[Ticker, int] = {}
 
     def cost_unknown(self) -> None:
-        """No journal tells what the shares that are held have cost: limits count from here on."""
         self._history = dict(self._truth.cash)
 
     def _cash(self, event: Ticker) -> int:
         return self._truth.cash.get(event, 0) - self._history.get(event, 0)
 
     def listed(self, event: Ticker, market: MarketId) -> None:
-        """An event has one more rung."""
         self._event_of[market] = event
 
     def is_ours(self, market: MarketId) -> bool:
-        """Whether a rung is of the series."""
         return market in self._event_of
 
     def event_of(self, market: MarketId) -> Ticker:
-        """The event of a rung."""
         return self._event_of[market]
 
     def beside(self, market: MarketId) -> Sequence[MarketId]:
-        """The rungs of the event of a rung, lowest strike first."""
         return self._markets[self._event_of[market]]
 
     def is_on_ladder(self, market: MarketId) -> bool:
-        """Whether the event of a rung has others."""
         return len(self.beside(market)) > 1
 
     def pays(self, market: MarketId) -> None:
-        """The shares of a rung are about to become cash."""
         event = self._event_of[market]
         self._gone[event] = self._gone.get(event, 0) + abs(self._truth.net(market))
 
@@ -135,7 +126,6 @@ class Exposure:
         )
 
     def _used(self, event: Ticker, *, bare: bool = False) -> dict[str, int]:
-        """What is in use of the limits of an event, and of the series. bare: by what is held."""
         sums = self._sums(event, bare=bare)
         used = {
             "loss": -self.worst(event, bare=bare),
@@ -155,7 +145,6 @@ class Exposure:
         return -sum(min(0, self.worst(each, bare=bare)) for each in open_events)
 
     def _positions(self, market: MarketId) -> tuple[tuple[str, int], ...]:
-        """How far a position may come, long and short, by orders that may be live."""
         if market in self._truth.resolved:
             return ()
         net = self._truth.net(market)
@@ -169,7 +158,6 @@ class Exposure:
         return (("long", long), ("short", asks - net if asks else 0))
 
     def _in_use(self) -> dict[tuple[str, str], int]:
-        """What is in use of every limit, by its name and its place."""
         used: dict[tuple[str, str], int] = {}
         for event, markets in self._markets.items():
             for name, amount in self._used(event).items():
@@ -180,7 +168,6 @@ class Exposure:
         return used
 
     def most_in_use(self) -> dict[str, int]:
-        """The most that is in use of each limit, by the name of its setting."""
         most: dict[str, int] = {}
         for (name, _), amount in self._in_use().items():
             most[LIMITS[name]] = max(amount, most.get(LIMITS[name], 0))
@@ -192,15 +179,12 @@ class Exposure:
         return self.ceilings.change(risk, self._in_use(), now_ns)
 
     def made(self, name: ClientOrderId) -> None:
-        """A create leaves that never left before."""
         self.ceilings.made(name)
 
     def made_again(self, name: ClientOrderId, now_ns: int) -> None:
-        """A create without an answer leaves again."""
         self.ceilings.lift(name, self._in_use(), now_ns)
 
     def overhangs(self) -> list[str]:
-        """Limits that orders alone stand above: they were lowered, and the orders were left."""
         out = []
         for event, markets in self._markets.items():
             bare = self._used(event, bare=True)

@@ -2,9 +2,6 @@
 
 It may take over what its journal knows, and nothing else; where it is to leave alone what it does
 not know, it cancels none of that and makes no order beside it. Under a latch it cancels everything.
-
-Source: reliability, rows 59, 62, 63, B6; docs/configuration.md, start.strangers;
-docs/operations.md, Breakers and latches.
 """
 
 from bot.core import messages as m

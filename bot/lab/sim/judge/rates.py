@@ -1,8 +1,6 @@
 """One life's rates: what a market and the account bear, and what a minute bears before a breaker.
 
 Limits that are not given follow from the others, reckoned here and not by the trader.
-
-Source: reliability, rows 38, 76, B5, B13; docs/configuration.md, pace and breakers.
 """
 
 from collections import deque
@@ -33,14 +31,12 @@ class _Level:
         self.level_e9, self.at_ns = burst * SECOND, now_ns
 
     def taken(self, per_second: int, burst: int, now_ns: int) -> bool:
-        """Take a token. Whether there was one."""
         flowed = (now_ns - self.at_ns) * per_second
         self.level_e9 = min(burst * SECOND, self.level_e9 + flowed) - SECOND
         self.at_ns = now_ns
         return self.level_e9 >= 0
 
     def resized(self, before: tuple[int, int], burst: int, now_ns: int) -> None:
-        """The bucket has another size: what was used stays used. before: rate and size till now."""
         flowed = (now_ns - self.at_ns) * before[0]
         used = max(0, before[1] * SECOND - self.level_e9 - flowed)
         self.level_e9, self.at_ns = max(0, burst * SECOND - used), now_ns
@@ -58,7 +54,6 @@ class Rates:
         self._booked = 0
 
     def follow(self, settings: TraderSettings, now_ns: int) -> None:
-        """Another pace and other breakers are in force. What was used stays used."""
         before, pace = self._settings.pace, settings.pace
         for level in self._markets.values():
             level.resized(_of_market(before), pace.market_writes_burst, now_ns)
@@ -67,12 +62,10 @@ class Rates:
         self._settings = settings
 
     def cleared(self) -> None:
-        """A person has looked, and all is counted anew."""
         self._creates.clear()
         self._fills.clear()
 
     def written(self, market: MarketId, now_ns: int) -> None:
-        """A create or an amend leaves: cancels not counted, never more than the budgets."""
         pace = self._settings.pace
         per_second, burst = _of_market(pace)
         level = self._markets.setdefault(market, _Level(burst, now_ns))
@@ -83,7 +76,6 @@ class Rates:
         self._fills_are_few(now_ns)
 
     def created(self, request: m.Create, now_ns: int) -> None:
-        """A create leaves that never left before."""
         order, breakers = request.order, self._settings.breakers
         minute = self._creates
         _drop(minute, now_ns)
@@ -97,7 +89,6 @@ class Rates:
         check(worth <= most, "B13", f"creates of {worth} cents in a minute, at most {most}")
 
     def booked(self, fills: int, now_ns: int) -> None:
-        """So many fills are in the books of this life."""
         if fills > self._booked:
             self._fills.append((now_ns, fills - self._booked))
         self._booked = fills
@@ -140,6 +131,5 @@ def _of_market(pace: PaceSettings) -> tuple[int, int]:
 
 
 def _drop(minute: deque[tuple[int, int]], now_ns: int) -> None:
-    """Forget what is a minute old."""
     while minute and now_ns - minute[0][0] >= _MINUTE_NS:
         minute.popleft()

@@ -3,8 +3,6 @@
 While the operator wants everything flat, all that may fill on a side of a rung takes no more than
 is held away, at its worst. Near the end of its event a rung gets orders on the side alone that
 shrinks what is held, then none, and what rests goes.
-
-Source: docs/operations.md, Flatten and An event's end; docs/configuration.md, curfew.
 """
 
 from typing import Final
@@ -32,7 +30,6 @@ class Shrinking:
     def __init__(
         self, settings: TraderSettings, truth: Truth, flight: Flight, resolves_ns: int, seen: Seen
     ) -> None:
-        """resolves_ns: when every event ends."""
         self.flattening = False
         self._curfew: CurfewSettings = settings.curfew
         self._learns_ns = _LEARNS_NS + 2 * settings.trust.read_lag_ns
@@ -44,7 +41,6 @@ class Shrinking:
         self._no_room: dict[tuple[MarketId, bool], tuple[int, int]] = {}
 
     def saw(self, event: m.Event) -> None:
-        """An event reaches the bot."""
         if isinstance(event, m.FlattenRequested):
             self.flattening = True
         elif isinstance(event, m.ResumeRequested | m.PauseRequested):
@@ -52,7 +48,6 @@ class Shrinking:
             self._no_room.clear()
 
     def _room(self, market: MarketId, is_bid: bool) -> int:
-        """Shares that may trade on a side and only shrink what is held."""
         net = self._truth.net(market)
         return max(0, -net if is_bid else net)
 

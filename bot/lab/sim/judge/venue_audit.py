@@ -1,8 +1,6 @@
 """The auditor of the venue: after every command its books balance, by arithmetic of its own.
 
 Kept up to date event by event, so that each check costs a few additions.
-
-Source: reliability, section 2 (a), V1-V7, V10.
 """
 
 from typing import Any
@@ -44,7 +42,6 @@ class VenueAudit:
         exchange.watchers.append(self.applied)
 
     def applied(self, command: v.Command, _: v.Answer, events: list[v.Event], __: int) -> None:
-        """A command was carried out: take in what it did and check what must hold."""
         if isinstance(command, v.Deposit) and events:
             self._deposits += command.amount_cents
         elif isinstance(command, v.Withdraw) and events:

@@ -3,8 +3,6 @@
 A change is a whole configuration, as a file is. Some hold nothing: they change what only a restart
 can, besides what may change at any time, or name a strategy that cannot be made; another one has a
 strategy that fails whenever it is asked. All of them are drawn from the numbers handed in alone.
-
-Source: docs/configuration.md; reliability, rows 71, 74, 77.
 """
 
 import hashlib
@@ -72,7 +70,6 @@ class Failing(Strategy):
 
 
 def settings_of(odds: Odds) -> TraderSettings:
-    """What a seed's bot is told before anybody changes it."""
     rate, burst, reserve = odds.budget
     series_loss_cents = odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
     risk = RiskSettings(
@@ -181,7 +178,6 @@ def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
 
 
 def configured(odds: Odds) -> m.Configuration:
-    """The file that a seed's bot begins with."""
     return _file(settings_of(odds), odds.strategy, _drawn(odds))
 
 
@@ -193,12 +189,10 @@ def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Confi
 
 
 def holds(kind: str) -> bool:
-    """Whether a file with such a change stays on the disk: nobody leaves a wrong one there."""
     return kind not in _HOLD_NOTHING
 
 
 def takes(kind: str) -> bool:
-    """Whether a running bot is to put such a change in force."""
     return kind not in _NEVER
 
 
@@ -232,7 +226,6 @@ def changed(
 
 
 def _barred(settings: TraderSettings, rng: random.Random) -> TraderSettings:
-    """Something besides that only a restart can change."""
     if rng.random() < 0.5:
         trust = msgspec.structs.replace(settings.trust, book_ns=20 * settings.trust.book_ns)
         return msgspec.structs.replace(settings, trust=trust)
@@ -241,7 +234,6 @@ def _barred(settings: TraderSettings, rng: random.Random) -> TraderSettings:
 
 
 def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) -> RiskSettings:
-    """Some of the limits, to a part of what they were or of what is in use."""
     lower: dict[str, int] = {}
     for name in LIMITS.values():
         pct, there, near = rng.choice((25, 50, 75, 90)), rng.random() < 0.4, rng.random() < 0.7
@@ -253,7 +245,6 @@ def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) 
 
 
 def _raised(risk: RiskSettings, rng: random.Random) -> RiskSettings:
-    """Some of the limits that the bot began with, doubled; the others as they were."""
     more: dict[str, int] = {}
     for name in LIMITS.values():
         if rng.random() < 0.5:
@@ -262,7 +253,6 @@ def _raised(risk: RiskSettings, rng: random.Random) -> RiskSettings:
 
 
 def _in_order(risk: RiskSettings) -> RiskSettings:
-    """No order larger than a position, and no event with more to lose than its series."""
     return msgspec.structs.replace(
         risk,
         order_qty=min(risk.order_qty, risk.rung_position_qty),
@@ -271,7 +261,6 @@ def _in_order(risk: RiskSettings) -> RiskSettings:
 
 
 def _paced(pace: PaceSettings, rng: random.Random) -> PaceSettings:
-    """Another pace, in all that may change."""
     return msgspec.structs.replace(
         pace,
         dwell_ns=rng.choice((0, 500, 2_000)) * MS,

@@ -1,8 +1,6 @@
 """A strategy that now and then loses its mind, at instants fixed beforehand.
 
 What it does hangs on its view alone, so a replay meets the same moods at the same events.
-
-Source: reliability, rows 71, 76, 77.
 """
 
 from contextlib import ExitStack
@@ -84,7 +82,6 @@ class Moody(Strategy):
 
 
 def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:
-    """The same quotes so many ticks away, as far as those are prices."""
     return {
         market: tuple(
             Quote(each.side, Price(each.price + ticks), each.qty)
@@ -120,7 +117,6 @@ def _greedy(view: EventView, wanted: Quotes, turn: int) -> Quotes:
 
 
 def _nonsense(view: EventView, kind: int) -> Any:
-    """Something that is not quotes, or an exception."""
     market = view.rungs[0].market_id
     match kind:
         case 0:

@@ -1,7 +1,4 @@
-"""One life of the bot's process: the pure trader, its log, its clock, and what it may not do.
-
-Source: reliability, section 2 (b): B4, B7, B8, B10, B13.
-"""
+"""One life of the bot's process: the pure trader, its log, its clock, and what it may not do."""
 
 import hashlib
 from collections.abc import Callable
@@ -124,7 +121,6 @@ class Process:
         self._costs_unknown = False
 
     def _fresh(self, first: Trader | None) -> Trader:
-        """A trader that has lived through nothing. first: whose purse and account it shares."""
         choice = self.configured.strategy
         return Trader(
             self.configured.settings,
@@ -135,7 +131,6 @@ class Process:
         )
 
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
-        """Feed one event, check what must hold, and return the effects."""
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
         self._manners.saw(event, now_ns)
@@ -143,7 +138,9 @@ class Process:
         if isinstance(event, m.Replied):
             self._answered(event, now_ns)
         elif isinstance(event, m.Beat):
-            self._losses.look(self.trader, self._auditor.resolved_ns, world_ns, now_ns)
+            if self._losses.look(self.trader, now_ns):
+                # Limits that what somebody else has bought stands above may only shrink from here.
+                self._auditor.limits_are(self.settings.risk)
         else:
             self._told(event)
         try:
@@ -185,7 +182,6 @@ class Process:
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
                 self._manners.rates.tripped(effect.reason, now_ns)
-                self._losses.tripped(effect.reason)
                 self._seen.hit("trip_judged")
             elif isinstance(effect, m.SubscribeTo):
                 self.feed.asked()
@@ -203,13 +199,11 @@ class Process:
         return effects
 
     def _after_beat(self, now_ns: int) -> None:
-        """What must hold once all is decided."""
         self._wants_nothing_stale(now_ns)
         self._cancels_what_must_go(now_ns)
-        self._losses.stands(self.latched or ("stopped" if self._stopping else ""), now_ns)
+        self._losses.stands(self.latched or ("stopped" if self._stopping else ""))
 
     def _told(self, event: m.Event) -> None:
-        """What a person, or the shell, says to the bot, and when it is begun."""
         if isinstance(event, m.StopRequested | m.JournalFailed):
             self._stopping = True
         elif isinstance(event, m.PauseRequested):
@@ -229,7 +223,6 @@ class Process:
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
     def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
-        """It says something: who won, or that another configuration is in force, or proven."""
         self.decided.noted(note)
         if note.name in CHANGES:
             self._configured_anew(note, event, now_ns)
@@ -248,7 +241,6 @@ class Process:
     def _answered(self, replied: m.Replied, now_ns: int) -> None:
         request = self.traffic.answered(replied, now_ns)
         if request is not None:
-            self._losses.answered(request, replied.answer)
             decided = self.traffic.all_decided(now_ns)
             self._manners.answered(request, replied.answer, now_ns, decided=decided)
         if isinstance(request, m.ReadBook):
@@ -278,7 +270,6 @@ class Process:
             self._seen.hit("take_traded" if answer.body.order.filled_qty else "take_empty")
 
     def _list_beside_equal(self) -> None:
-        """A list came while an undecided create has an equal: the temptation to take one for it."""
         for name, request in list(self._lookalikes.items()):
             if not self.traffic.is_unknown(name):
                 del self._lookalikes[name]
@@ -286,7 +277,6 @@ class Process:
                 self._seen.hit("list_beside_equal")
 
     def _is_beside_equal(self, request: m.Create) -> bool:
-        """Whether another order of ours may rest at the price of this undecided one."""
         order = request.order
         level = level_of(order.outcome, order.price)
         here = self._auditor.flight.possible(order.market_id)
@@ -296,9 +286,6 @@ class Process:
         request = effect.request
         self.traffic.sent(effect, now_ns)
         self._manners.sent(request, now_ns)
-        if self._losses.asked(request):
-            # Limits that what somebody else has bought stands above may only shrink from here on.
-            self._auditor.limits_are(self.settings.risk)
         if self._inheritance is not None:
             self._inheritance.sent(request)
         first = isinstance(request, m.Create) and not request.again

@@ -3,8 +3,6 @@
 What an order has filled is shown by its new id too, and a fill keeps the id that its order had. Of
 one whose new ids begin at nothing no answer tells what filled just before an amend, and no limit
 could count it before the fills are listed: it is not drawn.
-
-Source: silence S13.
 """
 
 from msgspec.structs import replace
@@ -46,7 +44,6 @@ class ChangingIds:
         return answer, shown
 
     def _renamed(self, order_id: OrderId, now_ns: int) -> v.Event:
-        """An order goes on under the next id that is free; returns the end of the one before."""
         before = self._order(self._last[order_id])
         self._over[before.order_id] = None
         self._engines.pop(before.order_id, None)

@@ -88,7 +88,6 @@ class Readings:
                     self.due.append(event.fill_id)
 
     def applied(self, command: v.Command) -> None:
-        """A command was carried out."""
         if isinstance(command, v.HaltMarket):
             self._halted.add(command.market_id)
         elif isinstance(command, v.ResumeMarket):
