@@ -383,31 +383,6 @@ def test_a_create_adopts_the_id_and_fills_that_its_reply_shows():
     assert of.find(own.order_id) is own
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"qty": 11},
-        {"time_in_force": model.ShownTimeInForce.IOC},
-    ],
-)
-def test_a_reply_that_shows_another_kind_of_order_halts_its_side_until_it_is_over(other):
-    of, out = desk()
-    own = made.own(State.SENT)
-    of.add(own)
-    seen = msgspec.structs.replace(made.shown(own, order_id="7"), **other)
-    answer(of, own, create(own), made.done(seen))
-    assert (own.state, own.doomed, own.is_unknown) == (State.OPEN, True, True)
-    assert "impossible_fact" in out.findings
-    of.merge_read(
-        own,
-        made.over(own, model.OrderStatus.CANCELED, 0),
-        T0 + 9 * LAG_NS,
-        T0 + 9 * LAG_NS,
-        by_id=True,
-    )
-    assert "impossible_fact" not in out.findings
-
-
 def test_an_order_of_an_earlier_run_may_be_other_than_its_create_asked_for():
     of, out = desk()
     order = made.intent()

@@ -317,7 +317,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
         if market != thin.markets[0]:
             thin.markets[0] = market
             shown = thin.answer(m.ReadSeries(SERIES, ""))
-            ladder.refresh(shown.intent.body.events[0], thin.now_ns, lambda: ladder.strategy)
+            ladder.refresh(shown.body.events[0], thin.now_ns, lambda: ladder.strategy)
         thin.show(index)
 
     thin.run(600, move, NS_PER_SECOND)

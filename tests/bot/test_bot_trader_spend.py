@@ -2,6 +2,7 @@
 and what a refused key leaves resting."""
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,13 +10,12 @@ import pytest
 from bot.core import messages as m
 from bot.core.desk.spend import Purse
 from bot.core.report import Phase
-from bot.core.settings import BudgetSettings, KeySettings, TraderSettings
+from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.sim.life import configured as simulated
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
-from tests.bot.test_bot_trader import RISK, creates, quoting, resting
+from tests.bot.test_bot_trader import RISK, calm, creates, quoting, resting
 from venue.wire.names import Ticker
 
 
@@ -101,11 +101,8 @@ def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
 
 
 @pytest.mark.parametrize("standby", [False, True])
-def test_when_the_key_is_revoked_only_a_standby_key_can_take_the_orders_away(monkeypatch, standby):
-    """Row 108: nothing rests fifteen seconds later."""
-    keyed = partial(TraderSettings, keys=KeySettings(standby=standby))
-    monkeypatch.setattr(simulated, "TraderSettings", keyed)
-    world = quoting()
+def test_when_the_key_is_revoked_only_a_standby_key_can_take_the_orders_away(standby):
+    world = quoting(replace(calm(), variants={"standby": "yes"} if standby else {}))
     world.network.revoked = True
     gone = world.run_until(world.now_ns + 15 * SECOND, lambda: resting(world) == 0)
     assert gone is standby
@@ -115,10 +112,8 @@ def test_when_the_key_is_revoked_only_a_standby_key_can_take_the_orders_away(mon
     assert creates(world) == before
 
 
-def test_after_the_key_works_again_everything_is_quoted_again(monkeypatch):
-    keyed = partial(TraderSettings, keys=KeySettings(standby=True))
-    monkeypatch.setattr(simulated, "TraderSettings", keyed)
-    world = quoting()
+def test_after_the_key_works_again_everything_is_quoted_again():
+    world = quoting(replace(calm(), variants={"standby": "yes"}))
     rests = resting(world)
     world.network.revoked = True
     world.run_until(world.now_ns + 15 * SECOND)

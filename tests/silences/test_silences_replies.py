@@ -151,14 +151,15 @@ def test_s16_a_fee_rounded_up_per_fill_is_taken_over_when_the_fills_tell_it():
     assert_exact(life)
 
 
-def test_s16_a_fee_rounded_up_per_fill_that_no_fill_tells_is_reported_as_a_difference():
+def test_s16_a_fee_rounded_up_per_fill_that_no_fill_tells_is_booked_as_fees():
     bend = FeePerFill("0.0700", told=False)
     life = lived(bend, rungs=2, rate="0.0700", crowd_per_s=8.0)
     assert bend.more_cents > 0
     assert_safe(life)
     assert life.wanted == []
-    assert set(life.trader.out.findings) == {"cash_differs"}
-    assert life.ended.report.ledger_difference_cents == -bend.more_cents
+    assert not life.trader.out.findings
+    assert life.ended.report.ledger_difference_cents == 0
+    assert life.trader.ledgers.fee_difference_cents == bend.more_cents
 
 
 @pytest.mark.parametrize("more", [-3, 7])

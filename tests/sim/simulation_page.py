@@ -71,8 +71,8 @@ start keeps or refuses what rests, or an event ends, a crash does, half the time
 event ends: after either all must become what is wanted once more. A limit that was lowered may be
 passed by what is held, which can only shrink; nothing may rest beyond it for long. What has been
 lost is told by the venue's account, with what is held at the bot's own fair values: beyond the
-breaker's limit for some seconds, and the latch stands. Trades amid a start may be in its opening, or
-not: in the end all must agree.
+breaker's limit for some seconds, and the latch stands. Trades amid a start may be in its opening,
+or not: in the end all must agree.
 
 Where the account trades two series each has ladders, limits, and a judge of its own, and faults of
 one alone; crashes, outages and halts befall both. Together they may lose no more than the account's

@@ -20,7 +20,6 @@ class Heritage:
     """Orders in our rungs that this run did not place.
 
     kept: those that will be ours when quoting begins, as the newest fresh list shows them.
-    keeping: whether any was ever spared, by a stale list too; it may have filled since.
     """
 
     def __init__(self, policy: Strangers) -> None:
@@ -29,7 +28,6 @@ class Heritage:
         self._previous_ids: dict[OrderId, tuple[OrderId, ...]] = {}
         self._refused: dict[OrderId, None] = {}
         self.kept: dict[OrderId, model.Order] = {}
-        self.keeping = False
 
     def begin(self, known: tuple[m.KnownOrder, ...]) -> None:
         """The run begins with the orders that the journal knows."""
@@ -84,7 +82,6 @@ class Heritage:
         for order in strangers:
             known = self._known.get(order.order_id)
             if starting and self._policy is Strangers.ADOPT and _is_same(known, order):
-                self.keeping = True
                 if fresh:
                     self.kept[order.order_id] = order
             elif known is None and (
@@ -134,7 +131,6 @@ class Heritage:
         """Keep nothing any more; the orders that were to be kept. Where there are any they are to
         be cancelled, and what is read long enough after that shows whatever was spared before."""
         given_up, self.kept = list(self.kept.values()), {}
-        self.keeping &= not given_up
         # A later list must not bring one of them back.
         for order in given_up:
             self._known.pop(order.order_id, None)

@@ -9,7 +9,6 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder, slot_shown
-from venue.wire import model
 from venue.wire.errors import Advice, row_for
 
 _ABOUT_AN_ORDER: Final = (Advice.ENDED, Advice.LOOK_AGAIN)
@@ -63,12 +62,3 @@ def is_news(own: OwnOrder, request: m.Request, answer: m.Answer) -> bool:
             answer.body.order
         )
     return True
-
-
-def echoes(own: OwnOrder, shown: model.Order) -> bool:
-    """True when a create's reply shows the size and kind of order that was asked for."""
-    order = own.intent.order
-    return slot_shown(shown) == own.slots[0] and (shown.qty, shown.time_in_force.value) == (
-        order.qty,
-        order.time_in_force.value,
-    )

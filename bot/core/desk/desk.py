@@ -9,7 +9,7 @@ ends an unknown order.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from bot.core.desk.credible import echoes, is_foreign, refuses_another
+from bot.core.desk.credible import is_foreign, refuses_another
 from bot.core.desk.foreign_cancels import ForeignCancels
 from bot.core.desk.outbox import HANGS_NS, Outbox, Pending
 from bot.core.desk.refusals import Refusals
@@ -59,7 +59,6 @@ REPEAT_NS: Final = 200 * NS_PER_MS
 
 UNKNOWN_OLD_NS: Final = 30 * NS_PER_SECOND
 """An order unknown for so long is told; it stays unknown all the same (row 25)."""
-
 
 CANCEL_AGAIN_NS: Final = 10 * NS_PER_SECOND
 """A cancel that the halt of a market refused, or of what nothing finds, is sent again so late,
@@ -309,36 +308,27 @@ class Desk(Shelf):
             self._out.note("warning", "create_unknown", client_order_id=own.client_order_id)
 
     def _created(self, own: OwnOrder, request: Create, shown: model.Order, now_ns: int) -> None:
+        twin = self.find(shown.order_id)
         if self.is_anothers(shown.order_id, own):
             # It names our create, and an id that another order of ours has, or had.
             self._out.inconsistencies.contradicts(
                 Inconsistency.ORDER_ID_REUSED, f"order {shown.order_id}"
             )
-        twin = self.find(shown.order_id)
-        if twin is not None and twin is not own and twin.is_stranger:
+        elif twin is not None and twin is not own:
             # It was found resting meanwhile and taken over: one order is counted once.
             twin.fills_shown(shown)
             self._file(twin, now_ns)
             own.counted_elsewhere(now_ns)
             return
-        # An order left by an earlier run is cancelled anyway, and may have been amended by it.
-        is_ours = own.inherited or echoes(own, shown)
         own.shown_by_write(shown, now_ns)
         own.due_ns = now_ns
-        if not is_ours and own.is_live:
-            own.suspect(Finding.IMPOSSIBLE, "not what was asked for", now_ns)
+        if own.is_take and own.is_live:
+            own.suspect(Finding.IMPOSSIBLE, "it rests, and was to trade at once", now_ns)
         elif own.is_take:
-            self._taken(own, now_ns)
+            self._out.took(TakeFate.TRADED if own.filled else TakeFate.EMPTY)
         elif own.state is State.DONE and shown.status is model.OrderStatus.CANCELED:
             # A gtc create that ends cancelled met our own order (interface, state table).
             self._out.self_trades += not request.again
-
-    def _taken(self, own: OwnOrder, now_ns: int) -> None:
-        """The answer to a take shows what it traded. None rests; one that does is cancelled."""
-        if own.is_live:
-            own.suspect(Finding.IMPOSSIBLE, "it rests, and was to trade at once", now_ns)
-        else:
-            self._out.took(TakeFate.TRADED if own.filled else TakeFate.EMPTY)
 
     def _after_amend(
         self, own: OwnOrder, amend: Amend, answer: Answer, row: Row | None, now_ns: int
@@ -373,7 +363,6 @@ class Desk(Shelf):
             twin.previous_ids = (*own.previous_ids, *([before] if before else []))
             twin.fills_shown(shown)
             own.counted_elsewhere(at_ns)
-            self._unsettled.pop(own, None)
             return False
         own.renamed(shown)
         if before is not None:
@@ -461,7 +450,7 @@ class Desk(Shelf):
             self._file(own, now_ns)
             return
         lag_ns = self._trust.read_lag_ns
-        was, size = own.state, own.known.size
+        was, size, was_missed = own.state, own.known.size, own.evidence is not None
         if (
             was is State.CLOSING
             and shown.status in model.RESTING
@@ -469,10 +458,10 @@ class Desk(Shelf):
         ):
             self.closed_working(shown, begun_ns, now_ns)
         own.shown_by_read(shown, begun_ns, lag_ns)
-        if own.is_decided and own.read_due_ns != NEVER_NS:
+        if own.is_decided and own.doubted_ns is None and own.read_due_ns != NEVER_NS:
             own.read_due_ns = None
-        if own.is_free and own.evidence is None:
-            own.due_ns = min(own.due_ns, now_ns + self._trust.resend_ns)  # it is there after all
+        if was_missed and own.is_free and own.evidence is None:
+            own.due_ns = min(own.due_ns, now_ns + self._trust.resend_ns)
         if was is State.OPEN and own.state is State.OPEN and own.known.size < size:
             self._out.self_trades += 1
             self._out.note("warning", "order_shrunk_without_fill", order_id=shown.order_id)

@@ -38,7 +38,7 @@ _NOTES: Final = {
         *("beyond_caps", "config_refused", "config_rollback_failed"),
         *("config_rolled_back", "journal_damaged"),
         *("request_refused", "strategy_failed", "strategy_stalled", "subscription_refused"),
-        "unallocated_settlement",
+        *("unallocated_settlement", "venue_clock_stepped"),
     ),
 }
 FINDINGS: Final = (

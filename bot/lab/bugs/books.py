@@ -54,7 +54,7 @@ def _no_fee(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
     return 0
 
 
-def _unpaid(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
+def _no_payout(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
     before = self._cash_cents
     paid = _settle(self, market_id, winner)
     self._cash_cents = before
@@ -97,7 +97,7 @@ ACCOUNTS: Final = (
         (58,),
         "What a resolved market pays is not booked.",
         ("B3", "B9", "findings"),
-        (Patch(Portfolio, "settle", _unpaid),),
+        (Patch(Portfolio, "settle", _no_payout),),
         likely=("market_resolve",),
     ),
     Bug(

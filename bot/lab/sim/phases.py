@@ -432,7 +432,7 @@ def _books_agree(world: "World") -> None:
     expected = trader.ledgers.expected_cents + difference
     total = world.auditor.exposure.account.total_cents
     fitting = [total - cents for cents in _sums([waiting_cents, *late])]
-    check(expected in fitting, "B9", f"{expected} expected, {total} there, {waiting_cents} unpaid")
+    check(expected in fitting, "B9", f"{expected} expected, {total} there, {waiting_cents} to pay")
     odd = [name for name in trader.out.findings if not _was_provoked(name, world)]
     if difference:
         check("cash_differs" in odd, "B9", f"{difference} cents without a finding")

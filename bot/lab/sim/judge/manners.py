@@ -3,7 +3,7 @@
 Creates and amends of a market keep to its write budget; an order that has just been written about
 does not follow the touch; an amend never asks for more than there is; a halted venue is probed, not
 hammered; after an outage orders come back slowly; a minute bears so many creates and no more;
-nothing new is made beside orders that are not ours.
+nothing new is made on a rung where orders that are not ours rest.
 """
 
 from collections.abc import Container
@@ -61,9 +61,9 @@ class Manners:
     ) -> None:
         self._foreign = foreign
         self._rungs: set[MarketId] = set()  # that the bot has been shown
-        self._walk: list[OrderId] | None = None
+        self._walk: dict[OrderId, MarketId] | None = None
         self._listed: frozenset[OrderId] = frozenset()
-        self._beside_foreign = False
+        self._beside_foreign: set[MarketId] = set()
         self._quotes = False
         self._pace = settings.pace
         self._budget = settings.budget
@@ -116,7 +116,8 @@ class Manners:
         self.rates.written(market, now_ns)
         self.rates.created(request, now_ns)
         self._quotes = True
-        check(not self._beside_foreign, "B4", "new exposure beside orders that are not ours")
+        is_beside = market in self._beside_foreign
+        check(not is_beside, "B4", "new exposure beside orders that are not ours")
         if self._ramp is not None:
             since_ns, count = self._ramp
             age_ns = now_ns - since_ns
@@ -194,22 +195,21 @@ class Manners:
             self._walk = None
             return
         if not request.cursor:
-            self._walk = []
+            self._walk = {}
         if self._walk is None:
             return
-        self._walk += [
-            row.order_id
+        self._walk |= {
+            row.order_id: row.market_id
             for row in body.orders
             if row.order_id in self._foreign and row.market_id in self._rungs
-        ]
+        }
         if body.cursor:
             return
-        shown, self._walk = frozenset(self._walk), None
-        if not shown:
-            self._beside_foreign = False
-        elif decided and shown & self._listed:
-            self._beside_foreign = True
-        self._listed = shown if decided else frozenset()
+        shown, self._walk = self._walk, None
+        if decided or not shown:
+            seen = shown.keys() & self._listed
+            self._beside_foreign = {shown[order_id] for order_id in seen}
+        self._listed = frozenset(shown if decided else ())
 
     def _refused(self, request: m.Request, answer: m.Refused, now_ns: int) -> None:
         row = row_for(answer.status, answer.code)
