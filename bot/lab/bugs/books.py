@@ -8,36 +8,24 @@ import msgspec
 from bot.core.account import portfolio
 from bot.core.account.fills import FillBooker, FillDeduplicator
 from bot.core.account.portfolio import OrderTally, Portfolio, _Market
-from bot.core.event import answers
 from bot.core.event.room import Ladder, Rung
-from bot.core.limits.risk import Exposure, Live, RungTerms
+from bot.core.limits.risk import Exposure, Live
 from bot.core.orders.order import OwnOrder, State
 from bot.core.series.weighing import Weighing
-from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 from venue.wire import model
-from venue.wire.money import Cents, FeeRate, Outcome, Qty
+from venue.wire.money import Cents, Outcome, Qty
 from venue.wire.names import MarketId
 
 # --- E. accounting --------------------------------------------------------------------------------
 
-_terms_of = RungTerms.__dict__["of"].__func__
 _page_booked = FillBooker.page
 _settle = Portfolio.settle
-
-_FREE: Final = FeeRate.parse("0")
 
 
 def _by_none(self: Ladder, winner: Callable[[MarketId], Outcome | None]) -> list[Rung]:
     return []
-
-
-def _without_fees(
-    cls: type[RungTerms], market_id: MarketId, maker: FeeRate, taker: FeeRate
-) -> RungTerms:
-    terms: RungTerms = _terms_of(cls, market_id, _FREE, _FREE)
-    return terms
 
 
 def _never(self: FillDeduplicator, fill_id: str) -> bool:
@@ -62,14 +50,6 @@ def _no_payout(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
 
 
 ACCOUNTS: Final = (
-    Bug(
-        "limit-forgets-fees",
-        (53, 52),
-        "What an order may lose is its price alone: its fee is not reserved.",
-        ("B3",),
-        (Patch(RungTerms, "of", classmethod(_without_fees)),),
-        shape=(("fee_rate", "0.0700"), ("event_loss_cents", 600), ("rungs", (5,)), ("lot_qty", 10)),
-    ),
     Bug(
         "fill-booked-twice",
         (54,),
@@ -147,19 +127,6 @@ def _one_event(self: Weighing, ladder: Ladder, *, wanted: bool = False) -> Cents
     return self._limits.event_loss_cents
 
 
-def _unproven(quotes: Quotes, view: EventView) -> Answer:
-    return Answer(
-        {
-            key: tuple(each for each in wanted if isinstance(each, Quote))
-            for key, wanted in quotes.items()
-        },
-        {
-            key: tuple(each for each in wanted if isinstance(each, Take))
-            for key, wanted in quotes.items()
-        },
-    )
-
-
 LIMITS: Final = (
     Bug(
         "limit-on-settled-only",
@@ -192,13 +159,5 @@ LIMITS: Final = (
         "The series has no limit of its own beside those of its events.",
         ("B3",),
         (Patch(Weighing, "loss_limit_cents", _one_event),),
-    ),
-    Bug(
-        "nonsense-passes",
-        (77,),
-        "What a strategy returns is sent as it is.",
-        ("B12", "B11", "raises"),
-        (Patch(answers, "split", _unproven),),
-        likely=("tantrum",),
     ),
 )

@@ -1,28 +1,26 @@
-"""Planted bugs that need a world that changes or differs: another configuration in the midst of a
-life, rungs and events that are listed late or end, fees of the maker, and starts that keep or
-refuse what rests.
-"""
+"""Planted bugs of groups G and H: what the operator sets, and less quoted than may be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from bot.core import reconfigure
+from bot.core.event.room import Ladder
+from bot.core.event.rung import Rung
+from bot.core.orders.order import OwnOrder
+from bot.core.sending.guard import Guard
 from bot.core.series.quoting import Quoting
-from bot.core.settings import (
-    TraderSettings,
-)
-from bot.core.strategy import Strategy
-from bot.core.trial import Trial
+from bot.core.series.weighing import Weighing
+from bot.core.settings import TraderSettings
+from bot.core.strategy import Resting, Strategy
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
+from venue.wire.money import Cents, Price, Qty
+from venue.wire.names import MarketId
 
 _reconfigure = Quoting.reconfigure
-
-
-# --- fees -----------------------------------------------------------------------------------------
-
-
-# --- another configuration ------------------------------------------------------------------------
+_cut = Weighing.cut
 
 
 def _old_limits(
@@ -37,20 +35,19 @@ def _anything_goes(old: TraderSettings, new: TraderSettings) -> str:
     return ""
 
 
-def _sound(self: Trial, tripped: str, now_ns: int, *, quoting: bool) -> str:
+def _any_price(self: Guard, rung: Rung, own: OwnOrder, price: Price) -> str:
     return ""
 
 
-# --- a rung that is listed late -------------------------------------------------------------------
+def _half(
+    self: Weighing, ladder: Ladder, quotes: Resting, loss_cents: Cents
+) -> tuple[Resting, Sequence[MarketId] | None]:
+    left, anew = _cut(self, ladder, quotes, loss_cents)
+    return {
+        market: tuple(structs.replace(each, qty=Qty(-(-each.qty // 2))) for each in admitted)
+        for market, admitted in left.items()
+    }, anew
 
-
-# --- what rests at a start ------------------------------------------------------------------------
-
-
-# --- what pays at a start -------------------------------------------------------------------------
-
-
-_RELOADS: Final = ("reload",)
 
 CHANGES: Final = (
     Bug(
@@ -59,7 +56,7 @@ CHANGES: Final = (
         "Limits that are changed while the bot runs are told as in force, and the old ones hold.",
         ("B3", "B2", "B12"),
         (Patch(Quoting, "reconfigure", _old_limits),),
-        likely=_RELOADS,
+        likely=("reload",),
     ),
     Bug(
         "wrong-file-half-applied",
@@ -67,14 +64,22 @@ CHANGES: Final = (
         "A file that changes what only a restart can is applied in all else that it changes.",
         ("B3",),
         (Patch(reconfigure, "barred", _anything_goes),),
-        likely=_RELOADS,
+        likely=("reload",),
     ),
     Bug(
-        "failing-strategy-stays",
-        (74, 77),
-        "A strategy that fails in its first minute is left in force, and nothing is quoted.",
-        ("findings", "B2"),
-        (Patch(Trial, "judge", _sound),),
-        likely=_RELOADS,
+        "any-price-leaves",
+        (71,),
+        "A price leaves however far it is through the best one of others.",
+        ("B3",),
+        (Patch(Guard, "_through", _any_price),),
+        likely=("greed",),
+        shape=(("variants", {"ticks_through": "0"}),),
+    ),
+    Bug(
+        "limits-count-twice",
+        (75,),
+        "What may be lost is counted twice, and half of what could be quoted is.",
+        ("B2",),
+        (Patch(Weighing, "cut", _half),),
     ),
 )

@@ -17,17 +17,12 @@ import bot.core
 from bot.core.event.room import Rung
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.weighing import Weighing
-from bot.lab.bugs.absent import ABSENT
 from bot.lab.bugs.books import ACCOUNTS, LIMITS
 from bot.lab.bugs.bug import Bug
 from bot.lab.bugs.changes import CHANGES
-from bot.lab.bugs.counts import COUNTS
 from bot.lab.bugs.market import MARKET
 from bot.lab.bugs.orders import ORDERS
-from bot.lab.bugs.patience import PATIENCE
 from bot.lab.bugs.restart import OPERATOR, RESTART
-from bot.lab.bugs.shrinking import SHRINKING
-from bot.lab.bugs.takes import TAKES
 from bot.lab.bugs.together import TOGETHER
 from bot.lab.bugs.transport import PACE, TRANSPORT
 from bot.lab.pool import in_order
@@ -44,10 +39,7 @@ EVENTS_MAX: Final = 200_000
 ROTATING: Final = 10
 """How many are hunted in the run that belongs to the tests; which ones, the core's text decides."""
 
-_GROUPS = (
-    *(TRANSPORT, PACE, PATIENCE, ORDERS, MARKET, ACCOUNTS),
-    *(RESTART, OPERATOR, LIMITS, COUNTS, TAKES, CHANGES, SHRINKING, ABSENT, TOGETHER),
-)
+_GROUPS = (TRANSPORT, PACE, ORDERS, MARKET, ACCOUNTS, RESTART, OPERATOR, LIMITS, CHANGES, TOGETHER)
 BUGS: Final[tuple[Bug, ...]] = tuple(
     sorted((bug for group in _GROUPS for bug in group), key=lambda bug: (bug.group, bug.rows[0]))
 )

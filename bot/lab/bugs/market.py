@@ -7,19 +7,12 @@ from bot.core.books.book import Book
 from bot.core.books.others import Others
 from bot.core.event.believed import BelievedRung
 from bot.core.orders.order import OwnOrder
-from bot.core.series.channel import Channel
-from bot.core.series.lag import Lag
 from bot.core.strategy import Levels
 from bot.lab.bugs.bug import Bug
-from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch
 
 _replace = Book.replace
 _believable = Book.believable
-
-
-def _not_again(self: Channel, now_ns: int) -> None:
-    self._is_open = False
 
 
 def _kept(self: BelievedRung) -> None:
@@ -29,10 +22,6 @@ def _kept(self: BelievedRung) -> None:
 def _older_too(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
     self.ts_ns = None
     return _replace(self, bids, asks, ts_ns, now_ns)
-
-
-def _at_any_age(self: Book, now_ns: int, max_age_ns: int) -> bool:
-    return _believable(self, now_ns, 2**62)
 
 
 def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
@@ -47,34 +36,7 @@ def _ours_too(self: Others, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
     return self._book.bids, self._book.asks
 
 
-def _never_late(self: Lag, now_ns: int) -> bool:
-    return False
-
-
 MARKET: Final = (
-    Bug(
-        "refused-subscribe-forgotten",
-        (39,),
-        "A subscribe that was refused is taken for the end of the channel, and not sent again.",
-        ("B2",),
-        (Patch(Channel, "refused", _not_again),),
-        likely=("subscribe_refused", "feed_close"),
-    ),
-    Bug(
-        "silent-rung-quoted",
-        (40, 45),
-        "A market that shows nothing any more is quoted on its last book.",
-        ("B4",),
-        (Patch(Book, "believable", _at_any_age),),
-        likely=("rung_silent",),
-        shape=(
-            ("dead_rung", True),
-            ("acks", True),
-            ("rungs", (3,)),
-            ("safety_ns", 60 * SECOND),
-            ("crowd_per_second", 30.0),
-        ),
-    ),
     Bug(
         "reconnect-keeps-the-book",
         (42,),
@@ -90,14 +52,6 @@ MARKET: Final = (
         ("B4",),
         (Patch(Book, "replace", _older_too),),
         likely=("frame_stale", "frame_delayed"),
-    ),
-    Bug(
-        "late-feed-quoted",
-        (44,),
-        "Frames that come seconds late look as fresh as any.",
-        ("B4",),
-        (Patch(Lag, "is_late", _never_late),),
-        likely=("feed_late", "mad_strategy"),
     ),
     Bug(
         "own-size-is-theirs",

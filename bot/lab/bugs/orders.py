@@ -41,10 +41,6 @@ def _gives_up(self: Desk, now_ns: int) -> None:
     _recover(self, now_ns)
 
 
-def _lost_is_known(self: OwnOrder) -> bool:
-    return self.suspicion is not None
-
-
 CREATES: Final = (
     Bug(
         "ids-begin-anew",
@@ -68,13 +64,6 @@ CREATES: Final = (
         "A create without an answer is declared rejected after a few tries.",
         ("B7",),
         (Patch(Desk, "recover", _gives_up),),
-    ),
-    Bug(
-        "orders-beside-the-unknown",
-        (1, 22),
-        "While a create has no answer, another one is sent for the same side.",
-        ("B1",),
-        (Patch(OwnOrder, "is_unknown", property(_lost_is_known)),),
     ),
 )
 

@@ -15,7 +15,6 @@ from bot.core.plan.wishes import Wish
 from bot.core.report import Phase
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents
-from bot.io.journal.records import Entry, Segment
 from bot.lab.bugs.bug import FORGOTTEN, Bug
 from bot.lab.sim.run import Patch
 from venue.wire import model
@@ -33,14 +32,6 @@ def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) 
 
 def _no_intents(self: Trader, event: m.Started) -> None:
     _started(self, msgspec.structs.replace(event, open_intents=()))
-
-
-def _whole_or_nothing(self: Segment) -> list[Entry]:
-    entries = list(_entries(self))
-    return entries if self.whole_bytes == len(self._bytes) else []
-
-
-_entries = Segment.entries
 
 
 def _left_alone(
@@ -67,11 +58,6 @@ def _deaf_to(*kinds: type[m.Event]) -> Patch:
     return Patch(Trader, "_dispatch", dispatch)
 
 
-def _at_once(self: Custody, now_ns: int) -> bool:
-    known = all(kind in self._account.done_ns for kind in self._account.due_ns)
-    return known and self._kept_can_be_quoted()
-
-
 RESTART: Final = (
     Bug(
         "intent-not-journalled",
@@ -90,14 +76,6 @@ RESTART: Final = (
         likely=("crash", "crash_at_effect", "late_commit"),
     ),
     Bug(
-        "torn-tail-drops-all",
-        (60,),
-        "A journal whose last record is torn is not read at all.",
-        FORGOTTEN,
-        (Patch(Segment, "entries", _whole_or_nothing),),
-        likely=("crash", "crash_at_effect", "late_commit"),
-    ),
-    Bug(
         "disk-full-ignored",
         (61,),
         "Orders go on being made when the journal cannot be written any more.",
@@ -111,14 +89,6 @@ RESTART: Final = (
         "What rests from an earlier run is left where it is.",
         (*FORGOTTEN, "findings"),
         (Patch(Heritage, "to_cancel", _left_alone),),
-        likely=("crash", "lost_journal"),
-    ),
-    Bug(
-        "quotes-before-the-list",
-        (62, 59),
-        "A restart quotes before what rested has been shown to be gone.",
-        (*FORGOTTEN, "findings"),
-        (Patch(Custody, "may_open", _at_once),),
         likely=("crash", "lost_journal"),
     ),
     Bug(
@@ -159,10 +129,6 @@ def _nothing_while_latched(
     return _decided(self, may_quote=may_quote)
 
 
-def _latch_left_behind(self: Trader, event: m.Started) -> None:
-    _started(self, msgspec.structs.replace(event, latched=""))
-
-
 OPERATOR: Final = (
     Bug(
         "pause-ignored",
@@ -191,15 +157,6 @@ OPERATOR: Final = (
         ),
         likely=("mad_strategy", "fat_finger"),
         shape=(("creates_per_minute", 30),),
-    ),
-    Bug(
-        "latch-left-behind",
-        (76, 66),
-        "A latch does not survive a restart.",
-        ("B13",),
-        (Patch(Trader, "_started", _latch_left_behind),),
-        likely=("mad_strategy", "fat_finger", "crash"),
-        shape=(("creates_per_minute", 20),),
     ),
     Bug(
         "breakers-off",

@@ -61,7 +61,7 @@ ROWS: Final = (
     Row(19, "400 or 422 retried unchanged", ("invalid_request:*", "unknown_code:*")),
     # C. Order lifecycle
     Row(20, "client_order_id after a restart", ("create_after_restart",)),
-    Row(21, "identity guessed by equal fields", ("unknown_beside_equal", "list_beside_equal")),
+    Row(21, "identity guessed by equal fields", elsewhere="the orders'; tests/bot"),
     Row(22, "re-send of a create that never landed", ("resend_landed",)),
     Row(23, "refusal of a re-send", ("resend_refused",)),
     Row(24, "duplicate_order_id", ("says_duplicate:create",)),
@@ -73,7 +73,7 @@ ROWS: Final = (
     Row(30, "cancel without an answer", ("cancel_unknown",)),
     Row(31, "venue_halted", ("venue_halted:*",)),
     Row(32, "cancel only, halted, resolved", ("venue_cancel_only:*", "market_*:*")),
-    Row(33, "self-cross", ("would_have_crossed",)),
+    Row(33, "self-cross", ("cross_checked",)),
     Row(34, "self-trade prevention", ("stp_met",)),
     Row(35, "unknown enum or code", ("odd_status:*", "unknown_code:*")),
     Row(36, "lagging read", ("stale_read",)),

@@ -287,16 +287,6 @@ class Odds:
         return self.variant("strangers", "cancel")
 
     @property
-    def resting_orders(self) -> int:
-        return int(self.variant("resting_orders", "0"))
-
-    @property
-    def flat_ns(self) -> int | None:
-        """None for its own measure."""
-        ms = self.variant("flat_ms", "")
-        return int(ms) * MS if ms else None
-
-    @property
     def breaker(self) -> str:
         """The breaker that is near; empty where none is, as wherever an event may be listed."""
         return "" if self.has_new_events else self.variant("breaker", "")
@@ -329,34 +319,8 @@ class Odds:
         whose configuration changes: near an end no strategy is on trial."""
         return "" if self.events or self.has("reload") else self.variant("curfew", "")
 
-    @property
-    def ticks_through(self) -> int | None:
-        """Ticks; None for its own measure."""
-        ticks = self.variant("ticks_through", "")
-        return int(ticks) if ticks else None
-
     def variant(self, name: str, usual: str = "") -> str:
         return usual if name in self.without else self.variants.get(name, usual)
-
-    @property
-    def event_net_qty(self) -> int:
-        return self._position_qty if "net" in self.near else 0
-
-    @property
-    def event_gross_qty(self) -> int:
-        return 2 * self._position_qty if "gross" in self.near else 0
-
-    @property
-    def event_gross_cents(self) -> int:
-        return self.event_loss_cents if "apart" in self.near else 0
-
-    @property
-    def resting_cents(self) -> int:
-        return self.event_loss_cents if "resting" in self.near else 0
-
-    @property
-    def _position_qty(self) -> int:
-        return max(self.rung_position_qty, self.order_qty)
 
     def has_faults(self) -> bool:
         return any(name not in self.without for name in self.faults())

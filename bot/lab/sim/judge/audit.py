@@ -5,8 +5,6 @@ anew, from what the engine says it did and from what has left towards it. May be
 creates that may yet land at full size, amends on their way at the worse price and size.
 """
 
-from collections import deque
-
 from bot.core import messages as m
 from bot.core.settings import RiskSettings
 from bot.lab.sim.judge.broken import check
@@ -15,15 +13,14 @@ from bot.lab.sim.judge.flight import Flight
 from bot.lab.sim.judge.possible import DOLLAR, Fees, level_of
 from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.truth import Truth, may_rest
-from bot.lab.sim.odds import SECOND, Odds
+from bot.lab.sim.odds import Odds
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.venue.exchange import MAKER, Exchange
 from venue.core import messages as v
-from venue.wire.model import RESTING, Liquidity
+from venue.wire.model import Liquidity
 from venue.wire.money import Outcome, Side
 from venue.wire.names import MarketId, OrderId, Ticker
 
-_RECENT_NS = 5 * SECOND
 _SIBLINGS_MAX = 4
 """Orders possibly live in one slot by one route (sold or bought): three siblings, and one more
 that a plan moves there."""
@@ -55,7 +52,6 @@ class Auditor:
         self.market_of: dict[OrderId, MarketId] = {}
         self.payouts: list[int] = []
         self.resolved_ns: dict[MarketId, int] = {}
-        self._left: deque[tuple[int, MarketId, bool, int]] = deque(maxlen=16)
         self._now_ns = 0
         self.fills = 0
         exchange.watchers.append(self.applied)
@@ -77,11 +73,11 @@ class Auditor:
             self._renamed(command.order_id, answer.order.order_id)
         if not events:
             return
+        self._now_ns = now_ns
         booked: Ticker | None = None
         for event in events:
             if isinstance(event, v.OrderChanged):
                 if event.order.user_id == MAKER and ours(event.order.market_id):
-                    self._leaves_level(event.order, now_ns)
                     self.truth.take(event.order)
             elif isinstance(event, v.FillBooked):
                 if event.user_id == MAKER and ours(event.market_id):
@@ -111,14 +107,6 @@ class Auditor:
         self.market_of[order_id] = self.market_of[before]
         if before in self.truth.foreign:
             self.truth.foreign[order_id] = None
-
-    def _leaves_level(self, order: v.OrderState, now_ns: int) -> None:
-        before = self.truth.working.get(order.order_id)
-        if before is not None and (order.status not in RESTING or order.price != before.price):
-            is_bid = (before.outcome is Outcome.YES) == (before.side is Side.BUY)
-            level = level_of(before.outcome, before.price)
-            self._left.append((now_ns, before.market_id, is_bid, level))
-        self._now_ns = now_ns
 
     def own_levels(self, market: MarketId) -> list[int]:
         here = self.truth.working_in.get(market, {})
@@ -278,15 +266,10 @@ class Auditor:
         """B11: a price of ours meets nothing of ours that may be live."""
         level = level_of(outcome, price)
         is_bid = (outcome is Outcome.YES) == (side is Side.BUY)
-        for at_ns, where, was_bid, other in self._left:
-            if where == market and was_bid is not is_bid and self._now_ns - at_ns < _RECENT_NS:
-                meets = other <= level if is_bid else other >= level
-                if meets:
-                    self._seen.hit("would_have_crossed")
-                    break
         for each in self.flight.possible(market):
             if each.is_bid is is_bid:
                 continue
+            self._seen.hit("cross_checked")
             for other in each.levels:
                 meets = other <= level if is_bid else other >= level
                 check(not meets, "B11", f"{side} {outcome} {price} on {market} meets our {other}")

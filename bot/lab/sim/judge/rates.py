@@ -93,28 +93,6 @@ class Rates:
             self._fills.append((now_ns, fills - self._booked))
         self._booked = fills
 
-    def tripped(self, reason: str, now_ns: int) -> None:
-        """B13: a breaker has tripped by what has been, the create that it held back among it."""
-        name, _, numbers = reason.partition(": ")
-        used, _, limit = numbers.partition(", at most ")
-        breakers, held = self._settings.breakers, self._settings.risk
-        for minute in (self._creates, self._fills):
-            _drop(minute, now_ns)
-        match name:
-            case "creates_per_minute":
-                most = breakers.creates_per_minute or _TIMES * self._orders
-                there = len(self._creates) + 1
-            case "notional_cents_per_minute":
-                most = breakers.notional_cents_per_minute or DOLLAR * self._orders * held.order_qty
-                there = sum(cents for _, cents in self._creates) + DOLLAR * held.order_qty
-            case "fills_per_minute":
-                most = breakers.fills_per_minute or _TIMES * self._orders
-                there = sum(count for _, count in self._fills)
-            case _:
-                return
-        due = most == int(limit) < int(used) <= there
-        check(due, "B13", f"tripped by {reason}: {there} by the judge, at most {most}")
-
     def _fills_are_few(self, now_ns: int) -> None:
         _drop(self._fills, now_ns)
         most = self._settings.breakers.fills_per_minute or _TIMES * self._orders

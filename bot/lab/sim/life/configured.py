@@ -72,21 +72,23 @@ class Failing(Strategy):
 def settings_of(odds: Odds) -> TraderSettings:
     rate, burst, reserve = odds.budget
     series_loss_cents = odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
+    most_qty = max(odds.rung_position_qty, odds.order_qty)
+    resting_orders, flat_ms = odds.variant("resting_orders"), odds.variant("flat_ms")
     risk = RiskSettings(
         event_loss_cents=Cents(odds.event_loss_cents),
         series_loss_cents=Cents(series_loss_cents),
         rung_position_qty=Qty(odds.rung_position_qty),
         order_qty=Qty(odds.order_qty),
-        event_net_qty=Qty(odds.event_net_qty),
-        event_gross_qty=Qty(odds.event_gross_qty),
-        event_gross_cents=Cents(odds.event_gross_cents),
-        resting_cents=Cents(odds.resting_cents),
+        event_net_qty=Qty(most_qty if "net" in odds.near else 0),
+        event_gross_qty=Qty(2 * most_qty if "gross" in odds.near else 0),
+        event_gross_cents=Cents(odds.event_loss_cents if "apart" in odds.near else 0),
+        resting_cents=Cents(odds.event_loss_cents if "resting" in odds.near else 0),
     )
     breakers = _breakers(odds, risk)
-    if odds.resting_orders:
-        risk = msgspec.structs.replace(risk, resting_orders=odds.resting_orders)
-    if odds.flat_ns is not None:
-        risk = msgspec.structs.replace(risk, flat_ns=odds.flat_ns)
+    if resting_orders:
+        risk = msgspec.structs.replace(risk, resting_orders=int(resting_orders))
+    if flat_ms:
+        risk = msgspec.structs.replace(risk, flat_ns=int(flat_ms) * MS)
     if odds.second_series is not None:
         risk = msgspec.structs.replace(risk, account_loss_cents=Cents(account_loss_cents(odds)))
     series, beside = series_of(odds)
@@ -128,9 +130,9 @@ def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
     """Those that are drawn. Where fewer orders may rest than usual the others stay as they would be
     without: it is that limit which is to be tried, and no breaker that follows from it."""
     drawn = BreakerSettings(creates_per_minute=odds.creates_max)
-    if odds.ticks_through is not None:
-        drawn = msgspec.structs.replace(drawn, ticks_through=odds.ticks_through)
-    if odds.resting_orders:
+    if ticks_through := odds.variant("ticks_through"):
+        drawn = msgspec.structs.replace(drawn, ticks_through=int(ticks_through))
+    if odds.variant("resting_orders"):
         drawn = msgspec.structs.replace(limits_of(drawn, risk), order_notional_cents=0)
     if odds.breaker == "notional":
         most = odds.order_qty * _CENTS_FEW

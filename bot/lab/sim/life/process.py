@@ -101,7 +101,6 @@ class Process:
         bucket = None if first is None else first.traffic.bucket
         self.traffic: Traffic = Traffic(self.settings, seen, clock.read(now_ns), bucket)
         self.feed = FeedWatch(auditor.own_levels)
-        self._lookalikes: dict[ClientOrderId, m.Create] = {}
         self.began_ns = now_ns  # by the world's time
         began_ns = clock.read(now_ns)
         self._manners = Manners(self.settings, seen, auditor.truth.foreign, began_ns)
@@ -181,8 +180,6 @@ class Process:
                     self._is_booked(effect.client_order_id)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
-                self._manners.rates.tripped(effect.reason, now_ns)
-                self._seen.hit("trip_judged")
             elif isinstance(effect, m.SubscribeTo):
                 self.feed.asked()
             elif isinstance(effect, m.TakenOver) and self._inheritance is not None:
@@ -251,12 +248,6 @@ class Process:
                 self._take_answered(answer)
             if isinstance(answer, m.Refused):
                 self._auditor.flight.refused(request.order)
-            undecided = isinstance(answer, m.Unknown) or request.again
-            if undecided and not isinstance(answer, m.Done) and self._is_beside_equal(request):
-                self._seen.hit("unknown_beside_equal")
-                self._lookalikes[request.order.client_order_id] = request
-        elif isinstance(request, m.ReadResting) and isinstance(replied.answer, m.Done):
-            self._list_beside_equal()
         elif isinstance(replied.answer, m.Unknown):
             if isinstance(request, m.AmendResting):
                 self._seen.hit("amend_unknown")
@@ -268,19 +259,6 @@ class Process:
             self._seen.hit("take_unknown")
         elif isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown):
             self._seen.hit("take_traded" if answer.body.order.filled_qty else "take_empty")
-
-    def _list_beside_equal(self) -> None:
-        for name, request in list(self._lookalikes.items()):
-            if not self.traffic.is_unknown(name):
-                del self._lookalikes[name]
-            elif self._is_beside_equal(request):
-                self._seen.hit("list_beside_equal")
-
-    def _is_beside_equal(self, request: m.Create) -> bool:
-        order = request.order
-        level = level_of(order.outcome, order.price)
-        here = self._auditor.flight.possible(order.market_id)
-        return sum(level in each.levels for each in here) > 1
 
     def _sent(self, effect: m.Send, now_ns: int) -> None:
         request = effect.request
