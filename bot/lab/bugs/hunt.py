@@ -104,8 +104,6 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def odds_of(bug: Bug, seed: int, profile: str = "") -> Odds:
-    """The odds of a seed in which a bug is hunted: what it needs is drawn, at its highest; of what
-    was drawn later than the rest that alone which it needs."""
     shape = dict(bug.shape)
     needed = (*bug.likely, *shape.get("variants", ()))
     drawn = often(draw(seed, profile or bug.profile), bug.likely)

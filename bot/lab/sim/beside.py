@@ -16,7 +16,6 @@ _DOWN_NS: Final = (SECOND // 20, SECOND)
 
 
 def trade_beside(world: "World", rng: random.Random) -> bool:
-    """Buy a share for the bot's account, of others. False where nobody offers one."""
     fills = world.auditor.truth.fills
     known = len(fills)
     touches = [
@@ -37,8 +36,6 @@ def trade_beside(world: "World", rng: random.Random) -> bool:
 
 
 def begin_amid(world: "World", rng: random.Random) -> int:
-    """Kill the bot; while the next life reads the account somebody else trades on it. Returns the
-    instant after which all is over and listed."""
     down_ns, lag_ns = rng.choice(_DOWN_NS), world.odds.trust_lag_ns
     span_ns = down_ns + rng.choice((SECOND, 2 * SECOND, 2 * lag_ns, 4 * lag_ns))
     world.replace(world.process, down_ns, rng)

@@ -30,7 +30,6 @@ Key = tuple[MarketId, BookSide, int]
 
 
 def differences(world: "World") -> list[str]:
-    """Where the engine's resting orders are not the quotes wanted; empty when they are."""
     process = world.process
     trader = process.trader
     out: list[str] = []
@@ -185,8 +184,6 @@ def _differences(
 
 
 def _is_long_to_flat(world: "World") -> bool:
-    """Whether one more order might make cancelling all of them take too long (`risk.flat_ns`), or
-    be one too many."""
     settings, resting = world.process.settings, len(world.auditor.truth.resting())
     if resting + _TOKENS_MISSING >= settings.risk.resting_orders:
         return True

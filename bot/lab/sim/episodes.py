@@ -246,8 +246,6 @@ class Episodes:
         self._begin("event_ends", 0, rng)
 
     def _event_ends(self, for_ns: int, rng: random.Random) -> None:
-        """What is left of an event resolves, at once or rung by rung; the series keeps an event,
-        and were it its last one, the next one is listed first."""
         going = [
             [market for market in rungs if market not in self._resolved]
             for rungs in self._world.exchange.markets.values()

@@ -41,13 +41,11 @@ class Row(msgspec.Struct):
 
     @property
     def median_s(self) -> float | None:
-        """Half of the seeds had stopped within this; None where nothing stops."""
         taken = sorted(self.stopped_s)
         return taken[(len(taken) - 1) // 2] if taken else None
 
     @property
     def most_s(self) -> float | None:
-        """The longest that a seed took to stop; None where nothing stops."""
         return max(self.stopped_s, default=None)
 
     def plain(self) -> dict[str, Any]:

@@ -274,8 +274,6 @@ class Odds:
 
     @property
     def creates_max(self) -> int:
-        """Creates a minute at which a breaker trips; 0 for its own measure, as wherever an event
-        may be listed, of which everything is placed anew."""
         return 0 if self.has_new_events else self.creates_per_minute
 
     @property
@@ -288,7 +286,6 @@ class Odds:
 
     @property
     def breaker(self) -> str:
-        """The breaker that is near; empty where none is, as wherever an event may be listed."""
         return "" if self.has_new_events else self.variant("breaker", "")
 
     @property
@@ -303,7 +300,6 @@ class Odds:
 
     @property
     def contradiction(self) -> str:
-        """The kind that sets in, by the name that the bot has for it; empty for none."""
         return CONTRADICTIONS.get(self.profile, "")
 
     @property
@@ -414,8 +410,6 @@ def _lagging(shape: Odds) -> Odds:
 
 
 def _calm_enough(shape: Odds) -> Odds:
-    """A world in which nothing but one contradiction befalls the bot: no news pulls its quotes, and
-    no breaker is near."""
     return replace(
         shape,
         near=(),

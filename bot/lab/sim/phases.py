@@ -190,8 +190,6 @@ def _settle_one(world: "World") -> None:
 
 
 def _come_back(world: "World") -> None:
-    """No quotes stay away for long; but of a strategy that does nothing but fail they do, where it
-    was asked for while the one before it was at fault."""
     world.run_until(world.now_ns + SECOND)
     back = world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
     fails = world.process.in_force.now.strategy.name == FAILING
@@ -260,8 +258,6 @@ def _converge(world: "World") -> None:
 
 
 def _among_new_events_ns(world: "World") -> int:
-    """How much longer it may take where events have come and gone: the limits of one event are
-    those of several, and what trades on a new one may do so late."""
     for ladder in world.process.trader.quoting.ladders:
         for rung in ladder.rungs:
             most = max((quote.qty for quote in rung.wanted), default=0)

@@ -29,7 +29,6 @@ _PCT: Final = 100
 
 
 def second_of(odds: Odds) -> Odds | None:
-    """The odds of the second series; None where there is none, and of the second itself."""
     if odds.first is not None or odds.second_series is None:
         return None
     rng = random.Random(f"second {odds.seed}")

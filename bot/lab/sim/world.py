@@ -112,7 +112,6 @@ class World:
         self.at(self.now_ns + delay_ns, act)
 
     def run_until(self, until_ns: int, done: Callable[[], bool] | None = None) -> bool:
-        """Let time pass. True as soon as `done` holds, False when the time is over first."""
         if self.first is not self:
             return self.first.run_until(until_ns, done)
         queue, pop, second = self._queue, heapq.heappop, self.second
@@ -294,8 +293,6 @@ class World:
         self.channel.connect(process)
 
     def _finished(self, process: Process) -> None:
-        """A life ends in good order, and with one series all of the process; outside the end of
-        the world another one follows."""
         if self.stopping or process is not self.process:
             return
         if process.finished is not None:

@@ -157,8 +157,6 @@ class Auditor:
         return self.flight.locks_cents(self._fees)
 
     def strange_cents(self) -> int:
-        """How much of that shares may take that somebody else has bought, and the bot may not know
-        of."""
         return self.exposure.strange("loss")
 
     def live_count(self) -> int:

@@ -108,8 +108,6 @@ class Ceilings:
         self._made[name] = self._changes
 
     def lift(self, name: ClientOrderId, used: dict[tuple[str, str], int], now_ns: int) -> None:
-        """A create without an answer was sent again: what could land no more can once more, also
-        above a limit that was lowered since it was made, and under which all was meanwhile."""
         for key, amount in used.items():
             above = self._above.get(key)
             if self._lowered.get(key[0], 0) <= self._made.get(name, 0):

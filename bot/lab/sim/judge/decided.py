@@ -39,7 +39,6 @@ class Decided:
         self._told[market] = winner
 
     def why(self, market: MarketId) -> str:
-        """By which winner it is certain what a rung will pay; empty while that is open."""
         if not self._told or market in self._truth.resolved:
             return ""
         rungs = self._exposure.beside(market)

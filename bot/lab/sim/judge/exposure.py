@@ -32,8 +32,6 @@ class Exposure:
         markets: Mapping[Ticker, Sequence[MarketId]],
         account: Account,
     ) -> None:
-        """markets: of each event, lowest strike first; it may grow. risk: the limits that hold
-        until others are put in force. account: with the other series."""
         self.account = account
         self._fees = fees
         self._truth = truth
@@ -70,8 +68,6 @@ class Exposure:
         self._gone[event] = self._gone.get(event, 0) + abs(self._truth.net(market))
 
     def worst(self, event: Ticker, *, bare: bool = False) -> int:
-        """The least over n + 1 outcomes of what is left if everything that hurts fills. bare: if
-        nothing does."""
         above = self._cash(event)
         rungs = []
         for market in self._markets[event]:
@@ -139,8 +135,6 @@ class Exposure:
         return used
 
     def loses_cents(self, *, bare: bool = False) -> int:
-        """What the series may lose, 0 or more. What an event has lost that is over is at risk no
-        more. bare: by what is held."""
         open_events = (key for key, each in self._markets.items() if not self._truth.over(each))
         return -sum(min(0, self.worst(each, bare=bare)) for each in open_events)
 
@@ -174,8 +168,6 @@ class Exposure:
         return most
 
     def limits_are(self, risk: RiskSettings, now_ns: int) -> bool:
-        """These limits hold from here on; what is above one of them may only shrink. Whether
-        anything is."""
         return self.ceilings.change(risk, self._in_use(), now_ns)
 
     def made(self, name: ClientOrderId) -> None:
@@ -211,8 +203,6 @@ class Exposure:
         self.account.within_loss()
 
     def strange(self, name: str) -> int:
-        """How much of a limit shares may take that somebody else has bought on the account, one a
-        fill, and that the bot may not know of."""
         each = DOLLAR + _FEE_MAX_CENTS if name in CENTS else 1
         return each * len(self._truth.strange)
 

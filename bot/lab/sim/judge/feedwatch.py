@@ -189,8 +189,6 @@ class FeedWatch:
             rung.doubt(now_ns)
 
     def reaches(self, market: MarketId, is_bid: bool, level: int, ours: Collection[int]) -> int:
-        """How many ticks a price is through the best one of others on the far side, at least; below
-        zero where it is not, or where there is none. ours: where orders of ours ever rested."""
         rung = self._rungs.get(market)
         if rung is None:
             return -_DOLLAR

@@ -67,8 +67,6 @@ class Flight:
         return cents
 
     def count(self) -> int:
-        """How many orders of the bot may be live, or come to be: none does on a rung that has
-        resolved, whatever copy of it is still on its way."""
         open_rungs = (key for key in self._landing if key not in self._truth.resolved)
         landing = sum(may_rest(each) for key in open_rungs for each in self._landing[key].values())
         return sum(1 for _ in self._truth.ours()) + landing

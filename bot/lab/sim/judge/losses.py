@@ -87,7 +87,6 @@ class Losses:
                     self._marks[rung.market_id] = float(rung.book.last_price)
 
     def _worth(self) -> float | None:
-        """Cents that came and what is held; None while something held has no value yet."""
         worth = float(sum(self._truth.cash.values()))
         for (market, outcome), qty in self._truth.held.items():
             mark = self._marks.get(market)

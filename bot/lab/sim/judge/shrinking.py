@@ -72,7 +72,6 @@ class Shrinking:
             check(room > 0, "B4", f"new exposure on {market} {left_ns} ns before its event ends")
 
     def must_go(self, market: MarketId, is_bid: bool, now_ns: int) -> str:
-        """Why what rests on a side of a rung has to go by now; empty where it may stay."""
         left_ns = self._resolves_ns - now_ns
         if self._curfew.stop_ns and left_ns <= self._curfew.stop_ns - _TURNS_NS:
             return "its event is about to end"

@@ -91,7 +91,6 @@ class Account:
 
     @property
     def room_cents(self) -> int | None:
-        """What all of them may lose besides; None without a limit."""
         if not self._limit_cents:
             return None
         return self._limit_cents - self._loses_cents()

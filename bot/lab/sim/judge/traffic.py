@@ -227,8 +227,6 @@ class Traffic:
         return name in self._unknown
 
     def all_decided(self, now_ns: int) -> bool:
-        """Whether nothing of ours may rest under an id that the bot does not know. An amend without
-        an answer is undecided until two reads agree that are a lag apart."""
         made = m.Create | m.AmendResting  # an amend may give its order another id
         making = any(isinstance(each.request, made) for each in self._in_flight.values())
         doubted = now_ns < self._doubted_until_ns

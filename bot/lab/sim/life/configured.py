@@ -111,8 +111,6 @@ def settings_of(odds: Odds) -> TraderSettings:
 
 
 def _curfew(odds: Odds) -> CurfewSettings:
-    """Counted from so far before the end of all events that it comes in mid-life, by the clock of
-    the bot's host."""
     if not odds.curfew:
         return CurfewSettings()
     rng = random.Random(f"curfew at {odds.seed}")
@@ -127,8 +125,6 @@ def _curfew(odds: Odds) -> CurfewSettings:
 
 
 def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
-    """Those that are drawn. Where fewer orders may rest than usual the others stay as they would be
-    without: it is that limit which is to be tried, and no breaker that follows from it."""
     drawn = BreakerSettings(creates_per_minute=odds.creates_max)
     if ticks_through := odds.variant("ticks_through"):
         drawn = msgspec.structs.replace(drawn, ticks_through=int(ticks_through))
@@ -205,8 +201,6 @@ def changed(
     in_use: Mapping[str, int],
     rng: random.Random,
 ) -> m.Configuration:
-    """Another file after a change of this kind. first: what the bot began with. in_use: of each
-    limit, by the name of its setting."""
     settings, choice = file.settings, file.strategy
     name, drawn = choice.name, msgspec.json.decode(choice.params_json)
     if kind == "lower" or (kind in _HOLD_NOTHING and rng.random() < 0.5):

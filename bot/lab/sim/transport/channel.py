@@ -169,7 +169,6 @@ class Channel:
                 world.seen.hit("own_at_touch")
 
     def _befalls(self, fault: str, frame: m.BookSeen | m.TradeSeen) -> bool:
-        """A fault befalls a frame. False, and it comes as it is, when that cannot be."""
         if fault == "frame_dropped":
             return True
         if fault == "frame_garbled":

@@ -60,7 +60,6 @@ def _plain(answer: m.Done) -> object:
 def spoiled_read(
     fault: str, request: m.Read, answer: m.Answer, rng: random.Random
 ) -> m.Answer | None:
-    """A read's answer under a fault; None when the fault has nothing to spoil there."""
     body = answer.body if isinstance(answer, m.Done) else None
     match fault:
         case "book_unavailable" if isinstance(request, m.ReadBook):

@@ -80,7 +80,6 @@ class Crowd:
         self._floor(market, now_ns)
 
     def refloor(self, resolved: Container[MarketId], now_ns: int) -> None:
-        """Put a fresh floor under every rung that still trades: no book is left empty."""
         for market in self._markets:
             if market != self.dead and market not in resolved:
                 self._floor(market, now_ns)
@@ -159,8 +158,6 @@ class Crowd:
     def take(
         self, order: v.OrderState, rng: random.Random, now_ns: int, most: int | None = None
     ) -> None:
-        """Somebody takes what is better than an order, and at its price a part or all there is, or
-        at the most so many."""
         is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
         level = canonical(order.outcome, order.price)
         qty = 0

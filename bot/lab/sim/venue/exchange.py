@@ -83,7 +83,6 @@ class Exchange:
     """
 
     def __init__(self, odds: Odds, start_ns: int, first: "Exchange | None" = None) -> None:
-        """first: what the first series of the account sees; None is that itself."""
         self._first = first
         if first is None:
             self.engine = Engine(order_id_key=_ID_KEY)

@@ -27,8 +27,6 @@ class ChangingIds:
         self._last: dict[OrderId, v.OrderState] = {}
 
     def apply(self, command: v.Command, now_ns: int) -> tuple[v.Answer, list[v.Event]]:
-        """Carry a command out, as the engine does; of an id that is over nothing is left to write
-        about."""
         if isinstance(command, v.CancelOrder | v.AmendOrder):
             if command.order_id in self._over:
                 return v.Refused(Code.ORDER_NOT_CANCELABLE, "it has another id"), []
