@@ -218,18 +218,8 @@ def test_the_next_read_is_known_after_whatever_is_planned_asked_and_answered():
     assert [walk.kind for walk, _ in of.wanted(half + 1)] == [Kind.RESTING]
     request = ask(of, Kind.RESTING, half + 1)
     assert of.wanted(half + 1) == []
-    of.put_off(Kind.POSITIONS, 10 * SECOND)
-    of.put_off(Kind.SERIES, 10 * SECOND)
-    assert of.next_due_ns() == 3 * SECOND  # the fills' turn
     of.answered(request, m.Unknown(""), half + 2)
-    assert of.next_due_ns() == SECOND + half + 2
-
-
-def test_putting_off_never_hastens():
-    of = account()
-    finish_all(of, 0)
-    of.put_off(Kind.BALANCE, SECOND)
-    assert of.due_ns[Kind.BALANCE] == 5 * SECOND
+    assert of.next_due_ns() == SECOND
 
 
 def test_a_list_that_is_read_again_is_unread_so_much_later():
@@ -292,7 +282,7 @@ def hurried() -> Asked:
     of.hasten(Kind.RESTING, 0)
     ask(of, Kind.RESTING, 0)
     for kind in Kind:
-        of.put_off(kind, 100 * SECOND)
+        of.due_ns[kind] = 100 * SECOND
     of.hurry()
     return of
 
@@ -309,7 +299,7 @@ def test_without_a_hurry_it_is_waited_for():
     of = account()
     ask(of, Kind.RESTING, 0)
     for kind in Kind:
-        of.put_off(kind, 100 * SECOND)
+        of.due_ns[kind] = 100 * SECOND
     assert of.wanted(50 * SECOND) == []
 
 

@@ -139,7 +139,6 @@ def test_an_event_that_is_forgotten_stays_in_the_profit():
     before = book.own_cash_cents
     book.forget_event(EVENT)
     assert book.own_cash_cents == before == 300
-    assert book.own_fills == 1
     assert book.holdings(MARKET) == (0, 0)
 
 

@@ -120,7 +120,7 @@ class Account:
     """Which reads are wanted when, and the walks under way: at most one of a kind.
 
     done_ns and begun_ns: when the last whole walk of a kind ended, and when it was begun.
-    is_shared: whether other series of ours trade on it. read_until_ns: up to then neither what is
+    read_until_ns: up to then neither what is
     ours is unread nor the series, whatever comes.
     """
 
@@ -135,7 +135,6 @@ class Account:
         walk's end, and whether the walk may end early with it (the rest is known already). beside:
         other series that are read with ours."""
         self._series = (series_ticker, *beside)
-        self.is_shared = bool(beside)
         self._trust = trust
         self._take_fills = take_fills
         self._walks: dict[Kind, Walk] = {}
@@ -175,11 +174,6 @@ class Account:
     def hasten_again(self, kind: Kind, now_ns: int) -> None:
         """Have a list read as soon as a tenth of a second after it was read last."""
         self.hasten(kind, max(now_ns, self.done_ns.get(kind, 0) + READ_AGAIN_NS))
-
-    def put_off(self, kind: Kind, until_ns: int) -> None:
-        """Have a list read no sooner than `until_ns`."""
-        if until_ns > self.due_ns[kind]:
-            self._plan(kind, until_ns)
 
     def _plan(self, kind: Kind, at_ns: int) -> None:
         """The one place where `due_ns` changes; where a walk begins, `next_due_ns` does too."""

@@ -138,11 +138,6 @@ class FillBooker:
             self._newest_history = newest
             self._takes_all_for_history = False
 
-    @property
-    def newest(self) -> FillMark | None:
-        """The newest fill that is booked, by the venue's time; None while there is none."""
-        return self._ids.newest
-
     # --- a page -----------------------------------------------------------------------------------
 
     def page(self, rows: Sequence[model.Fill], now_ns: int) -> tuple[Sequence[model.Fill], bool]:
@@ -261,6 +256,9 @@ class FillBooker:
             self._trade_price_counts = True
         own = self._desk.find(fill.order_id)
         if own is None:
+            ended = (each for each in self._desk.unsettled if each.order_id == fill.order_id)
+            own = next(ended, None)
+        if own is None:
             return ""
         filled = Qty(self._book.filled_qty(fill.order_id) + fill.qty)
         shown = (fill.outcome.value, fill.side.value, fill.market_id)
@@ -318,12 +316,13 @@ class FillBooker:
         signs, kind = self._out.inconsistencies, Inconsistency.FILL_MISSING
         shown, reached = self._shows_watched, self._reaches_watched or not self._ended_early
         self._shows_watched = self._reaches_watched = False
-        if self._watched is not None and not shown:
-            mark, since_ns = self._watched
-            if reached and begun_ns >= since_ns + self._lag_ns:
-                signs.on_sign(kind, mark.fill_id, f"fill {mark.fill_id}", begun_ns, now_ns)
-            return
         if self._watched is not None:
-            signs.on_sign_gone(kind, self._watched[0].fill_id)
+            mark, since_ns = self._watched
+            if shown:
+                signs.on_sign_gone(kind, mark.fill_id)
+            elif reached and begun_ns >= since_ns + self._lag_ns:
+                signs.on_sign(kind, mark.fill_id, f"fill {mark.fill_id}", begun_ns, now_ns)
+            if self._is_watched_missing or mark == self._ids.newest:
+                return
         if self._ids.newest is not None:
             self._watched = self._ids.newest, now_ns

@@ -52,14 +52,12 @@ class _Market(msgspec.Struct):
     taken_yes: int = 0  # shares taken over, which no fill explains; they are among those held
     taken_no: int = 0
     cash_cents: int = 0
-    fills: int = 0
 
 
 class _Event(msgspec.Struct):
     """What the fills and payouts of one event come to. ours: some market of it was listed here."""
 
     cash_cents: int = 0
-    fills: int = 0
     ours: bool = False
 
 
@@ -92,9 +90,7 @@ class Portfolio:
         event_ticker = fold_ticker(event_ticker)
         if market.rates is None and market.event_ticker != event_ticker:
             for event, sign in ((market.event_ticker, -1), (event_ticker, 1)):
-                sums = self._event(event)
-                sums.cash_cents += sign * market.cash_cents
-                sums.fills += sign * market.fills
+                self._event(event).cash_cents += sign * market.cash_cents
             market.event_ticker = event_ticker
         market.rates = maker, taker
         self._event(market.event_ticker).ours = True
@@ -138,8 +134,6 @@ class Portfolio:
         cash_cents = -sign * notional(fill.outcome_price, fill.qty) - fee_cents
         tally.filled += fill.qty
         tally.newest_ns = max(tally.newest_ns, created_ns)
-        market.fills += 1
-        self._event(market.event_ticker).fills += 1
         self._count(market, cash_cents)
         self._move_shares(market, outcome, sign * fill.qty)
         return msgspec.structs.replace(fill, fee_cents=Cents(fee_cents))
@@ -209,7 +203,6 @@ class Portfolio:
         event = self._events.pop(event_ticker, None)
         if event is not None and event.ours:
             self._gone.cash_cents += event.cash_cents
-            self._gone.fills += event.fills
         self._markets = {
             key: market
             for key, market in self._markets.items()
@@ -282,11 +275,6 @@ class Portfolio:
         if self._own_cash_cents is None:
             self._own_cash_cents = sum([event.cash_cents for event in self._own()])
         return Cents(self._own_cash_cents)
-
-    @property
-    def own_fills(self) -> int:
-        """Fills booked so far of the events that were listed here."""
-        return sum([event.fills for event in self._own()])
 
     @property
     def cash_flow_cents(self) -> Cents:
