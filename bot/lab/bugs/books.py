@@ -109,20 +109,6 @@ def _not_counted(*states: State) -> Patch:
     return Patch(OwnOrder, "exposure", exposure)
 
 
-def _netted(self: Exposure, index: int, is_bid: bool, limit_qty: int) -> int:
-    pending = self._bids[index] - self._asks[index]
-    return (
-        limit_qty - self._net[index] - pending
-        if is_bid
-        else (limit_qty + self._net[index] + pending)
-    )
-
-
-def _netted_of(self: Exposure, index: int, limit_qty: int, *, is_bid: bool) -> int:
-    # As if as much of the other side, which is wanted too, had filled first.
-    return limit_qty + self._position_room(index, is_bid, limit_qty)
-
-
 def _one_event(self: Weighing, ladder: Ladder, *, wanted: bool = False) -> Cents:
     return self._limits.event_loss_cents
 
@@ -142,16 +128,6 @@ LIMITS: Final = (
         ("B3",),
         (_not_counted(State.LOST),),
         likely=("lost_after", "lost_before", "result_unknown_after"),
-    ),
-    Bug(
-        "sides-are-netted",
-        (55,),
-        "Bids and asks that may fill are set off against each other.",
-        ("B3",),
-        (
-            Patch(Exposure, "_position_room", _netted),
-            Patch(Exposure, "position_room_of", _netted_of),
-        ),
     ),
     Bug(
         "events-counted-apart",

@@ -13,19 +13,6 @@ from bot.core.orders.order import Fact, OwnOrder
 from bot.core.trader import Trader
 from bot.lab.sim.run import Patch
 
-GROUPS: Final = (
-    ("A", 11),
-    ("B", 19),
-    ("C", 38),
-    ("D", 51),
-    ("E", 58),
-    ("F", 67),
-    ("G", 74),
-    ("H", 80),
-)
-"""The groups of the catalogue, each with its last row."""
-
-
 FORGOTTEN: Final = ("B1", "B2", "B3", "B6", "B8", "B9", "B11", "B13")
 """What may be seen broken first once an order, or a part of one, is forgotten."""
 
@@ -50,10 +37,6 @@ class Bug(NamedTuple):
     profile: str = "swarm"
     replays: bool = False
     shape: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def group(self) -> str:
-        return next(letter for letter, last in GROUPS if self.rows[0] <= last)
 
 
 # --- mistakes that many make in one way -----------------------------------------------------------

@@ -41,7 +41,7 @@ ROTATING: Final = 10
 
 _GROUPS = (TRANSPORT, PACE, ORDERS, MARKET, ACCOUNTS, RESTART, OPERATOR, LIMITS, CHANGES, TOGETHER)
 BUGS: Final[tuple[Bug, ...]] = tuple(
-    sorted((bug for group in _GROUPS for bug in group), key=lambda bug: (bug.group, bug.rows[0]))
+    sorted((bug for group in _GROUPS for bug in group), key=lambda bug: bug.rows[0])
 )
 
 

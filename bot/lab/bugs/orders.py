@@ -12,7 +12,6 @@ from bot.core.desk.spend import Pace
 from bot.core.orders.known import Known
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.plan import reconcile
-from bot.core.sending.venuepark import VenuePark
 from bot.core.trader import Trader
 from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
@@ -81,10 +80,6 @@ def _always(self: Pace, market_id: MarketId, now_ns: int, writes: int = 1) -> bo
     return True
 
 
-def _hammers(self: VenuePark, code: str, now_ns: int) -> None:
-    pass
-
-
 CHANGES: Final = (
     Bug(
         "amend-timeout-is-unchanged",
@@ -101,27 +96,6 @@ CHANGES: Final = (
         ("B2", "B5"),
         (Patch(Pace, "admits", _always),),
         likely=("flicker", "mad_strategy"),
-    ),
-    Bug(
-        "cancel-timeout-is-gone",
-        (30,),
-        "A cancel that is not answered is taken for carried out.",
-        FORGOTTEN,
-        (
-            forgets(
-                lambda own, fact: own.state is State.CANCELLING and fact is Fact.NO_ANSWER,
-                Fact.READ_ENDED,
-            ),
-        ),
-        likely=("lost_before", "result_unknown_before", "internal_error_before"),
-    ),
-    Bug(
-        "halted-venue-hammered",
-        (31, 32),
-        "Writes go on while the venue is halted or takes cancels only.",
-        ("B4", "B5"),
-        (Patch(VenuePark, "refuses", _hammers),),
-        likely=("venue_halted", "mad_strategy"),
     ),
 )
 

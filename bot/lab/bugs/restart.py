@@ -1,29 +1,21 @@
 """Planted bugs of groups F and G, and of the breakers: what is forgotten, and who is not obeyed."""
 
-from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.custody.custody import Custody
-from bot.core.custody.heritage import Heritage
-from bot.core.desk.shelf import NEVER_NS
-from bot.core.event.room import Rung
 from bot.core.limits.breaker import Breakers
-from bot.core.plan.wishes import Wish
-from bot.core.report import Phase
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents
 from bot.lab.bugs.bug import FORGOTTEN, Bug
 from bot.lab.sim.run import Patch
-from venue.wire import model
 
 # --- F. restart and crash -------------------------------------------------------------------------
 
 _started = Trader._started
 _dispatch = Trader._dispatch
-_decided = Trader._decided
 
 
 def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) -> None:
@@ -32,18 +24,6 @@ def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) 
 
 def _no_intents(self: Trader, event: m.Started) -> None:
     _started(self, msgspec.structs.replace(event, open_intents=()))
-
-
-def _left_alone(
-    self: Heritage,
-    strangers: list[model.Order],
-    may_be_lost: Callable[[model.Order], bool],
-    *,
-    starting: bool,
-    fresh: bool,
-    stopping: bool = False,
-) -> list[model.Order]:
-    return []
 
 
 def _unverified(self: Custody, now_ns: int) -> bool:
@@ -84,14 +64,6 @@ RESTART: Final = (
         likely=("disk_fault",),
     ),
     Bug(
-        "strangers-left-at-the-start",
-        (62, 59),
-        "What rests from an earlier run is left where it is.",
-        (*FORGOTTEN, "findings"),
-        (Patch(Heritage, "to_cancel", _left_alone),),
-        likely=("crash", "lost_journal"),
-    ),
-    Bug(
         "ends-unverified",
         (65,),
         "A stop ends when the orders it knows of are cancelled, and no list is read.",
@@ -103,8 +75,6 @@ RESTART: Final = (
 
 # --- G. the operator, and H. the breakers ---------------------------------------------------------
 
-_clear = Trader._clear
-
 
 def _never_trips(self: Breakers, request: m.Request, now_ns: int) -> bool:
     return True
@@ -114,19 +84,6 @@ def _never_judges(
     self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int
 ) -> str:
     return ""
-
-
-def _not_while_latched(self: Trader) -> None:
-    if self.phase is not Phase.LATCHED:
-        _clear(self)
-
-
-def _nothing_while_latched(
-    self: Trader, *, may_quote: bool
-) -> tuple[Sequence[tuple[Rung, Wish]], int]:
-    if self.phase is Phase.LATCHED:
-        return (), NEVER_NS
-    return _decided(self, may_quote=may_quote)
 
 
 OPERATOR: Final = (
@@ -145,18 +102,6 @@ OPERATOR: Final = (
         ("B13",),
         (_deaf_to(m.StopRequested),),
         likely=("operator_restart",),
-    ),
-    Bug(
-        "latch-keeps-orders",
-        (76,),
-        "A breaker trips and nothing new is sent, but what rests is left to rest.",
-        ("B13",),
-        (
-            Patch(Trader, "_clear", _not_while_latched),
-            Patch(Trader, "_decided", _nothing_while_latched),
-        ),
-        likely=("mad_strategy", "fat_finger"),
-        shape=(("creates_per_minute", 30),),
     ),
     Bug(
         "breakers-off",

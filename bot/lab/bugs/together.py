@@ -6,8 +6,6 @@ from bot.core.desk import outbox
 from bot.core.desk.outbox import _Credential, _joined
 from bot.core.desk.spend import Purse
 from bot.core.limits.accountrisk import AccountRisk
-from bot.core.limits.freecash import FreeCash
-from bot.core.sending.affording import Affording
 from bot.core.settings import BudgetSettings
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
@@ -19,10 +17,6 @@ _ROOM_FOR_ONE: Final = (*_TWO, ("event_loss_cents", 600), ("lot_qty", 10), ("ord
 
 def _nothing(self: AccountRisk, member: int) -> Cents:
     return Cents(0)
-
-
-def _all_of_it(self: Affording, cash: FreeCash) -> None:
-    self.cash = FreeCash()
 
 
 def _its_own(purse: Purse | None, budget: BudgetSettings) -> _Credential:
@@ -46,13 +40,5 @@ TOGETHER: Final = (
         ("B3",),
         (Patch(AccountRisk, "others_loss_cents", _nothing),),
         shape=_ROOM_FOR_ONE,
-    ),
-    Bug(
-        "cash-of-each-series",
-        (75, 53),
-        "Each series of an account counts on all of its cash.",
-        ("B3",),
-        (Patch(Affording, "__init__", _all_of_it),),
-        shape=(*_TWO, ("cash_cents", 1_000)),
     ),
 )

@@ -15,7 +15,6 @@ from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder
 from bot.core.plan.wishes import Wish
 from bot.core.sending.sending import Sending
-from bot.core.series.channel import Channel
 from bot.core.series.parking import Parking
 from bot.lab.bugs.bug import FORGOTTEN, Bug, misread
 from bot.lab.sim.run import Patch
@@ -35,21 +34,11 @@ def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
         own.due_ns = NEVER_NS
 
 
-_blocks = Channel._blocks
 _cancel = Sending.cancel
 
 
 def _where_quoted(self: Sending, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
     _cancel(self, [each for each in wishes if not each[0].blocked], now_ns)
-
-
-def _never_silent(self: Channel, now_ns: int) -> str:
-    why = _blocks(self, now_ns)
-    return "" if why == "channel silent" and self._is_open else why
-
-
-def _no_gap(self: Channel, gap_ns: int, now_ns: int) -> None:
-    self._out.note("warning", "process_paused", gap_ns=gap_ns)
 
 
 TRANSPORT: Final = (
@@ -70,28 +59,12 @@ TRANSPORT: Final = (
         likely=("lost_after", "lost_before"),
     ),
     Bug(
-        "no-pong-deadline",
-        (7,),
-        "An open socket counts as a living feed, however long it is silent.",
-        ("B4",),
-        (Patch(Channel, "_blocks", _never_silent),),
-        likely=("feed_stall", "half_open", "mad_strategy"),
-    ),
-    Bug(
         "silent-feed-cancels-nothing",
         (7, 45),
         "Where a book may not be quoted on nothing new is sent, and what rests stays.",
         ("B4",),
         (Patch(Sending, "cancel", _where_quoted),),
         likely=("feed_stall", "half_open", "feed_close"),
-    ),
-    Bug(
-        "quotes-after-a-pause",
-        (9,),
-        "After the process stood still it quotes on the books from before.",
-        ("B4",),
-        (Patch(Channel, "paused_for", _no_gap),),
-        likely=("process_pause", "mad_strategy"),
     ),
 )
 

@@ -29,7 +29,7 @@ from bot.lab.sim.seen import Seen
 from venue.core import messages as v
 from venue.wire.money import BookSide, Price
 from venue.wire.names import ClientOrderId, MarketId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.requests import QtyOrder
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ANY_FAULT = Exception
@@ -244,8 +244,6 @@ class Process:
             self.feed.read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
             answer = replied.answer
-            if request.order.time_in_force is not TimeInForce.GTC:
-                self._take_answered(answer)
             if isinstance(answer, m.Refused):
                 self._auditor.flight.refused(request.order)
         elif isinstance(replied.answer, m.Unknown):
@@ -253,12 +251,6 @@ class Process:
                 self._seen.hit("amend_unknown")
             elif isinstance(request, m.CancelResting):
                 self._seen.hit("cancel_unknown")
-
-    def _take_answered(self, answer: m.Answer) -> None:
-        if isinstance(answer, m.Unknown):
-            self._seen.hit("take_unknown")
-        elif isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown):
-            self._seen.hit("take_traded" if answer.body.order.filled_qty else "take_empty")
 
     def _sent(self, effect: m.Send, now_ns: int) -> None:
         request = effect.request
@@ -276,8 +268,6 @@ class Process:
                 self.feed.may_quote(request.order.market_id, now_ns)
                 self.decided.may_send(request.order.market_id)
                 self._believes_the_newest(request.order.market_id)
-                if request.order.time_in_force is not TimeInForce.GTC:
-                    self._seen.hit("take_sent")
                 if self.is_successor:
                     self._seen.hit("create_after_restart")
             elif isinstance(request, m.AmendResting):
