@@ -18,8 +18,6 @@ from venue.wire import model
 from venue.wire.money import Cents, Outcome, Qty
 from venue.wire.names import MarketId
 
-# --- E. accounting --------------------------------------------------------------------------------
-
 _page_booked = FillBooker.page
 _settle = Portfolio.settle
 
@@ -90,8 +88,6 @@ ACCOUNTS: Final = (
         shape=(("rungs", (5,)),),
     ),
 )
-
-# --- H. limits ------------------------------------------------------------------------------------
 
 _exposure_of = OwnOrder.exposure
 

@@ -39,8 +39,6 @@ class Bug(NamedTuple):
     shape: tuple[tuple[str, Any], ...] = ()
 
 
-# --- mistakes that many make in one way -----------------------------------------------------------
-
 _order_answered = Trader._order_answered
 _answered = OwnOrder.answered
 

@@ -5,7 +5,6 @@ from typing import Final
 
 from msgspec import structs
 
-from bot.core import reconfigure
 from bot.core.event.room import Ladder
 from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder
@@ -31,10 +30,6 @@ def _old_limits(
     self.weighing._limits = limits
 
 
-def _anything_goes(old: TraderSettings, new: TraderSettings) -> str:
-    return ""
-
-
 def _any_price(self: Guard, rung: Rung, own: OwnOrder, price: Price) -> str:
     return ""
 
@@ -56,14 +51,6 @@ CHANGES: Final = (
         "Limits that are changed while the bot runs are told as in force, and the old ones hold.",
         ("B3", "B2", "B12"),
         (Patch(Quoting, "reconfigure", _old_limits),),
-        likely=("reload",),
-    ),
-    Bug(
-        "wrong-file-half-applied",
-        (74,),
-        "A file that changes what only a restart can is applied in all else that it changes.",
-        ("B3",),
-        (Patch(reconfigure, "barred", _anything_goes),),
         likely=("reload",),
     ),
     Bug(

@@ -81,9 +81,6 @@ def rotating(count: int = ROTATING) -> tuple[Bug, ...]:
     return tuple(bug for bug in BUGS if bug.name in chosen)
 
 
-# --- the hunt -------------------------------------------------------------------------------------
-
-
 class Found(msgspec.Struct, frozen=True):
     """What came of the hunt for one bug.
 

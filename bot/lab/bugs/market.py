@@ -11,17 +11,11 @@ from bot.core.strategy import Levels
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 
-_replace = Book.replace
 _believable = Book.believable
 
 
 def _kept(self: BelievedRung) -> None:
     self.doubt()
-
-
-def _older_too(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
-    self.ts_ns = None
-    return _replace(self, bids, asks, ts_ns, now_ns)
 
 
 def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
@@ -44,14 +38,6 @@ MARKET: Final = (
         ("B4",),
         (Patch(BelievedRung, "forget_book", _kept),),
         likely=("feed_close",),
-    ),
-    Bug(
-        "older-frame-wins",
-        (43,),
-        "A frame that comes late replaces a newer book.",
-        ("B4",),
-        (Patch(Book, "replace", _older_too),),
-        likely=("frame_stale", "frame_delayed"),
     ),
     Bug(
         "own-size-is-theirs",

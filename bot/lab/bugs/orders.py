@@ -20,8 +20,6 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId
 
-# --- creates --------------------------------------------------------------------------------------
-
 _started = Trader._started
 _recover = Desk.recover
 
@@ -66,8 +64,6 @@ CREATES: Final = (
     ),
 )
 
-# --- amends and cancels ---------------------------------------------------------------------------
-
 _order_answered = OwnOrder.answered
 
 
@@ -99,8 +95,6 @@ CHANGES: Final = (
     ),
 )
 
-# --- crossing ourselves ---------------------------------------------------------------------------
-
 
 def _no_care(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[OwnOrder]:
     return []
@@ -116,8 +110,6 @@ CROSSES: Final = (
     ),
 )
 
-# --- reads ----------------------------------------------------------------------------------------
-
 _shown_by_read = OwnOrder.shown_by_read
 _take_answer = Account.take_answer
 
@@ -126,12 +118,6 @@ def _any_read_counts(self: OwnOrder, shown: model.Order, begun_ns: int, lag_ns: 
     _shown_by_read(self, shown, begun_ns, lag_ns)
     if self.state is State.OPEN and shown.status in model.RESTING:
         self._know(Known.shown(shown, self.known.epoch))
-
-
-def _gone_at_once(self: Desk, own: OwnOrder, _begun_ns: int, now_ns: int) -> None:
-    if own.state is State.OPEN:
-        own.move(Fact.READ_ENDED, now_ns)
-        self._file(own, now_ns)
 
 
 def _one_page(
@@ -151,13 +137,6 @@ READS: Final = (
         FORGOTTEN,
         (Patch(OwnOrder, "shown_by_read", _any_read_counts),),
         likely=("read_lag", "mad_strategy"),
-    ),
-    Bug(
-        "missing-once-is-gone",
-        (36, 37),
-        "An order that one list does not show is taken for ended.",
-        FORGOTTEN,
-        (Patch(Desk, "not_listed", _gone_at_once),),
     ),
     Bug(
         "first-page-is-all",

@@ -12,8 +12,6 @@ from bot.io.journal.intents import Intents
 from bot.lab.bugs.bug import FORGOTTEN, Bug
 from bot.lab.sim.run import Patch
 
-# --- F. restart and crash -------------------------------------------------------------------------
-
 _started = Trader._started
 _dispatch = Trader._dispatch
 
@@ -72,8 +70,6 @@ RESTART: Final = (
         likely=("late_commit",),
     ),
 )
-
-# --- G. the operator, and H. the breakers ---------------------------------------------------------
 
 
 def _never_trips(self: Breakers, request: m.Request, now_ns: int) -> bool:

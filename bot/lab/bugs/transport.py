@@ -22,8 +22,6 @@ from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import ClientOrderId
 
-# --- A. transport ---------------------------------------------------------------------------------
-
 
 def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
     name = ClientOrderId(f"{own.client_order_id}r")
@@ -67,8 +65,6 @@ TRANSPORT: Final = (
         likely=("feed_stall", "half_open", "feed_close"),
     ),
 )
-
-# --- B. rate limit and retry ----------------------------------------------------------------------
 
 _wait = Purse._wait
 _spend = Purse.spend

@@ -26,20 +26,14 @@ class Row(msgspec.Struct, frozen=True):
     elsewhere: str = ""
 
 
+_LOST: Final = (
+    *("lost_after", "internal_error_after", "result_unknown_after", "gateway_page"),
+    *("garbled_reply", "reset_after"),
+)
+
 ROWS: Final = (
     # A. Transport
-    Row(
-        1,
-        "create reply lost",
-        (
-            "lost_after:create",
-            "internal_error_after:create",
-            "result_unknown_after:create",
-            "gateway_page:create",
-            "garbled_reply:create",
-            "reset_after:create",
-        ),
-    ),
+    Row(1, "create reply lost", (*(f"{name}:create" for name in _LOST),)),
     Row(2, "never sent and maybe sent", ("not_connected:*", "reset_before:*", "lost_before:*")),
     Row(3, "cancelled HTTP task", elsewhere="the HTTP client's; tests/io and tests/shell"),
     Row(4, "keep-alive closed as it is reused", ("reset_before:*", "reset_after:*")),

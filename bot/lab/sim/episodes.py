@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.lab.sim.beside import begin_amid, trade_beside
 from bot.lab.sim.life.moods import Mood
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
@@ -34,6 +33,8 @@ _TRANSFERS_CENTS: Final = (200_000, 1_000_000)
 _LAG_NS: Final = 5 * SECOND
 _SPEND_NS: Final = 10 * MS
 _FLICK_NS: Final = 50 * MS
+_TRADES: Final = (1, 1, 2, 3, 5)
+_DOWN_NS: Final = (SECOND // 20, SECOND)
 _STP_NS: Final = 100 * MS
 _TAKEN_TIMES: Final = 3
 _FLATTEN_TIMES: Final = 2
@@ -62,6 +63,7 @@ class Episodes:
         }
         self.over_ns = 0
         self._lag_ns = world.exchange.slow.lag_ns
+        self._foreign_in: Process | None = None
         self._resolved: dict[MarketId, None] = {}  # those about to resolve among them
         self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
 
@@ -297,7 +299,9 @@ class Episodes:
             self._outage(for_ns, rng)
 
     def _foreign_reply(self, _: int, __: random.Random) -> None:
-        self._world.network.foreign_replies = 1
+        if self._foreign_in is not self._world.process:
+            self._foreign_in = self._world.process
+            self._world.network.foreign_replies = 1
 
     def _throttled(self, for_ns: int, _: random.Random) -> None:
         self._on_every_network("throttled", for_ns)
@@ -363,8 +367,7 @@ class Episodes:
         meet()
 
     def _twin_trades(self, _: int, rng: random.Random) -> None:
-        if trade_beside(self._world, rng):
-            self._world.seen.fault("twin_traded")
+        self._trade_beside(rng, "twin_traded")
 
     def _transfer(self, _: int, rng: random.Random) -> None:
         world, cents = self._world, Cents(rng.randint(*_TRANSFERS_CENTS))
@@ -374,7 +377,36 @@ class Episodes:
             self._apply(v.Withdraw(MAKER, cents))
 
     def _begun_amid(self, _: int, rng: random.Random) -> None:
-        self.over_ns = max(self.over_ns, begin_amid(self._world, rng))
+        """The bot is killed; while the next life reads the account somebody else trades on it."""
+        world, lag_ns = self._world, self._world.odds.trust_lag_ns
+        down_ns = rng.choice(_DOWN_NS)
+        span_ns = down_ns + rng.choice((SECOND, 2 * SECOND, 2 * lag_ns, 4 * lag_ns))
+        world.replace(world.process, down_ns, rng)
+        for _ in range(rng.choice(_TRADES)):
+            trade = partial(self._trade_beside, rng, "begun_amid_trade")
+            world.after(rng.randint(0, span_ns), trade)
+        self.over_ns = max(self.over_ns, world.now_ns + span_ns + 2 * lag_ns + SECOND)
+
+    def _trade_beside(self, rng: random.Random, name: str) -> None:
+        """Buy a share for the bot's account, of others; nothing where nobody offers one."""
+        world, fills = self._world, self._world.auditor.truth.fills
+        known = len(fills)
+        touches = [
+            (market, side, levels[0][0])
+            for market in world.crowd.value
+            if market not in world.auditor.truth.resolved
+            for side in BookSide
+            if (levels := world.exchange.engine.depth(market, side))
+            and levels[0][0] not in world.auditor.own_levels(market)
+        ]
+        if not touches:
+            return
+        market, side, level = rng.choice(touches)
+        outcome = Outcome.YES if side is BookSide.ASK else Outcome.NO
+        price = canonical(outcome, level)
+        world.crowd.twin(market, price, 1, TimeInForce.IOC, world.now_ns, outcome)
+        if len(fills) > known:
+            world.seen.fault(name)
 
     def _foreign_spend(self, for_ns: int, _: random.Random) -> None:
         world, until_ns = self._world, self._world.now_ns + for_ns

@@ -326,6 +326,7 @@ class World:
     def _dies(self, rng: random.Random | None, *, lost: bool) -> None:
         process = self.process
         process.alive = False
+        self.network.foreign_replies = 0
         for request in process.unsent.values():
             self.auditor.flight.never_left(request)
         self.channel.lost()
