@@ -13,7 +13,6 @@ from bot.core.report import Phase
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
-from bot.lab.sim.judge.losses import Losses
 from bot.lab.sim.judge.manners import Manners
 from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.exchange import MAKER, SERIES
@@ -182,7 +181,6 @@ def test_a_loss_beyond_its_limit_latches_once_and_the_reason_is_kept(monkeypatch
     limit = trader.guard.limits.loss_cents
     world.run_until(world.now_ns + SECOND)
     monkeypatch.setattr(trader.ledgers.book, "pnl_cents", lambda _marks: -limit - 1)
-    monkeypatch.setattr(Losses, "tripped", lambda *_: None)  # at the venue nothing was lost
     trader.guard.breakers.judge(0, 0, world.now_ns)
     world.now_ns += SECOND // 5
     reasons = latched_effects(world, m.Beat(), m.Beat())

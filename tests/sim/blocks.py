@@ -9,19 +9,13 @@ import json
 import os
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
-from bot.lab.sim.odds import LAG, ROWS, Odds, draw, narrowed, often
+from bot.lab.sim.odds import LAG, ROWS, Odds, draw, often
 from bot.lab.sim.simulate import Summary, lived
 
 SWARM_SEEDS = 250
 BRUTAL_SEEDS = 20
-LOOKALIKE = narrowed(draw(84), without=("flatten", "curfew"))
-"""A world in which lost creates often have an equal beside them: rare in others."""
-
-LOOKALIKE_SEEDS = range(10_000, 10_040)
-
 HALTED_SEEDS = range(11_000, 11_020)
 """Worlds whose venue halts often: who asks a halted one rarely is rarely refused."""
 
@@ -39,11 +33,10 @@ def odds_of_all() -> list[Odds]:
     """Everything that is lived through, in order."""
     swarm = [draw(seed) for seed in range(SWARM_SEEDS)]
     brutal = [draw(seed, "brutal") for seed in range(BRUTAL_SEEDS)]
-    alike = [replace(LOOKALIKE, seed=seed) for seed in LOOKALIKE_SEEDS]
     halted = [often(draw(seed), ("venue_halted",)) for seed in HALTED_SEEDS]
     refused = [often(draw(seed), ("invalid_request",)) for seed in REFUSED_SEEDS]
     rows = [draw(seed, name) for name in (*ROWS, LAG) for seed in ROW_SEEDS]
-    return swarm + brutal + alike + halted + refused + rows
+    return swarm + brutal + halted + refused + rows
 
 
 BLOCKS = -(-len(odds_of_all()) // BLOCK)

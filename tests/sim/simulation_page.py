@@ -70,10 +70,9 @@ only shrink. Where the configuration changes, another change comes once all is q
 start keeps or refuses what rests, or an event ends, a crash does, half the time just as another
 event ends: after either all must become what is wanted once more. A limit that was lowered may be
 passed by what is held, which can only shrink; nothing may rest beyond it for long. What has been
-lost is told by the venue's account, with what is held at the bot's own fair values: five cents
-beyond a breaker's limit for three tenths of a second, and nothing new may leave; a second later the
-latch stands. None may trip for less than it says. Trades amid a start may be in its opening, or
-not: in the end all must agree.
+lost is told by the venue's account, with what is held at the bot's own fair values: beyond the
+breaker's limit for some seconds, and the latch stands. Trades amid a start may be in its opening,
+or not: in the end all must agree.
 
 Where the account trades two series each has ladders, limits, and a judge of its own, and faults of
 one alone; crashes, outages and halts befall both. Together they may lose no more than the account's

@@ -18,7 +18,7 @@ from bot.lab.sim.run import planted
 from tests.sim import simulation_page
 from tests.sim.test_sim_command import simulate
 
-BUGS_MIN = 44
+BUGS_MIN = 36
 
 
 @pytest.mark.parametrize("bug", bugs.rotating(), ids=lambda bug: bug.name)
@@ -70,10 +70,9 @@ def test_a_wrong_bug_ends_with_2(words, said):
 # --- the table ------------------------------------------------------------------------------------
 
 
-def test_there_are_bugs_enough_of_every_group_and_no_name_twice():
+def test_there_are_bugs_enough_and_no_name_twice():
     assert len(BUGS) >= BUGS_MIN
     assert len({bug.name for bug in BUGS}) == len(BUGS)
-    assert sorted({bug.group for bug in BUGS}) == list("ABCDEFGH")
 
 
 @pytest.mark.parametrize("bug", (*BUGS, CANARY), ids=lambda bug: bug.name)

@@ -1,49 +1,35 @@
+<<<<<<< HEAD
 """Planted bugs of groups E and H: sums that do not add up, and limits that do not count
 everything.
 """
+=======
+"""Planted bugs of groups E and H: wrong sums, and limits that do not count everything."""
+>>>>>>> sim
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
-from bot.core import messages as m
 from bot.core.account import portfolio
 from bot.core.account.fills import FillBooker, FillDeduplicator
 from bot.core.account.portfolio import OrderTally, Portfolio, _Market
-from bot.core.desk.desk import Desk
-from bot.core.desk.spend import Lane
-from bot.core.event import answers
 from bot.core.event.room import Ladder, Rung
-from bot.core.limits.risk import Exposure, Live, RungTerms
-from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.plan.wishes import WantCreate
+from bot.core.limits.risk import Exposure, Live
+from bot.core.orders.order import OwnOrder, State
 from bot.core.series.weighing import Weighing
-from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 from venue.wire import model
-from venue.wire.money import Cents, FeeRate, Outcome, Qty
-from venue.wire.names import MarketId, OrderId
+from venue.wire.money import Cents, Outcome, Qty
+from venue.wire.names import MarketId
 
-# --- E. accounting --------------------------------------------------------------------------------
-
-_terms_of = RungTerms.__dict__["of"].__func__
 _page_booked = FillBooker.page
 _settle = Portfolio.settle
-
-_FREE: Final = FeeRate.parse("0")
 
 
 def _by_none(self: Ladder, winner: Callable[[MarketId], Outcome | None]) -> list[Rung]:
     return []
-
-
-def _without_fees(
-    cls: type[RungTerms], market_id: MarketId, maker: FeeRate, taker: FeeRate
-) -> RungTerms:
-    terms: RungTerms = _terms_of(cls, market_id, _FREE, _FREE)
-    return terms
 
 
 def _never(self: FillDeduplicator, fill_id: str) -> bool:
@@ -60,17 +46,6 @@ def _no_fee(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
     return 0
 
 
-def _as_float(self: Desk, own: OwnOrder, why: str, now_ns: int) -> bool:
-    if own.order_id is None or not own.may(Fact.CANCEL):
-        return False
-    rounded = OrderId(str(int(float(own.order_id))))
-    if not self._out.send(m.CancelResting(rounded), Lane.CANCEL, why, now_ns, own):
-        return False
-    own.sent_cancel()
-    self._file(own, now_ns)
-    return True
-
-
 def _no_payout(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
     before = self._cash_cents
     paid = _settle(self, market_id, winner)
@@ -79,14 +54,6 @@ def _no_payout(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
 
 
 ACCOUNTS: Final = (
-    Bug(
-        "limit-forgets-fees",
-        (53, 52),
-        "What an order may lose is its price alone: its fee is not reserved.",
-        ("B3",),
-        (Patch(RungTerms, "of", classmethod(_without_fees)),),
-        shape=(("fee_rate", "0.0700"), ("event_loss_cents", 600), ("rungs", (5,)), ("lot_qty", 10)),
-    ),
     Bug(
         "fill-booked-twice",
         (54,),
@@ -101,13 +68,6 @@ ACCOUNTS: Final = (
         "The last fill of a page is not booked.",
         ("B2", "B3", "B9", "findings"),
         (Patch(FillBooker, "page", _but_the_oldest),),
-    ),
-    Bug(
-        "order-id-as-a-number",
-        (57,),
-        "An order_id goes through a float on its way into the cancel.",
-        ("B2", "B13"),
-        (Patch(Desk, "send_cancel", _as_float),),
     ),
     Bug(
         "cash-forgets-fees",
@@ -135,8 +95,6 @@ ACCOUNTS: Final = (
     ),
 )
 
-# --- H. limits ------------------------------------------------------------------------------------
-
 _exposure_of = OwnOrder.exposure
 
 
@@ -146,8 +104,6 @@ def _settled_only(self: Weighing, ladder: Ladder) -> Exposure:
 
 
 def _not_counted(*states: State) -> Patch:
-    """Orders in these states are not counted by the limits."""
-
     def exposure(self: OwnOrder) -> Live:
         live = _exposure_of(self)
         return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
@@ -155,51 +111,8 @@ def _not_counted(*states: State) -> Patch:
     return Patch(OwnOrder, "exposure", exposure)
 
 
-def _netted(self: Exposure, index: int, is_bid: bool, limit_qty: int) -> int:
-    pending = self._bids[index] - self._asks[index]
-    return (
-        limit_qty - self._net[index] - pending
-        if is_bid
-        else (limit_qty + self._net[index] + pending)
-    )
-
-
-def _netted_of(self: Exposure, index: int, limit_qty: int, *, is_bid: bool) -> int:
-    # As if as much of the other side, which is wanted too, had filled first.
-    return limit_qty + self._position_room(index, is_bid, limit_qty)
-
-
-def _rung_alone(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
-    if rung.side_parked(wish.side, now_ns):
-        return Qty(0)
-    risk = self._limits
-    alone = Exposure(
-        [rung.terms],
-        Cents(0),
-        [(0, 0)],
-        [own.exposure() for own in self._desk.live(rung.market_id)],
-    )
-    candidate = rung.live(wish, min(wish.qty, risk.order_qty))
-    room_qty = alone.room(candidate, risk.event_loss_cents)
-    held = self.exposure(rung.ladder).position_room(candidate, risk.rung_position_qty)
-    return Qty(max(0, min(room_qty, held)))
-
-
 def _one_event(self: Weighing, ladder: Ladder, *, wanted: bool = False) -> Cents:
     return self._limits.event_loss_cents
-
-
-def _unproven(quotes: Quotes, view: EventView) -> Answer:
-    return Answer(
-        {
-            key: tuple(each for each in wanted if isinstance(each, Quote))
-            for key, wanted in quotes.items()
-        },
-        {
-            key: tuple(each for each in wanted if isinstance(each, Take))
-            for key, wanted in quotes.items()
-        },
-    )
 
 
 LIMITS: Final = (
@@ -219,44 +132,10 @@ LIMITS: Final = (
         likely=("lost_after", "lost_before", "result_unknown_after"),
     ),
     Bug(
-        "limit-forgets-cancelling",
-        (75, 30),
-        "An order is taken out of the limits when its cancel leaves.",
-        ("B3",),
-        (_not_counted(State.CANCELLING),),
-        likely=("mad_strategy",),
-        shape=(("event_loss_cents", 600), ("lot_qty", 10)),
-    ),
-    Bug(
-        "sides-are-netted",
-        (55,),
-        "Bids and asks that may fill are set off against each other.",
-        ("B3",),
-        (
-            Patch(Exposure, "_position_room", _netted),
-            Patch(Exposure, "position_room_of", _netted_of),
-        ),
-    ),
-    Bug(
-        "rungs-counted-apart",
-        (78,),
-        "Each rung is held to the limit of the whole event by itself.",
-        ("B3",),
-        (Patch(Weighing, "admits_create", _rung_alone),),
-    ),
-    Bug(
         "events-counted-apart",
         (78,),
         "The series has no limit of its own beside those of its events.",
         ("B3",),
         (Patch(Weighing, "loss_limit_cents", _one_event),),
-    ),
-    Bug(
-        "nonsense-passes",
-        (77,),
-        "What a strategy returns is sent as it is.",
-        ("B12", "B11", "raises"),
-        (Patch(answers, "split", _unproven),),
-        likely=("tantrum",),
     ),
 )

@@ -2,8 +2,11 @@
 
 Nothing of this is known to the shipped core: a patch is put into the process of one simulated world
 and taken out after it.
+<<<<<<< HEAD
 
 See docs/failure-modes.md#simulator.
+=======
+>>>>>>> sim
 """
 
 from collections.abc import Callable
@@ -14,19 +17,6 @@ from bot.core.desk.outbox import Pending
 from bot.core.orders.order import Fact, OwnOrder
 from bot.core.trader import Trader
 from bot.lab.sim.run import Patch
-
-GROUPS: Final = (
-    ("A", 11),
-    ("B", 19),
-    ("C", 38),
-    ("D", 51),
-    ("E", 58),
-    ("F", 67),
-    ("G", 74),
-    ("H", 80),
-)
-"""The groups of the catalogue, each with its last row."""
-
 
 FORGOTTEN: Final = ("B1", "B2", "B3", "B6", "B8", "B9", "B11", "B13")
 """What may be seen broken first once an order, or a part of one, is forgotten."""
@@ -53,13 +43,6 @@ class Bug(NamedTuple):
     replays: bool = False
     shape: tuple[tuple[str, Any], ...] = ()
 
-    @property
-    def group(self) -> str:
-        """The letter of its group of the catalogue."""
-        return next(letter for letter, last in GROUPS if self.rows[0] <= last)
-
-
-# --- mistakes that many make in one way -----------------------------------------------------------
 
 _order_answered = Trader._order_answered
 _answered = OwnOrder.answered
@@ -71,8 +54,6 @@ NEVER_LEFT: Final = m.Refused(0, "", "planted")
 def misread(
     kind: type[m.Create] | type[m.AmendResting] | type[m.CancelResting], reason: str
 ) -> Patch:
-    """Answers to first sends of this kind that say `reason` are taken for a request never sent."""
-
     def order_answered(self: Trader, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         request = pending.request
         first = isinstance(request, kind) and not getattr(request, "again", False)
@@ -84,8 +65,6 @@ def misread(
 
 
 def forgets(when: Callable[[OwnOrder, Fact], bool], ends_by: Fact) -> Patch:
-    """An order is taken for ended, as if by the fact `ends_by`, at an answer that ends nothing."""
-
     def answered(self: OwnOrder, fact: Fact, now_ns: int) -> None:
         if when(self, fact):
             self.last_write_ns = now_ns

@@ -17,17 +17,12 @@ import bot.core
 from bot.core.event.room import Rung
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.weighing import Weighing
-from bot.lab.bugs.absent import ABSENT
 from bot.lab.bugs.books import ACCOUNTS, LIMITS
 from bot.lab.bugs.bug import Bug
 from bot.lab.bugs.changes import CHANGES
-from bot.lab.bugs.counts import COUNTS
 from bot.lab.bugs.market import MARKET
 from bot.lab.bugs.orders import ORDERS
-from bot.lab.bugs.patience import PATIENCE
 from bot.lab.bugs.restart import OPERATOR, RESTART
-from bot.lab.bugs.shrinking import SHRINKING
-from bot.lab.bugs.takes import TAKES
 from bot.lab.bugs.together import TOGETHER
 from bot.lab.bugs.transport import PACE, TRANSPORT
 from bot.lab.pool import in_order
@@ -44,12 +39,9 @@ EVENTS_MAX: Final = 200_000
 ROTATING: Final = 10
 """How many are hunted in the run that belongs to the tests; which ones, the core's text decides."""
 
-_GROUPS = (
-    *(TRANSPORT, PACE, PATIENCE, ORDERS, MARKET, ACCOUNTS),
-    *(RESTART, OPERATOR, LIMITS, COUNTS, TAKES, CHANGES, SHRINKING, ABSENT, TOGETHER),
-)
+_GROUPS = (TRANSPORT, PACE, ORDERS, MARKET, ACCOUNTS, RESTART, OPERATOR, LIMITS, CHANGES, TOGETHER)
 BUGS: Final[tuple[Bug, ...]] = tuple(
-    sorted((bug for group in _GROUPS for bug in group), key=lambda bug: (bug.group, bug.rows[0]))
+    sorted((bug for group in _GROUPS for bug in group), key=lambda bug: bug.rows[0])
 )
 
 
@@ -75,7 +67,6 @@ def named(name: str) -> Bug:
 
 
 def source_digest() -> bytes:
-    """A digest of the trader's source text: the same in every run of one checkout."""
     whole = hashlib.blake2b(digest_size=16)
     for folder in bot.core.__path__:
         for path in sorted(Path(folder).rglob("*.py")):
@@ -84,14 +75,10 @@ def source_digest() -> bytes:
 
 
 def rotating(count: int = ROTATING) -> tuple[Bug, ...]:
-    """So many of the bugs: others after each change of the trader, in the order of the table."""
     seed = source_digest()
     drawn = sorted(BUGS, key=lambda bug: hashlib.blake2b(seed + bug.name.encode()).digest())
     chosen = {bug.name for bug in drawn[:count]}
     return tuple(bug for bug in BUGS if bug.name in chosen)
-
-
-# --- the hunt -------------------------------------------------------------------------------------
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -110,13 +97,10 @@ class Found(msgspec.Struct, frozen=True):
 
     @property
     def is_found(self) -> bool:
-        """Whether an invariant that this bug breaks was seen broken."""
         return bool(self.invariant)
 
 
 def odds_of(bug: Bug, seed: int, profile: str = "") -> Odds:
-    """The odds of a seed in which a bug is hunted: what it needs is drawn, at its highest; of what
-    was drawn later than the rest that alone which it needs."""
     shape = dict(bug.shape)
     needed = (*bug.likely, *shape.get("variants", ()))
     drawn = often(draw(seed, profile or bug.profile), bug.likely)
@@ -172,18 +156,15 @@ def _holds_without(bug: Bug, seed: int) -> None:
 def hunt_all(
     bugs: Sequence[Bug], jobs: int, wanted: Callable[[], bool] = lambda: True
 ) -> Iterator[Found]:
-    """Hunt each of these, in `jobs` processes; in their order, until no more is wanted."""
     for _, found in in_order(_hunt_named, [bug.name for bug in bugs], jobs, wanted):
         yield found
 
 
 def _hunt_named(name: str) -> Found:
-    """As `hunt`, by name: a patch cannot be handed to another process."""
     return hunt(named(name))
 
 
 def plain(found: Sequence[Found]) -> dict[str, Any]:
-    """The results as plain values, for JSON."""
     return {
         "bugs": [msgspec.to_builtins(each) for each in found],
         "found": sum(each.is_found for each in found),
@@ -194,7 +175,6 @@ def plain(found: Sequence[Found]) -> dict[str, Any]:
 
 
 def median(found: Sequence[Found]) -> int:
-    """The median of the events that it took; 0 when nothing was found."""
     taken = [each.events for each in found if each.is_found]
     return round(statistics.median(taken)) if taken else 0
 
@@ -203,14 +183,12 @@ HEAD: Final = f"  {'bug':32s} {'rows':8s} {'events':>8s} {'seed':>5s}  invariant
 
 
 def line(found: Found) -> str:
-    """One result as a line of the table under `HEAD`."""
     rows = ",".join(str(row) for row in found.rows)
     end = f"{found.seed:5d}  {found.invariant}" if found.is_found else "    -  NOT FOUND"
     return f"  {found.name:32s} {rows:8s} {found.events:8d} {end}"
 
 
 def summary(found: Sequence[Found]) -> str:
-    """All results as one line."""
     taken = [each.events for each in found if each.is_found]
     return (
         f"{len(taken)} of {len(found)} planted bugs found; "

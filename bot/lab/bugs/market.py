@@ -3,47 +3,19 @@
 from collections.abc import Iterable
 from typing import Final
 
-from bot.core import messages as m
 from bot.core.books.book import Book
 from bot.core.books.others import Others
 from bot.core.event.believed import BelievedRung
 from bot.core.orders.order import OwnOrder
-from bot.core.series.channel import Channel
-from bot.core.series.lag import Lag
 from bot.core.strategy import Levels
 from bot.lab.bugs.bug import Bug
-from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch
-from venue.wire import instant
-from venue.wire.names import MarketId
 
-_series_changed = Channel.series_changed
-_book_read = Channel.book_read
-_replace = Book.replace
 _believable = Book.believable
-
-
-def _not_again(self: Channel, now_ns: int) -> None:
-    self._is_open = False
-
-
-def _first_alone(self: Channel, now_ns: int) -> None:
-    _series_changed(self, now_ns)
-    if self._subscribed is not None:
-        self._subscribed = (self._subscribed[0][:1], self._subscribed[1])
 
 
 def _kept(self: BelievedRung) -> None:
     self.doubt()
-
-
-def _older_too(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
-    self.ts_ns = None
-    return _replace(self, bids, asks, ts_ns, now_ns)
-
-
-def _at_any_age(self: Book, now_ns: int, max_age_ns: int) -> bool:
-    return _believable(self, now_ns, 2**62)
 
 
 def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
@@ -54,59 +26,11 @@ def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
         self.asks = asks
 
 
-def _skipped(self: Channel, known: bool, now_ns: int) -> None:
-    pass
-
-
-def _zero_confirms(self: Channel, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
-    rung = self._rungs.get(market_id)
-    body = answer.body if isinstance(answer, m.Done) else None
-    if rung is None or not isinstance(body, m.BookShown) or not instant.is_zero(body.book.as_of):
-        _book_read(self, market_id, answer, now_ns)
-        return
-    rung.book.confirm(now_ns)
-    rung._confirmed(now_ns)
-
-
 def _ours_too(self: Others, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
     return self._book.bids, self._book.asks
 
 
-def _never_late(self: Lag, now_ns: int) -> bool:
-    return False
-
-
 MARKET: Final = (
-    Bug(
-        "refused-subscribe-forgotten",
-        (39,),
-        "A subscribe that was refused is taken for the end of the channel, and not sent again.",
-        ("B2",),
-        (Patch(Channel, "refused", _not_again),),
-        likely=("subscribe_refused", "feed_close"),
-    ),
-    Bug(
-        "silent-rung-quoted",
-        (40, 45),
-        "A market that shows nothing any more is quoted on its last book.",
-        ("B4",),
-        (Patch(Book, "believable", _at_any_age),),
-        likely=("rung_silent",),
-        shape=(
-            ("dead_rung", True),
-            ("acks", True),
-            ("rungs", (3,)),
-            ("safety_ns", 60 * SECOND),
-            ("crowd_per_second", 30.0),
-        ),
-    ),
-    Bug(
-        "subscribe-wipes-the-set",
-        (41,),
-        "Each subscribe names one market, though it replaces the whole set.",
-        ("B2",),
-        (Patch(Channel, "series_changed", _first_alone),),
-    ),
     Bug(
         "reconnect-keeps-the-book",
         (42,),
@@ -114,37 +38,6 @@ MARKET: Final = (
         ("B4",),
         (Patch(BelievedRung, "forget_book", _kept),),
         likely=("feed_close",),
-    ),
-    Bug(
-        "older-frame-wins",
-        (43,),
-        "A frame that comes late replaces a newer book.",
-        ("B4",),
-        (Patch(Book, "replace", _older_too),),
-        likely=("frame_stale", "frame_delayed"),
-    ),
-    Bug(
-        "late-feed-quoted",
-        (44,),
-        "Frames that come seconds late look as fresh as any.",
-        ("B4",),
-        (Patch(Lag, "is_late", _never_late),),
-        likely=("feed_late", "mad_strategy"),
-    ),
-    Bug(
-        "zero-instant-confirms",
-        (45,),
-        "The zero instant of a market that never traded is taken for a fresh empty book.",
-        ("B4", "findings"),
-        (Patch(Channel, "book_read", _zero_confirms),),
-        likely=("rung_silent",),
-        shape=(
-            ("dead_rung", True),
-            ("acks", True),
-            ("rungs", (3,)),
-            ("safety_ns", 60 * SECOND),
-            ("crowd_per_second", 30.0),
-        ),
     ),
     Bug(
         "own-size-is-theirs",
@@ -160,13 +53,5 @@ MARKET: Final = (
         ("B4",),
         (Patch(Book, "believable", _crossed_too),),
         likely=("frame_crossed",),
-    ),
-    Bug(
-        "garbled-frame-skipped",
-        (48,),
-        "A frame that cannot be read is skipped, and the book before it stands.",
-        ("B4",),
-        (Patch(Channel, "garbled", _skipped),),
-        likely=("frame_garbled",),
     ),
 )

@@ -1,39 +1,23 @@
 """Planted bugs of groups F and G, and of the breakers: what is forgotten, and who is not obeyed."""
 
+<<<<<<< HEAD
 from collections.abc import Callable, Sequence
+=======
+>>>>>>> sim
 from typing import Final
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.custody.custody import Custody
-from bot.core.custody.heritage import Heritage
-from bot.core.desk.shelf import NEVER_NS
-from bot.core.event.room import Rung
 from bot.core.limits.breaker import Breakers
-from bot.core.limits.cutting import Cutter
-from bot.core.limits.risk import Bounds, Exposure
-from bot.core.orders.order import OwnOrder
-from bot.core.plan.wishes import WantCreate, Wish
-from bot.core.report import Phase
-from bot.core.sending.guard import Guard
-from bot.core.series.weighing import Weighing
-from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents
-from bot.io.journal.records import Entry, Segment
 from bot.lab.bugs.bug import FORGOTTEN, Bug
 from bot.lab.sim.run import Patch
-from venue.wire import model
-from venue.wire.money import Qty
-from venue.wire.names import MarketId
-
-# --- F. restart and crash -------------------------------------------------------------------------
 
 _started = Trader._started
 _dispatch = Trader._dispatch
-_blocking = Trader._blocking
-_decided = Trader._decided
 
 
 def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) -> None:
@@ -44,47 +28,16 @@ def _no_intents(self: Trader, event: m.Started) -> None:
     _started(self, msgspec.structs.replace(event, open_intents=()))
 
 
-def _whole_or_nothing(self: Segment) -> list[Entry]:
-    entries = list(_entries(self))
-    return entries if self.whole_bytes == len(self._bytes) else []
-
-
-_entries = Segment.entries
-
-
-def _left_alone(
-    self: Heritage,
-    strangers: list[model.Order],
-    may_be_lost: Callable[[model.Order], bool],
-    *,
-    starting: bool,
-    fresh: bool,
-    stopping: bool = False,
-) -> list[model.Order]:
-    return []
-
-
 def _unverified(self: Custody, now_ns: int) -> bool:
     return not any(own.order_id is not None for own in self._desk.all_live())
 
 
 def _deaf_to(*kinds: type[m.Event]) -> Patch:
-    """Events of these kinds are not acted on."""
-
     def dispatch(self: Trader, event: m.Event) -> None:
         if not isinstance(event, kinds):
             _dispatch(self, event)
 
     return Patch(Trader, "_dispatch", dispatch)
-
-
-def _among_strangers(self: Trader) -> list[str]:
-    return [name for name in _blocking(self) if name != "foreign_orders"]
-
-
-def _at_once(self: Custody, now_ns: int) -> bool:
-    known = all(kind in self._account.done_ns for kind in self._account.due_ns)
-    return known and self._kept_can_be_quoted()
 
 
 RESTART: Final = (
@@ -105,44 +58,12 @@ RESTART: Final = (
         likely=("crash", "crash_at_effect", "late_commit"),
     ),
     Bug(
-        "torn-tail-drops-all",
-        (60,),
-        "A journal whose last record is torn is not read at all.",
-        FORGOTTEN,
-        (Patch(Segment, "entries", _whole_or_nothing),),
-        likely=("crash", "crash_at_effect", "late_commit"),
-    ),
-    Bug(
         "disk-full-ignored",
         (61,),
         "Orders go on being made when the journal cannot be written any more.",
         ("B13",),
         (_deaf_to(m.JournalFailed),),
         likely=("disk_fault",),
-    ),
-    Bug(
-        "strangers-left-at-the-start",
-        (62, 59),
-        "What rests from an earlier run is left where it is.",
-        (*FORGOTTEN, "findings"),
-        (Patch(Heritage, "to_cancel", _left_alone),),
-        likely=("crash", "lost_journal"),
-    ),
-    Bug(
-        "quotes-before-the-list",
-        (62, 59),
-        "A restart quotes before what rested has been shown to be gone.",
-        (*FORGOTTEN, "findings"),
-        (Patch(Custody, "may_open", _at_once),),
-        likely=("crash", "lost_journal"),
-    ),
-    Bug(
-        "foreign-orders-ignored",
-        (63,),
-        "Quoting goes on beside orders on the account that are not ours.",
-        ("B4",),
-        (Patch(Trader, "_blocking", _among_strangers),),
-        likely=("twin_orders",),
     ),
     Bug(
         "ends-unverified",
@@ -153,38 +74,6 @@ RESTART: Final = (
         likely=("late_commit",),
     ),
 )
-
-# --- G. the operator, and H. the breakers ---------------------------------------------------------
-
-_clear = Trader._clear
-
-
-def _fat(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
-    if rung.side_parked(wish.side, now_ns):
-        return Qty(0)
-    exposure = self.exposure(rung.ladder)
-    candidate = rung.live(wish, wish.qty)
-    fits = min(
-        exposure.room(candidate, self.loss_limit_cents(rung.ladder)),
-        exposure.position_room(candidate, self._limits.rung_position_qty),
-    )
-    return Qty(max(0, fits))
-
-
-def _uncut(
-    self: Cutter,
-    quotes: Resting,
-    held: Exposure,
-    bounds: Bounds,
-    before: Resting | None = None,
-    anew: Sequence[MarketId] | None = None,
-) -> dict[MarketId, tuple[Quote, ...]]:
-    self.anew = None
-    return dict(quotes)
-
-
-def _no_caps(self: Guard, request: m.Request, own: OwnOrder, now_ns: int) -> bool:
-    return True
 
 
 def _never_trips(self: Breakers, request: m.Request, now_ns: int) -> bool:
@@ -197,36 +86,7 @@ def _never_judges(
     return ""
 
 
-def _not_while_latched(self: Trader) -> None:
-    if self.phase is not Phase.LATCHED:
-        _clear(self)
-
-
-def _nothing_while_latched(
-    self: Trader, *, may_quote: bool
-) -> tuple[Sequence[tuple[Rung, Wish]], int]:
-    if self.phase is Phase.LATCHED:
-        return (), NEVER_NS
-    return _decided(self, may_quote=may_quote)
-
-
-def _latch_left_behind(self: Trader, event: m.Started) -> None:
-    _started(self, msgspec.structs.replace(event, latched=""))
-
-
 OPERATOR: Final = (
-    Bug(
-        "fat-finger-passes",
-        (71,),
-        "An order is as large as the strategy wants it.",
-        ("B2", "B3", "B12"),
-        (
-            Patch(Weighing, "admits_create", _fat),
-            Patch(Guard, "_within_caps", _no_caps),
-            Patch(Cutter, "cut", _uncut),
-        ),
-        likely=("fat_finger",),
-    ),
     Bug(
         "pause-ignored",
         (73,),
@@ -242,27 +102,6 @@ OPERATOR: Final = (
         ("B13",),
         (_deaf_to(m.StopRequested),),
         likely=("operator_restart",),
-    ),
-    Bug(
-        "latch-keeps-orders",
-        (76,),
-        "A breaker trips and nothing new is sent, but what rests is left to rest.",
-        ("B13",),
-        (
-            Patch(Trader, "_clear", _not_while_latched),
-            Patch(Trader, "_decided", _nothing_while_latched),
-        ),
-        likely=("mad_strategy", "fat_finger"),
-        shape=(("creates_per_minute", 30),),
-    ),
-    Bug(
-        "latch-left-behind",
-        (76, 66),
-        "A latch does not survive a restart.",
-        ("B13",),
-        (Patch(Trader, "_started", _latch_left_behind),),
-        likely=("mad_strategy", "fat_finger", "crash"),
-        shape=(("creates_per_minute", 20),),
     ),
     Bug(
         "breakers-off",

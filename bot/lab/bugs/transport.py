@@ -12,18 +12,15 @@ from bot.core.desk.refusals import Refusals
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.rung import Rung
-from bot.core.orders.order import Fact, OwnOrder, State
+from bot.core.orders.order import OwnOrder
 from bot.core.plan.wishes import Wish
 from bot.core.sending.sending import Sending
-from bot.core.series.channel import Channel
 from bot.core.series.parking import Parking
-from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets, misread
+from bot.lab.bugs.bug import FORGOTTEN, Bug, misread
 from bot.lab.sim.run import Patch
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import ClientOrderId
-
-# --- A. transport ---------------------------------------------------------------------------------
 
 
 def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
@@ -35,21 +32,11 @@ def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
         own.due_ns = NEVER_NS
 
 
-_blocks = Channel._blocks
 _cancel = Sending.cancel
 
 
 def _where_quoted(self: Sending, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
     _cancel(self, [each for each in wishes if not each[0].blocked], now_ns)
-
-
-def _never_silent(self: Channel, now_ns: int) -> str:
-    why = _blocks(self, now_ns)
-    return "" if why == "channel silent" and self._is_open else why
-
-
-def _no_gap(self: Channel, gap_ns: int, now_ns: int) -> None:
-    self._out.note("warning", "process_paused", gap_ns=gap_ns)
 
 
 TRANSPORT: Final = (
@@ -70,14 +57,6 @@ TRANSPORT: Final = (
         likely=("lost_after", "lost_before"),
     ),
     Bug(
-        "no-pong-deadline",
-        (7,),
-        "An open socket counts as a living feed, however long it is silent.",
-        ("B4",),
-        (Patch(Channel, "_blocks", _never_silent),),
-        likely=("feed_stall", "half_open", "mad_strategy"),
-    ),
-    Bug(
         "silent-feed-cancels-nothing",
         (7, 45),
         "Where a book may not be quoted on nothing new is sent, and what rests stays.",
@@ -85,21 +64,10 @@ TRANSPORT: Final = (
         (Patch(Sending, "cancel", _where_quoted),),
         likely=("feed_stall", "half_open", "feed_close"),
     ),
-    Bug(
-        "quotes-after-a-pause",
-        (9,),
-        "After the process stood still it quotes on the books from before.",
-        ("B4",),
-        (Patch(Channel, "paused_for", _no_gap),),
-        likely=("process_pause", "mad_strategy"),
-    ),
 )
-
-# --- B. rate limit and retry ----------------------------------------------------------------------
 
 _wait = Purse._wait
 _spend = Purse.spend
-_purse_answered = Purse.answered
 
 
 def _no_wait(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int) -> None:
@@ -117,24 +85,6 @@ def _no_reserve(self: Purse, lane: Lane, now_ns: int, user: int = 0) -> bool:
         return _spend(self, lane, now_ns, user)
     finally:
         self.reserve = kept
-
-
-def _raised_by_header(
-    self: Purse,
-    tokens_left: int | None,
-    now_ns: int,
-    number: int | None = None,
-    limit: int | None = None,
-    *,
-    is_throttled: bool = False,
-) -> None:
-    _purse_answered(self, tokens_left, now_ns, number, limit, is_throttled=is_throttled)
-    if tokens_left is not None:
-        self._bucket.level_e9 = tokens_left * NS_PER_SECOND
-
-
-def _no_ramp(self: Purse, now_ns: int) -> None:
-    pass
 
 
 def _asked_again(self: Refusals, request: m.Write) -> bool:
@@ -167,42 +117,6 @@ PACE: Final = (
         "New orders spend the tokens that are kept for cancels.",
         ("B5",),
         (Patch(Purse, "spend", _no_reserve),),
-    ),
-    Bug(
-        "throttled-resend-never-landed",
-        (15, 23),
-        "A 429 or 503 to a re-send is taken to mean that the create never landed.",
-        FORGOTTEN,
-        (forgets(lambda own, fact: own.state is State.LOST and fact is Fact.NEVER, Fact.GONE),),
-        likely=(
-            "rate_limited",
-            "rate_limited_bare",
-            "engine_overloaded",
-            "result_unknown_before",
-            "lost_after",
-            "mad_strategy",
-        ),
-    ),
-    Bug(
-        "header-raises-the-bucket",
-        (16,),
-        "X-RateLimit-Remaining is believed upwards too.",
-        ("B5",),
-        (Patch(Purse, "answered", _raised_by_header),),
-    ),
-    Bug(
-        "herd-after-outage",
-        (18,),
-        "When the channel is back every quote is sent at once.",
-        ("B5",),
-        (Patch(Purse, "outage_over", _no_ramp),),
-        likely=("feed_close", "outage"),
-        shape=(
-            ("rungs", (5,)),
-            ("strategy", "ladder_joint"),
-            ("budget", (40, 60, 20)),
-            ("creates_per_minute", 0),
-        ),
     ),
     Bug(
         "refused-and-asked-again",

@@ -53,11 +53,9 @@ class Contradictor:
         self._named: OrderId | None = None
 
     def plan(self) -> None:
-        """It begins at a drawn instant, or as soon after it as there is an occasion."""
         self._world.after(int(self._rng.uniform(*_BEGINS_S) * SECOND), self._begin)
 
     def says(self) -> None:
-        """A sign is given now."""
         if self.first_ns is None:
             self.first_ns = self._world.now_ns
             self._world.seen.fault(self._kind)
@@ -71,7 +69,6 @@ class Contradictor:
         self._provoke()
 
     def _provoke(self) -> None:
-        """Until the first sign there is something to say it about: fills, and writes."""
         if self.first_ns is not None:
             return
         if self._kind == "fill_contradicts_itself":
@@ -81,25 +78,21 @@ class Contradictor:
         self._world.after(_PROVOKED_NS, self._provoke)
 
     def _step_aside(self) -> None:
-        """The operator pauses the bot for a moment: all that rests is cancelled, and made anew."""
         world = self._world
         world.deliver(world.process, m.PauseRequested("drawn"))
         world.after(_PAUSED_NS, lambda: world.deliver(world.process, m.ResumeRequested()))
 
     @property
     def _is_open(self) -> bool:
-        """Whether the books are open and orders rest."""
         return self._world.process.trader.ledgers.is_open and any(self._world.auditor.truth.ours())
 
     @property
     def _believed_ns(self) -> int:
-        """What happened before this is known to the bot."""
         return self._world.now_ns - 3 * self._world.odds.trust_lag_ns - 6 * SECOND
 
     # --- occasions --------------------------------------------------------------------------------
 
     def _begin_fill_missing(self) -> bool:
-        """Nobody trades any more, and a while later the newest fills are gone."""
         self._world.crowd.rest()
         if not self._has_booked():
             return False
@@ -109,7 +102,6 @@ class Contradictor:
         return True
 
     def _has_booked(self) -> bool:
-        """Whether the newest fill is one that this life has booked; else one is made."""
         fills, opened_ns = self._world.auditor.truth.fills, self._world.process.opened_ns or 0
         if not fills or fills[-1][0] <= opened_ns:
             self._take(2)
@@ -117,7 +109,6 @@ class Contradictor:
         return fills[-1][0] <= self._believed_ns
 
     def _begin_fill_contradicts_itself(self) -> bool:
-        """What the fields of a fill mean is known by one that was right."""
         self._world.crowd.rest()
         return self._has_booked()
 
@@ -127,7 +118,6 @@ class Contradictor:
         return self._closed is not None
 
     def _begin_filled_qty_fell(self) -> bool:
-        """One share of a resting order is taken, and a while later it is said not to be."""
         world = self._world
         fills = world.auditor.truth.fills
         part = [each for each in world.auditor.truth.ours() if each.filled_qty]
@@ -143,7 +133,6 @@ class Contradictor:
         return self._has_booked() and any(self._world.auditor.truth.held.values())
 
     def _begin_cash_differs(self) -> bool:
-        """Cash is off since a trade that it could have come from."""
         self._world.crowd.rest()
         known = len(self._world.auditor.truth.fills)
         self._take(3)
@@ -154,7 +143,6 @@ class Contradictor:
         return True
 
     def _begin_stamps_run_backwards(self) -> bool:
-        """The venue's clock is set back, and a while later it is once more; nobody trades."""
         self._world.crowd.takes = False
         self._step_back()
         self._world.after(self._rng.randint(*_APART_S) * SECOND, self._second_step)
@@ -168,7 +156,6 @@ class Contradictor:
         self._world.exchange.clock_ns -= self._rng.randint(*_STEP_S) * SECOND
 
     def _take(self, qty: int) -> None:
-        """Somebody takes so many shares of an order of the bot's."""
         world = self._world
         ours = [each for each in world.auditor.truth.ours() if each.remaining_qty > qty]
         if ours:
@@ -177,7 +164,6 @@ class Contradictor:
     # --- what is said -----------------------------------------------------------------------------
 
     def meant(self, request: m.Write) -> m.Write:
-        """The write that the venue carries out: one id may stand for two orders."""
         if isinstance(request, m.Create) or request.order_id != self._named or not self._alias:
             return request
         first = self._world.exchange.engine.order(request.order_id)
@@ -185,7 +171,6 @@ class Contradictor:
         return replace(request, order_id=self._alias) if is_over else request
 
     def wrote(self, request: m.Write, answer: m.Answer) -> m.Answer:
-        """The response to a write."""
         body = answer.body if isinstance(answer, m.Done) else None
         if isinstance(body, m.CancelShown) and body.reduced_by and not self._is_on:
             working = replace(
@@ -207,7 +192,6 @@ class Contradictor:
         return answer
 
     def shown(self, request: m.Read, answer: m.Answer) -> m.Answer:
-        """The response to a read."""
         body = answer.body if isinstance(answer, m.Done) else None
         if not self._is_on or body is None:
             return answer
@@ -263,7 +247,6 @@ class Contradictor:
         return order
 
     def _row(self, row: model.Fill) -> model.Fill:
-        """A fill of since then, with one field that cannot be."""
         made = next(
             (at for at, f in self._world.auditor.truth.fills if f.fill_id == row.fill_id), 0
         )

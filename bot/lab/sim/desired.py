@@ -30,7 +30,6 @@ Key = tuple[MarketId, BookSide, int]
 
 
 def differences(world: "World") -> list[str]:
-    """Where the engine's resting orders are not the quotes wanted; empty when they are."""
     process = world.process
     trader = process.trader
     out: list[str] = []
@@ -121,7 +120,6 @@ def _but_for_parked(
     resting: dict[Key, int],
     refused: Container[tuple[MarketId, BookSide]],
 ) -> list[str]:
-    """The differences, but for those on sides that are parked or refused."""
     process = world.process
     now_ns = process.clock.read(world.now_ns)
 
@@ -148,7 +146,6 @@ def _but_for_parked(
 def _differences(
     world: "World", quotes: list[tuple[MarketId, Quote]], resting: dict[Key, int]
 ) -> list[str]:
-    """Total size of each side, and the place of each order."""
     out: list[str] = []
     slack = world.process.settings.pace.tolerance_ticks
     # However eagerly sizes are mended, full levels wait until their orders can be merged cheaply.
@@ -187,8 +184,6 @@ def _differences(
 
 
 def _is_long_to_flat(world: "World") -> bool:
-    """Whether one more order might make cancelling all of them take too long (`risk.flat_ns`), or
-    be one too many."""
     settings, resting = world.process.settings, len(world.auditor.truth.resting())
     if resting + _TOKENS_MISSING >= settings.risk.resting_orders:
         return True
@@ -199,7 +194,6 @@ def _is_long_to_flat(world: "World") -> bool:
 
 
 def has_full_levels(world: "World") -> bool:
-    """Whether no further order may stand at some price by some route."""
     levels = Counter(
         (own.market_id, own.side, own.level, own.own_side)
         for own in world.process.trader.desk.all_live()
@@ -208,13 +202,11 @@ def has_full_levels(world: "World") -> bool:
 
 
 def has_emptied_books(world: "World") -> bool:
-    """Whether some book was emptied at once, which the bot does not believe for a while."""
     rungs = world.process.trader.quoting.active_rungs()
     return any(rung.blocked == "book emptied" for rung in rungs)
 
 
 def why_not(world: "World") -> str:
-    """The state of the trader, for the text of a failure."""
     trader = world.process.trader
     states = [str(own.state) for own in trader.desk.all_live()]
     blocked = {

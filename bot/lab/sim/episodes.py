@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.lab.sim.beside import begin_amid, trade_beside
 from bot.lab.sim.life.moods import Mood
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
@@ -34,6 +33,8 @@ _TRANSFERS_CENTS: Final = (200_000, 1_000_000)
 _LAG_NS: Final = 5 * SECOND
 _SPEND_NS: Final = 10 * MS
 _FLICK_NS: Final = 50 * MS
+_TRADES: Final = (1, 1, 2, 3, 5)
+_DOWN_NS: Final = (SECOND // 20, SECOND)
 _STP_NS: Final = 100 * MS
 _TAKEN_TIMES: Final = 3
 _FLATTEN_TIMES: Final = 2
@@ -62,11 +63,11 @@ class Episodes:
         }
         self.over_ns = 0
         self._lag_ns = world.exchange.slow.lag_ns
+        self._foreign_in: Process | None = None
         self._resolved: dict[MarketId, None] = {}  # those about to resolve among them
         self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
 
     def plan(self, span_ns: int) -> None:
-        """Draw what happens during the next `span_ns`, and when."""
         world = self._world
         for name, expected in world.odds.episodes.items():
             rng = self._rngs[name]
@@ -155,7 +156,6 @@ class Episodes:
         self._world.process.effects_left = rng.randint(0, 12)
 
     def crash_now(self, process: Process) -> None:
-        """The process dies between two of its effects."""
         rng = self._rngs["crash_at_effect"]
         self._world.seen.hit("crashed_at_effect")
         self._world.replace(process, rng.randint(1, 2_000) * MS, rng)
@@ -189,7 +189,6 @@ class Episodes:
         self.over_ns = max(self.over_ns, self._world.now_ns + 10 * SECOND)
 
     def _reload(self, for_ns: int, rng: random.Random) -> None:
-        """The operator changes the file; half the time it is what it was again after a while."""
         world = self._world
         if not world.process.log:
             # Nobody reads the file of a bot that is down; once it is up it is changed.
@@ -246,12 +245,9 @@ class Episodes:
         self._apply(v.ResolveMarket(market, winner))
 
     def end_event(self, rng: random.Random) -> None:
-        """An event ends now."""
         self._begin("event_ends", 0, rng)
 
     def _event_ends(self, for_ns: int, rng: random.Random) -> None:
-        """What is left of an event resolves, at once or rung by rung; the series keeps an event,
-        and were it its last one, the next one is listed first."""
         going = [
             [market for market in rungs if market not in self._resolved]
             for rungs in self._world.exchange.markets.values()
@@ -268,7 +264,6 @@ class Episodes:
             self._later(place * apart_ns, partial(self._resolve, market, rng))
 
     def _rung_listed(self, _: int, rng: random.Random) -> None:
-        """The venue lists one more rung of the first event, unless it is decided how that ends."""
         world = self._world
         event, rungs = next(iter(world.exchange.markets.items()))
         place = rng.randint(0, len(rungs))
@@ -287,7 +282,6 @@ class Episodes:
         world.crowd.comes_to(market, world.exchange.markets[event], world.now_ns)
 
     def _event_listed(self, _: int, rng: random.Random) -> None:
-        """The venue lists one more event of the series, and its rungs."""
         world = self._world
         number = len(world.exchange.markets)
         if number >= _EVENTS_MAX:
@@ -297,7 +291,6 @@ class Episodes:
             self._list_rung(event, world.exchange.rung_id(number, rung), rung)
 
     def _maintenance(self, _: int, rng: random.Random) -> None:
-        """The venue takes no writes for long, or nothing connects."""
         for_ns = rng.randint(*_MAINTENANCE_NS)
         self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + 6 * SECOND)
         if rng.random() < 0.5:
@@ -306,20 +299,19 @@ class Episodes:
             self._outage(for_ns, rng)
 
     def _foreign_reply(self, _: int, __: random.Random) -> None:
-        """The next response to a write is about another order; once in a life of the bot."""
-        self._world.network.foreign_replies = 1
+        if self._foreign_in is not self._world.process:
+            self._foreign_in = self._world.process
+            self._world.network.foreign_replies = 1
 
     def _throttled(self, for_ns: int, _: random.Random) -> None:
         self._on_every_network("throttled", for_ns)
 
     def _on_every_network(self, what: str, for_ns: int) -> None:
-        """For a while this befalls the requests of every series."""
         for each in self._world.together:
             setattr(each.network, what, True)
             self._later(for_ns, partial(setattr, each.network, what, False))
 
     def _resend_barred(self, for_ns: int, _: random.Random) -> None:
-        """Long enough, some of the time, that a list has to tell what a create came to."""
         for_ns *= _BARRED_TIMES
         self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + SECOND)
         self._on_every_network("stubborn", for_ns)
@@ -345,7 +337,6 @@ class Episodes:
     # --- somebody else ----------------------------------------------------------------------------
 
     def _twin_orders(self, for_ns: int, rng: random.Random) -> None:
-        """Somebody else rests an order on the account, far from where it could trade."""
         world = self._world
         market = rng.choice([each for each in world.crowd.value if each not in self._resolved])
         placed = world.crowd.twin(market, 1, 1, TimeInForce.GTC, world.now_ns)
@@ -356,7 +347,6 @@ class Episodes:
             self._later(for_ns, lambda: self._apply(v.CancelOrder(MAKER, order_id)))
 
     def _twin_stp(self, for_ns: int, _: random.Random) -> None:
-        """Somebody else's order on the account meets ours: both shrink, and nobody trades."""
         world, until_ns = self._world, self._world.now_ns + for_ns
 
         def meet() -> None:
@@ -377,12 +367,9 @@ class Episodes:
         meet()
 
     def _twin_trades(self, _: int, rng: random.Random) -> None:
-        """Somebody else buys a share on the account, of others."""
-        if trade_beside(self._world, rng):
-            self._world.seen.fault("twin_traded")
+        self._trade_beside(rng, "twin_traded")
 
     def _transfer(self, _: int, rng: random.Random) -> None:
-        """Cash is paid in, or out as far as it is there."""
         world, cents = self._world, Cents(rng.randint(*_TRANSFERS_CENTS))
         if rng.random() < 0.5 or world.auditor.exposure.account.available_cents < 2 * cents:
             self._apply(v.Deposit(MAKER, cents))
@@ -390,11 +377,38 @@ class Episodes:
             self._apply(v.Withdraw(MAKER, cents))
 
     def _begun_amid(self, _: int, rng: random.Random) -> None:
-        """A life begins while somebody else trades on the account."""
-        self.over_ns = max(self.over_ns, begin_amid(self._world, rng))
+        """The bot is killed; while the next life reads the account somebody else trades on it."""
+        world, lag_ns = self._world, self._world.odds.trust_lag_ns
+        down_ns = rng.choice(_DOWN_NS)
+        span_ns = down_ns + rng.choice((SECOND, 2 * SECOND, 2 * lag_ns, 4 * lag_ns))
+        world.replace(world.process, down_ns, rng)
+        for _ in range(rng.choice(_TRADES)):
+            trade = partial(self._trade_beside, rng, "begun_amid_trade")
+            world.after(rng.randint(0, span_ns), trade)
+        self.over_ns = max(self.over_ns, world.now_ns + span_ns + 2 * lag_ns + SECOND)
+
+    def _trade_beside(self, rng: random.Random, name: str) -> None:
+        """Buy a share for the bot's account, of others; nothing where nobody offers one."""
+        world, fills = self._world, self._world.auditor.truth.fills
+        known = len(fills)
+        touches = [
+            (market, side, levels[0][0])
+            for market in world.crowd.value
+            if market not in world.auditor.truth.resolved
+            for side in BookSide
+            if (levels := world.exchange.engine.depth(market, side))
+            and levels[0][0] not in world.auditor.own_levels(market)
+        ]
+        if not touches:
+            return
+        market, side, level = rng.choice(touches)
+        outcome = Outcome.YES if side is BookSide.ASK else Outcome.NO
+        price = canonical(outcome, level)
+        world.crowd.twin(market, price, 1, TimeInForce.IOC, world.now_ns, outcome)
+        if len(fills) > known:
+            world.seen.fault(name)
 
     def _foreign_spend(self, for_ns: int, _: random.Random) -> None:
-        """Somebody else spends a hundred tokens a second of the key."""
         world, until_ns = self._world, self._world.now_ns + for_ns
 
         def spend() -> None:
@@ -406,7 +420,6 @@ class Episodes:
         spend()
 
     def _taken(self, for_ns: int, rng: random.Random) -> None:
-        """Others take of the bot's orders, a part or all of one after the other."""
         for_ns *= _TAKEN_TIMES
         world, until_ns = self._world, self._world.now_ns + for_ns
         self.over_ns = max(self.over_ns, until_ns + SECOND)
@@ -423,13 +436,11 @@ class Episodes:
         take()
 
     def _crowd_leaves(self, for_ns: int, rng: random.Random) -> None:
-        """Nobody else quotes a rung."""
         world, market = self._world, rng.choice(list(self._world.crowd.value))
         world.crowd.leave(market, world.now_ns)
         self._later(for_ns, lambda: world.crowd.come_back(market))
 
     def _jump(self, _: int, rng: random.Random) -> None:
-        """A rung is worth much more or less from one moment to the next."""
         market, cents = rng.choice(list(self._world.crowd.value)), rng.randint(15, 30)
         self._world.crowd.jump(market, rng.choice((-1, 1)) * cents, self._world.now_ns)
 
@@ -450,7 +461,6 @@ class Episodes:
     # --- the end of it all ------------------------------------------------------------------------
 
     def heal(self) -> None:
-        """Faults stop; what was begun runs out by itself."""
         world = self._world
         self._apply(v.SetVenueState(VenueState.OPEN))
         for market in world.exchange.all_markets():
@@ -471,5 +481,4 @@ class Episodes:
 
 
 def _ask_level(order: v.OrderState) -> int:
-    """The canonical price of an ask."""
     return canonical(order.outcome, order.price)

@@ -33,7 +33,6 @@ class Row(msgspec.Struct):
     replay: str = ""
 
     def add(self, outcome: Outcome) -> None:
-        """One more seed."""
         self.summary.add(outcome)
         if outcome.stopped_ns >= 0:
             self.stopped_s.append(outcome.stopped_ns / SECOND)
@@ -42,17 +41,14 @@ class Row(msgspec.Struct):
 
     @property
     def median_s(self) -> float | None:
-        """Half of the seeds had stopped within this; None where nothing stops."""
         taken = sorted(self.stopped_s)
         return taken[(len(taken) - 1) // 2] if taken else None
 
     @property
     def most_s(self) -> float | None:
-        """The longest that a seed took to stop; None where nothing stops."""
         return max(self.stopped_s, default=None)
 
     def plain(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
         return {
             "profile": self.profile,
             "seeds": self.summary.seeds,
@@ -66,7 +62,6 @@ class Row(msgspec.Struct):
         }
 
     def line(self) -> str:
-        """The same as a line of the table under `HEAD`."""
         done, name = self.summary, _NAMES[self.profile]
         stopped = f"{len(self.stopped_s)}/{done.seeds}" if self.profile in CONTRADICTIONS else "-"
         took = [f"{s:.1f}" if s is not None else "-" for s in (self.median_s, self.most_s)]
@@ -112,6 +107,5 @@ def _draws(profiles: Sequence[str], seeds: Sequence[int]) -> Iterator[Odds]:
 
 
 def is_whole(row: Row, seeds: Sequence[int], stopped_seeds: Sequence[int]) -> bool:
-    """Whether every seed of a row was lived through."""
     count = len(seeds) if row.profile in SURVIVED else len(stopped_seeds)
     return row.summary.seeds == count

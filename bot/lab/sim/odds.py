@@ -179,9 +179,6 @@ CONTRADICTIONS: Final[dict[str, str]] = {
 }
 """A profile for each kind of contradiction: calm until one sets in, which stays."""
 
-NOT_YET: Final[tuple[str, ...]] = ()
-"""What no profile draws until the trader survives it."""
-
 LAG: Final = "lag"
 """The profile in which reads lag up to 5 s and come from a stale replica: it stops nothing."""
 
@@ -269,44 +266,26 @@ class Odds:
     first: "Odds | None" = None
 
     def lines(self) -> str:
-        """The draw as a person wants to read it."""
         return "\n".join(f"  {name} = {value}" for name, value in asdict(self).items())
 
     @property
     def has_new_events(self) -> bool:
-        """Whether events may be listed in mid-life: the next one is before the last one ends."""
         return self.has("event_listed") or self.has("event_ends")
 
     @property
     def creates_max(self) -> int:
-        """Creates a minute at which a breaker trips; 0 for its own measure, as wherever an event
-        may be listed, of which everything is placed anew."""
         return 0 if self.has_new_events else self.creates_per_minute
 
     @property
     def maker_fee_rate(self) -> str:
-        """What the maker of a trade pays by; the takers' rate unless another one is drawn."""
         return self.variant("maker_fee", self.fee_rate)
 
     @property
     def strangers(self) -> str:
-        """What a start does with orders that rest already, by the name that its setting has."""
         return self.variant("strangers", "cancel")
 
     @property
-    def resting_orders(self) -> int:
-        """Orders; 0 for its own measure."""
-        return int(self.variant("resting_orders", "0"))
-
-    @property
-    def flat_ns(self) -> int | None:
-        """None for its own measure."""
-        ms = self.variant("flat_ms", "")
-        return int(ms) * MS if ms else None
-
-    @property
     def breaker(self) -> str:
-        """The breaker that is near; empty where none is, as wherever an event may be listed."""
         return "" if self.has_new_events else self.variant("breaker", "")
 
     @property
@@ -317,12 +296,10 @@ class Odds:
 
     @property
     def may_trip(self) -> bool:
-        """Whether a breaker is so near that it may trip at any time."""
         return bool(self.breaker or self.loss_breaker)
 
     @property
     def contradiction(self) -> str:
-        """The kind that sets in, by the name that the bot has for it; empty for none."""
         return CONTRADICTIONS.get(self.profile, "")
 
     @property
@@ -338,50 +315,16 @@ class Odds:
         whose configuration changes: near an end no strategy is on trial."""
         return "" if self.events or self.has("reload") else self.variant("curfew", "")
 
-    @property
-    def ticks_through(self) -> int | None:
-        """Ticks; None for its own measure."""
-        ticks = self.variant("ticks_through", "")
-        return int(ticks) if ticks else None
-
     def variant(self, name: str, usual: str = "") -> str:
-        """The value drawn of one of `VARIANTS`; `usual` where it is left as it usually is."""
         return usual if name in self.without else self.variants.get(name, usual)
 
-    @property
-    def event_net_qty(self) -> int:
-        """Shares; 0 for what follows from the other limits, as for the three below."""
-        return self._position_qty if "net" in self.near else 0
-
-    @property
-    def event_gross_qty(self) -> int:
-        """Shares."""
-        return 2 * self._position_qty if "gross" in self.near else 0
-
-    @property
-    def event_gross_cents(self) -> int:
-        """Cents."""
-        return self.event_loss_cents if "apart" in self.near else 0
-
-    @property
-    def resting_cents(self) -> int:
-        """Cents."""
-        return self.event_loss_cents if "resting" in self.near else 0
-
-    @property
-    def _position_qty(self) -> int:
-        return max(self.rung_position_qty, self.order_qty)
-
     def has_faults(self) -> bool:
-        """Whether anything is to go wrong."""
         return any(name not in self.without for name in self.faults())
 
     def has(self, name: str) -> bool:
-        """Whether a fault is drawn and not left out."""
         return name in self.faults() and name not in self.without
 
     def faults(self) -> list[str]:
-        """Every fault and episode drawn, those left out by `without` too."""
         groups = (self.request_faults, self.write_faults, self.read_faults, self.frame_faults)
         names = [name for group in (*groups, self.episodes) for name in group]
         return list(dict.fromkeys(names))
@@ -420,12 +363,11 @@ def draw(seed: int, profile: str = "swarm") -> Odds:
 
 
 def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
-    """A world with most of these faults, each of them about as often as any seed has it."""
     seed = shape.seed
 
     def some(group: tuple[str, ...], high: float) -> dict[str, float]:
         drawn = {}
-        for name in (each for each in group if each in names and each not in NOT_YET):
+        for name in (each for each in group if each in names):
             rng = random.Random(f"row {name} {seed}")
             there, rate = rng.random() < 0.75, high * rng.uniform(0.25, 1.0)
             if there:
@@ -436,7 +378,7 @@ def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
     variants = {
         name: value for name, value in _variants(seed).items() if name not in (*apart, *names)
     }
-    for name in (each for each in VARIANTS if each in names and each not in NOT_YET):
+    for name in (each for each in VARIANTS if each in names):
         rng = random.Random(f"row {name} {seed}")
         there, value = rng.random() < 0.4, rng.choice(VARIANTS[name])
         if there:
@@ -453,7 +395,6 @@ def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
 
 
 def _lagging(shape: Odds) -> Odds:
-    """Reads that come up to 5 s late, now and then from a replica that lags less."""
     rng = random.Random(f"lag {shape.seed}")
     lag_ns = rng.choice((SECOND, 3 * SECOND, 5 * SECOND))
     return replace(
@@ -469,8 +410,6 @@ def _lagging(shape: Odds) -> Odds:
 
 
 def _calm_enough(shape: Odds) -> Odds:
-    """A world in which nothing but one contradiction befalls the bot: no news pulls its quotes, and
-    no breaker is near."""
     return replace(
         shape,
         near=(),
@@ -498,13 +437,12 @@ def _some(
     for name in names:
         # Drawn even when left out, so that one fault's presence does not shift the others.
         there, rate = rng.random() < 0.4, low * (high / low) ** rng.random()
-        if (there or all_of_them) and name not in NOT_YET:
+        if there or all_of_them:
             drawn[name] = round(rate, 4)
     return drawn
 
 
 def _shape(seed: int, profile: str) -> Odds:
-    """The world of a seed without its faults."""
     rng = random.Random(f"odds {seed}")
     trust_lag_ns = rng.choice((SECOND // 2, SECOND, SECOND, 5 * SECOND + 200 * MS))
     slow_lag_ns = int(trust_lag_ns * rng.choice((0.05, 0.5, 0.95)))
@@ -555,18 +493,16 @@ def _shape(seed: int, profile: str) -> Odds:
 
 
 def _near(seed: int) -> tuple[str, ...]:
-    """Limits that are near in a seed; each in three seeds of ten."""
     rng = random.Random(f"near {seed}")
     return tuple(name for name in NEAR if rng.random() < 0.3)
 
 
 def _variants(seed: int) -> dict[str, str]:
-    """Variants of a seed; each in a part of the seeds."""
     drawn = {}
     for name, values in VARIANTS.items():
         rng = random.Random(f"{name} {seed}")
         there, value = rng.random() < _RARER.get(name, _VARIANT), rng.choice(values)
-        if there and name not in NOT_YET:
+        if there:
             drawn[name] = value
     return drawn
 

@@ -128,7 +128,6 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
 
 
 def _has_cash(world: "World") -> bool:
-    """Whether the cash reaches for all that may be wanted."""
     wanted_cents = 0
     for each in world.together:
         odds, risk = each.odds, each.file.settings.risk
@@ -138,7 +137,6 @@ def _has_cash(world: "World") -> bool:
 
 
 def _safety(world: "World") -> None:
-    """Everything that was drawn goes wrong, while the crowd trades."""
     span_ns = world.odds.safety_ns
     until_ns = world.now_ns + span_ns
     for each in world.together:
@@ -149,7 +147,6 @@ def _safety(world: "World") -> None:
 
 
 def _heal(world: "World") -> None:
-    """Faults stop; what was begun by one runs out."""
     for each in world.together:
         each.faulty = False
     _run_out(world)
@@ -169,13 +166,11 @@ def _heal(world: "World") -> None:
 
 
 def _run_out(world: "World") -> None:
-    """Let what was begun run out."""
     over_ns = max(each.episodes.over_ns for each in world.together)
     world.run_until(max(world.now_ns, over_ns))
 
 
 def _settle(world: "World") -> None:
-    """Each series quotes, what is news is over, and every write has its answer."""
     for each in world.together:
         _settle_one(each)
 
@@ -195,8 +190,6 @@ def _settle_one(world: "World") -> None:
 
 
 def _come_back(world: "World") -> None:
-    """No quotes stay away for long; but of a strategy that does nothing but fail they do, where it
-    was asked for while the one before it was at fault."""
     world.run_until(world.now_ns + SECOND)
     back = world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
     fails = world.process.in_force.now.strategy.name == FAILING
@@ -204,7 +197,6 @@ def _come_back(world: "World") -> None:
 
 
 def _is_pulled(world: "World") -> bool:
-    """Whether quotes of some event stay away for a while: for news, or a strategy at fault."""
     now_ns = world.process.clock.read(world.now_ns)
     return any(
         now_ns < max(ladder.pulled_until_ns, ladder.news.pulled_until_ns)
@@ -223,7 +215,6 @@ _PROVOKED_BY: Final = {
 
 
 def _was_provoked(finding: str, world: "World") -> bool:
-    """Whether a finding that stands in the end tells of the world, no fault of the bot's."""
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
@@ -267,8 +258,6 @@ def _converge(world: "World") -> None:
 
 
 def _among_new_events_ns(world: "World") -> int:
-    """How much longer it may take where events have come and gone: the limits of one event are
-    those of several, and what trades on a new one may do so late."""
     for ladder in world.process.trader.quoting.ladders:
         for rung in ladder.rungs:
             most = max((quote.qty for quote in rung.wanted), default=0)
@@ -372,7 +361,6 @@ def _stay_still(world: "World") -> None:
 
 
 def _looked(world: "World") -> tuple[int, int]:
-    """The writes of the next seconds, and how many there may be."""
     before = _writes(world)
     world.run_until(world.now_ns + _STILL_NS)
     trader = world.process.trader
@@ -449,7 +437,6 @@ def _books_agree(world: "World") -> None:
 
 
 def _sums(amounts: list[int]) -> dict[int, None]:
-    """Every sum of some of the amounts."""
     sums: dict[int, None] = {0: None}
     for amount in amounts:
         sums.update({total + amount: None for total in list(sums)})

@@ -1,7 +1,11 @@
+<<<<<<< HEAD
 """One world from its odds to its end: planted bugs go in before it and come out after it.
 
 See docs/failure-modes.md#simulator.
 """
+=======
+"""One world from its odds to its end: planted bugs go in before it and come out after it."""
+>>>>>>> sim
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +30,6 @@ class Patch(NamedTuple):
 
 @contextmanager
 def planted(patches: Sequence[Patch]) -> Iterator[None]:
-    """Put the patches in; take them out whatever happens."""
     before = [(patch, patch.home.__dict__[patch.name]) for patch in patches]
     try:
         for patch in patches:

@@ -29,7 +29,6 @@ _PCT: Final = 100
 
 
 def second_of(odds: Odds) -> Odds | None:
-    """The odds of the second series; None where there is none, and of the second itself."""
     if odds.first is not None or odds.second_series is None:
         return None
     rng = random.Random(f"second {odds.seed}")
@@ -53,7 +52,6 @@ def second_of(odds: Odds) -> Odds | None:
 
 
 def series_of(odds: Odds) -> tuple[Ticker, tuple[Ticker, ...]]:
-    """The series of these odds, and those beside it."""
     first, second = SERIES
     if odds.first is not None:
         return second, (first,)
@@ -61,7 +59,6 @@ def series_of(odds: Odds) -> tuple[Ticker, tuple[Ticker, ...]]:
 
 
 def account_loss_cents(odds: Odds) -> int:
-    """What all series of the account may lose together; 0 where only their own limits bind."""
     first = odds.first or odds
     second = second_of(first)
     if second is None or not first.second_series:

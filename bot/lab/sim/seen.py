@@ -16,17 +16,14 @@ class Seen:
         self.own_fault = ""
 
     def hit(self, name: str, times: int = 1) -> None:
-        """Something was observed."""
         counts = self.counts
         counts[name] = counts.get(name, 0) + times
 
     def fault(self, name: str) -> None:
-        """A fault befell somebody."""
         self.faults += 1
         counts = self.counts
         counts[name] = counts.get(name, 0) + 1
 
     def own(self, fault: BaseException) -> None:
-        """The strategy was at fault, and no mood of it."""
         self.own_faults += 1
         self.own_fault = self.own_fault or fault_text(fault)

@@ -7,14 +7,12 @@ from bot.lab.sim.world import START_NS, World
 
 
 def last_events(world: World) -> str:
-    """The last two hundred events and effects, oldest first, one a line, with the world's time."""
     return "\n".join(
         f"{(at_ns - START_NS) / SECOND:12.6f} {sign} {what}" for at_ns, sign, what in world.trace
     )
 
 
 def replay_command(odds: Odds) -> str:
-    """The one command that lives through these odds again."""
     drawn = draw(odds.seed, odds.profile)
     words = ["bot", "simulate", "--seed", str(odds.seed)]
     if odds.profile != "swarm":

@@ -28,13 +28,11 @@ class Shrinker:
     def __init__(
         self, patches: Sequence[Patch], told: Callable[[str], None], runs_max: int = RUNS_MAX
     ) -> None:
-        """told: where each step is said. runs_max: whole runs that it may take."""
         self._patches = patches
         self._told = told
         self._runs_left = runs_max
 
     def shrink(self, odds: Odds, broken: Broken) -> tuple[Odds, Broken]:
-        """The smallest odds found, and how they break."""
         wanted = invariant_of(broken)
         # All at once first: a failure without any fault is the simplest of all.
         for names in (tuple(odds.faults()), *((name,) for name in odds.faults())):
@@ -61,7 +59,6 @@ class Shrinker:
     def _try(
         self, wanted: str, odds: Odds, broken: Broken, smaller: Odds, what: str
     ) -> tuple[Odds, Broken]:
-        """The smaller odds when they break in the same way, else those before."""
         if self._runs_left <= 0:
             return odds, broken
         self._runs_left -= 1

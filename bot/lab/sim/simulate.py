@@ -1,8 +1,12 @@
+<<<<<<< HEAD
 """Lives through many seeds in several processes and says what came of each.
 
 Prints the seed and the draw first, counts the rows met, and on a failure the seed, the last events,
 the invariant, and one command that repeats it.
 """
+=======
+"""Lives through many seeds in several processes and says what came of each."""
+>>>>>>> sim
 
 import time
 from collections import Counter
@@ -58,7 +62,6 @@ class Summary(msgspec.Struct):
     own_fault: str = ""
 
     def add(self, outcome: Outcome) -> None:
-        """One more seed."""
         self.seeds += 1
         self.events += outcome.steps
         self.faults += outcome.faults
@@ -70,7 +73,6 @@ class Summary(msgspec.Struct):
             self.broken.append(outcome.seed)
 
     def line(self) -> str:
-        """One line for a person."""
         pace = self.events / self.cpu_s if self.cpu_s else 0.0
         own = f"; the strategy was at fault {self.own_faults} times, first {self.own_fault}"
         return (
@@ -80,7 +82,6 @@ class Summary(msgspec.Struct):
         )
 
     def plain(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
         return {
             "seeds": self.seeds,
             "events": self.events,
@@ -95,7 +96,6 @@ class Summary(msgspec.Struct):
 
 
 def lived(odds: Odds) -> Outcome:
-    """Live through one seed and tell; a failure is told, not raised."""
     began_s = time.process_time()
     broken = invariant = events = replay = ""
     world: World

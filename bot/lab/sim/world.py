@@ -97,13 +97,11 @@ class World:
 
     @property
     def together(self) -> "tuple[World, ...]":
-        """The worlds of all series of the account, the first one's first."""
         return self.first._all
 
     # --- time -------------------------------------------------------------------------------------
 
     def at(self, at_ns: int, act: Callable[[], None]) -> None:
-        """Have something done at an instant, after what was planned earlier for it."""
         first = self.first
         first._planned += 1
         heapq.heappush(
@@ -111,11 +109,9 @@ class World:
         )
 
     def after(self, delay_ns: int, act: Callable[[], None]) -> None:
-        """Have something done a while from now."""
         self.at(self.now_ns + delay_ns, act)
 
     def run_until(self, until_ns: int, done: Callable[[], bool] | None = None) -> bool:
-        """Let time pass. True as soon as `done` holds, False when the time is over first."""
         if self.first is not self:
             return self.first.run_until(until_ns, done)
         queue, pop, second = self._queue, heapq.heappop, self.second
@@ -134,7 +130,6 @@ class World:
     # --- the process ------------------------------------------------------------------------------
 
     def born(self) -> Process:
-        """A new life of the bot; it does not run yet."""
         process_of_first = None if self.first is self else self.first.process
         clock = self._host_clock() if process_of_first is None else process_of_first.clock
         skew_ns = clock.skew_ns
@@ -161,7 +156,6 @@ class World:
         return process
 
     def _host_clock(self) -> HostClock:
-        """The clock of the host that a life runs on."""
         odds = self.odds
         skew_ns = odds.skew_ns + (self._rng.randint(-SECOND, SECOND) if odds.skew_ns else 0)
         if skew_ns or odds.drift_ppm:
@@ -169,7 +163,6 @@ class World:
         return HostClock(self.now_ns, skew_ns, odds.drift_ppm)
 
     def deliver(self, process: Process, event: m.Event) -> None:
-        """Hand an event to a process; it waits while that stands still, and is lost if it died."""
         has_begun = process.log or process.inbox or isinstance(event, m.Started)
         if not (process.alive and has_begun):
             return
@@ -182,7 +175,6 @@ class World:
         self._plan_beat(process, self.now_ns + self.odds.turn_ns)
 
     def _keep(self, process: Process, event: m.Event) -> None:
-        """An event waits for a process that stands still: of each book the newest alone."""
         if isinstance(event, m.BookSeen):
             for place, waiting in enumerate(process.inbox):
                 if isinstance(waiting, m.BookSeen) and waiting.market_id == event.market_id:
@@ -192,7 +184,6 @@ class World:
         process.inbox.append(event)
 
     def _hand(self, process: Process, event: m.Event) -> None:
-        """An event into the trader, and its effects out, one by one."""
         self.trace.append((self.now_ns, ">", event))
         effects = process.receive(event, self.now_ns)
         if process.effects_left is not None:
@@ -214,7 +205,6 @@ class World:
                 self.trace.append((self.now_ns, "<", effect))
 
     def _cut_short(self, process: Process, effects: list[m.Effect]) -> list[m.Effect]:
-        """The effects that a process still performs before it crashes, if it does so now."""
         assert process.effects_left is not None
         left = process.effects_left
         process.effects_left -= len(effects)
@@ -246,7 +236,6 @@ class World:
         self.after(_LONG_LATCH_NS if self.odds.creates_per_minute else _LATCH_NS, cleared)
 
     def _leaves(self, process: Process, effect: m.Send) -> None:
-        """A request begins; what adds exposure waits for its record to be on disk."""
         if not isinstance(effect.request, m.Create | m.AmendResting):
             self.network.send(process, effect)
             return
@@ -280,7 +269,6 @@ class World:
         self.at(at_ns, beat)
 
     def start(self, process: Process) -> None:
-        """A process begins, with what the journal tells."""
         nonce = f"{self.odds.seed:012x}{len(self.lives):08x}"
         memory = self.disk.begin(process.clock.read(self.now_ns))
         # A file that never changes need not be named; what names it is journalled.
@@ -305,8 +293,6 @@ class World:
         self.channel.connect(process)
 
     def _finished(self, process: Process) -> None:
-        """A life ends in good order, and with one series all of the process; outside the end of
-        the world another one follows."""
         if self.stopping or process is not self.process:
             return
         if process.finished is not None:
@@ -318,7 +304,6 @@ class World:
             self.after(0, lambda: self.replace(process, _RESTART_NS, None))
 
     def _look_after(self, left: m.Finished) -> None:
-        """A person looks at what the bot would not touch, and takes it away."""
         for order_id in left.left if self.odds.strangers == "refuse" else ():
             self.seen.hit("stranger_refused")
             self.exchange.apply(v.CancelOrder(MAKER, order_id), self.now_ns)
@@ -341,6 +326,7 @@ class World:
     def _dies(self, rng: random.Random | None, *, lost: bool) -> None:
         process = self.process
         process.alive = False
+        self.network.foreign_replies = 0
         for request in process.unsent.values():
             self.auditor.flight.never_left(request)
         self.channel.lost()
@@ -362,13 +348,11 @@ class World:
         self.after(down_ns, up)
 
     def reload_one(self, rng: random.Random) -> None:
-        """The operator changes the file of the bot that runs, in some way."""
         kind = rng.choice(KINDS)
         in_use = self.auditor.exposure.most_in_use()
         self.reload(changed(kind, self.file, self.first_file, in_use, rng), kind)
 
     def reload(self, wanted: m.Configuration, kind: str) -> None:
-        """The operator makes this of the file of the bot that runs."""
         if holds(kind):
             self.file = wanted
         self._reloads += 1
@@ -376,7 +360,6 @@ class World:
         self.deliver(self.process, m.Reconfigured(self._reloads, wanted, (kind,)))
 
     def pause(self, for_ns: int) -> None:
-        """The process stands still for a while; what reaches it waits."""
         for each in self.together:
             each._pause(each.process, for_ns)
 
@@ -395,8 +378,6 @@ class World:
         self.after(for_ns, go_on)
 
     def _drain_deadline(self, process: Process) -> None:
-        """A stopping life that is not over in time is given up, as the shell does."""
-
         def overdue() -> None:
             if process.alive and process.finished is None and not self.stopping:
                 self.seen.hit("drain_overdue")
@@ -414,7 +395,6 @@ class World:
             self.at(due_ns, self.channel.publish)
 
     def crowd_acts(self, until_ns: int) -> None:
-        """A burst of acts of the crowd, and the next one some time later."""
         if self.now_ns >= until_ns:
             return
         rng, odds = self._rng, self.odds
@@ -429,7 +409,6 @@ class World:
     # --- what came of it --------------------------------------------------------------------------
 
     def effect_log(self) -> str:
-        """A digest of every effect of every life, in order."""
         whole = hashlib.blake2b(digest_size=16)
         for each in self.together:
             for life in each.lives:

@@ -3,11 +3,12 @@
 It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
 anew, from what the engine says it did and from what has left towards it. May be live: what rests,
 creates that may yet land at full size, amends on their way at the worse price and size.
+<<<<<<< HEAD
 
 The invariants are those of docs/failure-modes.md#b1.
+=======
+>>>>>>> sim
 """
-
-from collections import deque
 
 from bot.core import messages as m
 from bot.core.settings import RiskSettings
@@ -17,15 +18,14 @@ from bot.lab.sim.judge.flight import Flight
 from bot.lab.sim.judge.possible import DOLLAR, Fees, level_of
 from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.truth import Truth, may_rest
-from bot.lab.sim.odds import SECOND, Odds
+from bot.lab.sim.odds import Odds
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.venue.exchange import MAKER, Exchange
 from venue.core import messages as v
-from venue.wire.model import RESTING, Liquidity
+from venue.wire.model import Liquidity
 from venue.wire.money import Outcome, Side
 from venue.wire.names import MarketId, OrderId, Ticker
 
-_RECENT_NS = 5 * SECOND
 _SIBLINGS_MAX = 4
 """Orders possibly live in one slot by one route (sold or bought): three siblings, and one more
 that a plan moves there."""
@@ -42,7 +42,6 @@ class Auditor:
         seen: Seen,
         account: Account | None = None,
     ) -> None:
-        """risk: the limits that hold until others are put in force. account: with other series."""
         self.truth = Truth()
         self._seen = seen
         self._dearer = exchange.readings.dearer
@@ -58,7 +57,6 @@ class Auditor:
         self.market_of: dict[OrderId, MarketId] = {}
         self.payouts: list[int] = []
         self.resolved_ns: dict[MarketId, int] = {}
-        self._left: deque[tuple[int, MarketId, bool, int]] = deque(maxlen=16)
         self._now_ns = 0
         self.fills = 0
         exchange.watchers.append(self.applied)
@@ -68,7 +66,6 @@ class Auditor:
     def applied(
         self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int
     ) -> None:
-        """A command was carried out: take in what it did and check what must hold."""
         ours = self.exposure.is_ours
         if isinstance(command, v.PlaceOrder) and command.user_id == MAKER:
             if not ours(command.order.market_id):
@@ -81,11 +78,11 @@ class Auditor:
             self._renamed(command.order_id, answer.order.order_id)
         if not events:
             return
+        self._now_ns = now_ns
         booked: Ticker | None = None
         for event in events:
             if isinstance(event, v.OrderChanged):
                 if event.order.user_id == MAKER and ours(event.order.market_id):
-                    self._leaves_level(event.order, now_ns)
                     self.truth.take(event.order)
             elif isinstance(event, v.FillBooked):
                 if event.user_id == MAKER and ours(event.market_id):
@@ -106,7 +103,6 @@ class Auditor:
             self.exposure.within_loss(booked, self._now_ns)
 
     def _renamed(self, before: OrderId, order_id: OrderId) -> None:
-        """An amended order goes on under this id."""
         if order_id == before or before not in self.truth.names:
             return
         self._seen.hit("id_changed")
@@ -117,17 +113,7 @@ class Auditor:
         if before in self.truth.foreign:
             self.truth.foreign[order_id] = None
 
-    def _leaves_level(self, order: v.OrderState, now_ns: int) -> None:
-        """Remember where an order stood that has ended or moved: what could have been crossed."""
-        before = self.truth.working.get(order.order_id)
-        if before is not None and (order.status not in RESTING or order.price != before.price):
-            is_bid = (before.outcome is Outcome.YES) == (before.side is Side.BUY)
-            level = level_of(before.outcome, before.price)
-            self._left.append((now_ns, before.market_id, is_bid, level))
-        self._now_ns = now_ns
-
     def own_levels(self, market: MarketId) -> list[int]:
-        """Canonical prices at which orders of the bot rest."""
         here = self.truth.working_in.get(market, {})
         return [level_of(order.outcome, order.price) for order in here.values()]
 
@@ -149,7 +135,7 @@ class Auditor:
         event = self.exposure.event_of(fill.market_id)
         self.truth.moved(event, cents)
         if fill.order_id in self.truth.foreign:
-            self.truth.strange[fill.fill_id] = None
+            self.truth.strange[fill.fill_id] = fill.order_id
         self.fills += 1
         self._seen.hit("fill_with_fee" if fill.fee_cents else "fill")
         if fill.liquidity is Liquidity.MAKER:
@@ -167,35 +153,27 @@ class Auditor:
         return sign * fill.qty * fill.outcome_price - fee_cents
 
     def loses_cents(self) -> int:
-        """What the series may lose whatever fills, 0 or more."""
         return self.exposure.loses_cents()
 
     def has_order(self, order_id: OrderId) -> bool:
-        """Whether an order is in a rung of the series."""
         return order_id in self.market_of
 
     def locks_cents(self) -> int:
-        """What its writes that are on their way, or may be, lock besides at the most."""
         return self.flight.locks_cents(self._fees)
 
     def strange_cents(self) -> int:
-        """How much of that shares may take that somebody else has bought, and the bot may not know
-        of."""
         return self.exposure.strange("loss")
 
     def live_count(self) -> int:
-        """How many of its orders may be live, or come to be."""
         return self.flight.count()
 
     def _resolved(self, command: v.ResolveMarket) -> None:
-        """Winning shares have become cash (what PositionChanged said of them is gone)."""
         market = command.market_id
         self.truth.resolved[market] = command.winner
         for outcome in Outcome:
             self.truth.held.pop((market, outcome), None)
 
     def pays(self, market: MarketId, winner: Outcome) -> None:
-        """A market is about to resolve: what the maker's winning shares will pay."""
         cents = DOLLAR * self.truth.shares(market, winner)
         self.exposure.pays(market)
         self.truth.pays(self.exposure.event_of(market), cents)
@@ -224,12 +202,10 @@ class Auditor:
             check(own.filled_qty + own.remaining_qty == own.qty, "B11", f"shrunk: {own}")
 
     def listed(self, event: Ticker, market: MarketId) -> None:
-        """An event is about to have one more rung."""
         self.exposure.listed(event, market)
         self.flight.listed(market)
 
     def limits_are(self, risk: RiskSettings) -> None:
-        """These limits hold from here on."""
         self.exposure.account.learns()
         if self.exposure.limits_are(risk, self._now_ns):
             self._seen.hit("limit_lowered_below_use")
@@ -293,15 +269,10 @@ class Auditor:
         """B11: a price of ours meets nothing of ours that may be live."""
         level = level_of(outcome, price)
         is_bid = (outcome is Outcome.YES) == (side is Side.BUY)
-        for at_ns, where, was_bid, other in self._left:
-            if where == market and was_bid is not is_bid and self._now_ns - at_ns < _RECENT_NS:
-                meets = other <= level if is_bid else other >= level
-                if meets:
-                    self._seen.hit("would_have_crossed")
-                    break
         for each in self.flight.possible(market):
             if each.is_bid is is_bid:
                 continue
+            self._seen.hit("cross_checked")
             for other in each.levels:
                 meets = other <= level if is_bid else other >= level
                 check(not meets, "B11", f"{side} {outcome} {price} on {market} meets our {other}")

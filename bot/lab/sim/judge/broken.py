@@ -13,14 +13,12 @@ class Broken(AssertionError):
 
 
 def check(holds: bool, invariant: str, text: object) -> None:
-    """Raise `Broken` unless it holds."""
     if not holds and (not _judged or invariant in _judged[-1]):
         raise Broken(f"{invariant}: {text}")
 
 
 @contextmanager
 def only(*invariants: str) -> Iterator[None]:
-    """Meanwhile these invariants alone are judged; all of them where none is named."""
     if not invariants:
         yield
         return

@@ -44,7 +44,6 @@ class InForce:
         self.now = self.proven = configured
 
     def noted(self, note: m.Noted, event: m.Event) -> None:
-        """One of `CHANGES` was noted when this event was taken in."""
         if note.name == "config_rolled_back":
             risk = _tighter(self.proven.settings.risk, self.now.settings.risk)
             breakers = _tighter(self.proven.settings.breakers, self.now.settings.breakers)
@@ -59,7 +58,6 @@ class InForce:
 
 
 def _tighter(one: _Part, other: _Part) -> _Part:
-    """The lesser of each two; 0 is none that the judge knows."""
     least = {}
     for name in one.__struct_fields__:
         both = (getattr(one, name), getattr(other, name))
@@ -89,12 +87,10 @@ class Ceilings:
         self._made: dict[ClientOrderId, int] = {}  # how often by when a create was sent first
 
     def limit(self, name: str) -> int:
-        """A limit of `LIMITS`; 0 for one that the judge does not know."""
         value: int = getattr(self._risk, LIMITS[name])
         return value
 
     def change(self, risk: RiskSettings, used: dict[tuple[str, str], int], now_ns: int) -> bool:
-        """Other limits hold from here on. used: what is in use of each. Whether any is above."""
         self._changes += 1
         before = {name: self.limit(name) for name in LIMITS}
         self._risk = risk
@@ -109,12 +105,9 @@ class Ceilings:
         return bool(self._above)
 
     def made(self, name: ClientOrderId) -> None:
-        """A create was sent that was never sent before."""
         self._made[name] = self._changes
 
     def lift(self, name: ClientOrderId, used: dict[tuple[str, str], int], now_ns: int) -> None:
-        """A create without an answer was sent again: what could land no more can once more, also
-        above a limit that was lowered since it was made, and under which all was meanwhile."""
         for key, amount in used.items():
             above = self._above.get(key)
             if self._lowered.get(key[0], 0) <= self._made.get(name, 0):

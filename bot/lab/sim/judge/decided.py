@@ -25,13 +25,11 @@ class Decided:
         self._told: dict[MarketId, Outcome] = {}
 
     def begins(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
-        """A life begins with what the journal tells of those before."""
         for market, winner in winners:
             self._seen.hit("winner_remembered")
             self._take(market, winner)
 
     def noted(self, note: m.Noted) -> None:
-        """The bot says something."""
         if note.name == "winner_told":
             self._take(MarketId(str(note.fields["market_id"])), Outcome(str(note.fields["winner"])))
 
@@ -41,7 +39,6 @@ class Decided:
         self._told[market] = winner
 
     def why(self, market: MarketId) -> str:
-        """By which winner it is certain what a rung will pay; empty while that is open."""
         if not self._told or market in self._truth.resolved:
             return ""
         rungs = self._exposure.beside(market)

@@ -32,8 +32,6 @@ class Exposure:
         markets: Mapping[Ticker, Sequence[MarketId]],
         account: Account,
     ) -> None:
-        """markets: of each event, lowest strike first; it may grow. risk: the limits that hold
-        until others are put in force. account: with the other series."""
         self.account = account
         self._fees = fees
         self._truth = truth
@@ -45,40 +43,31 @@ class Exposure:
         self._history: dict[Ticker, int] = {}
 
     def cost_unknown(self) -> None:
-        """No journal tells what the shares that are held have cost: limits count from here on."""
         self._history = dict(self._truth.cash)
 
     def _cash(self, event: Ticker) -> int:
         return self._truth.cash.get(event, 0) - self._history.get(event, 0)
 
     def listed(self, event: Ticker, market: MarketId) -> None:
-        """An event has one more rung."""
         self._event_of[market] = event
 
     def is_ours(self, market: MarketId) -> bool:
-        """Whether a rung is of the series."""
         return market in self._event_of
 
     def event_of(self, market: MarketId) -> Ticker:
-        """The event of a rung."""
         return self._event_of[market]
 
     def beside(self, market: MarketId) -> Sequence[MarketId]:
-        """The rungs of the event of a rung, lowest strike first."""
         return self._markets[self._event_of[market]]
 
     def is_on_ladder(self, market: MarketId) -> bool:
-        """Whether the event of a rung has others."""
         return len(self.beside(market)) > 1
 
     def pays(self, market: MarketId) -> None:
-        """The shares of a rung are about to become cash."""
         event = self._event_of[market]
         self._gone[event] = self._gone.get(event, 0) + abs(self._truth.net(market))
 
     def worst(self, event: Ticker, *, bare: bool = False) -> int:
-        """The least over n + 1 outcomes of what is left if everything that hurts fills. bare: if
-        nothing does."""
         above = self._cash(event)
         rungs = []
         for market in self._markets[event]:
@@ -133,7 +122,6 @@ class Exposure:
         )
 
     def _used(self, event: Ticker, *, bare: bool = False) -> dict[str, int]:
-        """What is in use of the limits of an event, and of the series. bare: by what is held."""
         sums = self._sums(event, bare=bare)
         used = {
             "loss": -self.worst(event, bare=bare),
@@ -147,13 +135,10 @@ class Exposure:
         return used
 
     def loses_cents(self, *, bare: bool = False) -> int:
-        """What the series may lose, 0 or more. What an event has lost that is over is at risk no
-        more. bare: by what is held."""
         open_events = (key for key, each in self._markets.items() if not self._truth.over(each))
         return -sum(min(0, self.worst(each, bare=bare)) for each in open_events)
 
     def _positions(self, market: MarketId) -> tuple[tuple[str, int], ...]:
-        """How far a position may come, long and short, by orders that may be live."""
         if market in self._truth.resolved:
             return ()
         net = self._truth.net(market)
@@ -167,7 +152,6 @@ class Exposure:
         return (("long", long), ("short", asks - net if asks else 0))
 
     def _in_use(self) -> dict[tuple[str, str], int]:
-        """What is in use of every limit, by its name and its place."""
         used: dict[tuple[str, str], int] = {}
         for event, markets in self._markets.items():
             for name, amount in self._used(event).items():
@@ -178,27 +162,21 @@ class Exposure:
         return used
 
     def most_in_use(self) -> dict[str, int]:
-        """The most that is in use of each limit, by the name of its setting."""
         most: dict[str, int] = {}
         for (name, _), amount in self._in_use().items():
             most[LIMITS[name]] = max(amount, most.get(LIMITS[name], 0))
         return most
 
     def limits_are(self, risk: RiskSettings, now_ns: int) -> bool:
-        """These limits hold from here on; what is above one of them may only shrink. Whether
-        anything is."""
         return self.ceilings.change(risk, self._in_use(), now_ns)
 
     def made(self, name: ClientOrderId) -> None:
-        """A create leaves that never left before."""
         self.ceilings.made(name)
 
     def made_again(self, name: ClientOrderId, now_ns: int) -> None:
-        """A create without an answer leaves again."""
         self.ceilings.lift(name, self._in_use(), now_ns)
 
     def overhangs(self) -> list[str]:
-        """Limits that orders alone stand above: they were lowered, and the orders were left."""
         out = []
         for event, markets in self._markets.items():
             bare = self._used(event, bare=True)
@@ -225,8 +203,6 @@ class Exposure:
         self.account.within_loss()
 
     def strange(self, name: str) -> int:
-        """How much of a limit shares may take that somebody else has bought on the account, one a
-        fill, and that the bot may not know of."""
         each = DOLLAR + _FEE_MAX_CENTS if name in CENTS else 1
         return each * len(self._truth.strange)
 

@@ -4,8 +4,11 @@ Socket open, something heard within 5 s, the book confirmed within 10 s by a fra
 not crossed, no print newer than it by more than a second; after a garbled frame or a pause of the
 process, confirmed since, and after a pause by what was asked for since; not emptied at once within
 the last minute; prints coming no later than they do.
+<<<<<<< HEAD
 
 See docs/failure-modes.md#feed-ok.
+=======
+>>>>>>> sim
 """
 
 from collections import deque
@@ -71,12 +74,10 @@ class _Shown:
 
     @property
     def crossed(self) -> bool:
-        """Whether the best bid is at or above the best ask."""
         bids, asks = self.book
         return bool(bids and asks and bids[0][0] >= asks[0][0])
 
     def doubt(self, now_ns: int) -> None:
-        """It is in doubt from now on, if it is not already."""
         if not self.doubted:
             self.doubted, self.doubted_ns = True, now_ns
 
@@ -85,7 +86,6 @@ class FeedWatch:
     """Follows the events of one life. Times are the bot's own but for `ts`: the venue's."""
 
     def __init__(self, own_levels: Callable[[MarketId], Collection[int]]) -> None:
-        """own_levels: where orders of ours rest on a rung."""
         self._own_levels = own_levels
         self._prints: deque[tuple[int, int]] = deque()  # when they came, and how long they took
         self._closed_ns = 0
@@ -95,7 +95,6 @@ class FeedWatch:
         self._rungs: dict[MarketId, _Shown] = {}
 
     def saw(self, event: m.Event, now_ns: int) -> None:
-        """An event reaches the bot."""
         if self._last_ns is not None and now_ns - self._last_ns > GAP_NS:
             self._doubt(now_ns)
             for rung in self._rungs.values():
@@ -124,7 +123,6 @@ class FeedWatch:
             self._doubt(now_ns)
 
     def asked(self) -> None:
-        """The bot asks for all books anew: what comes from here on says something."""
         for rung in self._rungs.values():
             rung.unasked = False
 
@@ -145,12 +143,10 @@ class FeedWatch:
             rung.doubt(now_ns)
 
     def _confirms(self, rung: _Shown, now_ns: int) -> None:
-        """What was shown is what there is, unless it may be as old as a pause of the process."""
         if not rung.unasked:
             rung.confirmed_ns, rung.doubted = now_ns, False
 
     def _shows(self, market: MarketId, rung: _Shown, book: Book, now_ns: int) -> None:
-        """A rung's book is this now: was it emptied from one moment to the next?"""
         bids, asks = book
         since_ns = rung.depth_ns
         if bids or asks:
@@ -179,7 +175,6 @@ class FeedWatch:
         self._shows(seen.market_id, rung, (seen.bids, seen.asks), now_ns)
 
     def read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
-        """A book read by REST: an equal one confirms."""
         if not isinstance(answer, m.Done) or not isinstance(answer.body, m.BookShown):
             return
         shown = answer.body.book
@@ -199,8 +194,6 @@ class FeedWatch:
             rung.doubt(now_ns)
 
     def reaches(self, market: MarketId, is_bid: bool, level: int, ours: Collection[int]) -> int:
-        """How many ticks a price is through the best one of others on the far side, at least; below
-        zero where it is not, or where there is none. ours: where orders of ours ever rested."""
         rung = self._rungs.get(market)
         if rung is None:
             return -_DOLLAR
@@ -230,7 +223,6 @@ class FeedWatch:
         check(lead_ns <= LEAD_NS, "B4", f"a print of {market} leads its book by {lead_ns} ns")
 
     def _is_late(self, now_ns: int) -> bool:
-        """Whether every print of the last two seconds, one in the last of them, came late."""
         if not self._prints or now_ns - self._prints[-1][0] >= SECOND:
             return False
         least_ns = min(took_ns for _, took_ns in self._prints)

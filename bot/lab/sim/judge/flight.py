@@ -30,15 +30,12 @@ class Flight:
         self._amending: dict[OrderId, list[Amend]] = {}
 
     def listed(self, market: MarketId) -> None:
-        """There is one more rung."""
         self._landing[market] = {}
 
     def is_under_way(self, market: MarketId) -> bool:
-        """Whether a create is on its way to a market, or an amend to any."""
         return bool(self._landing[market] or self._amending)
 
     def possible(self, market: MarketId) -> list[Possible]:
-        """Every order of the bot on a market that may be live, at its worst."""
         out = []
         foreign = self._truth.foreign
         for order_id, order in self._truth.working_in.get(market, {}).items():
@@ -53,7 +50,6 @@ class Flight:
         return out
 
     def locks_cents(self, fees: Fees) -> int:
-        """What the creates and amends that may land yet lock besides, at the most."""
         cents = 0
         for its in self._landing.values():
             for each in its.values():
@@ -71,8 +67,6 @@ class Flight:
         return cents
 
     def count(self) -> int:
-        """How many orders of the bot may be live, or come to be: none does on a rung that has
-        resolved, whatever copy of it is still on its way."""
         open_rungs = (key for key in self._landing if key not in self._truth.resolved)
         landing = sum(may_rest(each) for key in open_rungs for each in self._landing[key].values())
         return sum(1 for _ in self._truth.ours()) + landing
@@ -80,14 +74,12 @@ class Flight:
     # --- on its way -------------------------------------------------------------------------------
 
     def leaves(self, request: m.Create) -> None:
-        """A create leaves, for the first time or again."""
         name = request.order.client_order_id
         self.bodies[name] = request.body
         self._copies[name] = self._copies.get(name, 0) + 1
         self._over.pop(name, None)
 
     def may_land(self, order: QtyOrder) -> None:
-        """What was sent may become an order."""
         self._landing[order.market_id][order.client_order_id] = order
 
     def landed(self, market: MarketId, name: ClientOrderId, order_id: OrderId) -> None:
@@ -97,11 +89,9 @@ class Flight:
         self._landing[market].pop(name, None)
 
     def amends(self, request: m.AmendResting) -> None:
-        """An amend leaves."""
         self._amending.setdefault(request.order_id, []).append(request.amend)
 
     def copy_ends(self, request: m.Request) -> None:
-        """A copy of a write has arrived at the engine, or can no more."""
         if isinstance(request, m.AmendResting):
             left = self._amending.get(request.order_id)
             if left and request.amend in left:
@@ -119,13 +109,11 @@ class Flight:
                 self._landing[request.order.market_id].pop(name, None)
 
     def never_left(self, request: m.Request) -> None:
-        """A write that was made, and died with its process before it left."""
         self.copy_ends(request)
         if isinstance(request, m.Create) and not request.again:
             self.refused(request.order)
 
     def refused(self, order: QtyOrder) -> None:
-        """The bot was told that a create made no order: only a copy on its way could still land."""
         name = order.client_order_id
         if name in self._copies:
             self._over[name] = None

@@ -48,7 +48,6 @@ class _Told:
         self.wrote_ns = wrote_ns
 
     def is_bolder(self, price: int) -> bool:
-        """Whether a price of its own outcome is nearer to a trade than where it stands."""
         # A dearer YES bid is bolder, a dearer NO bid too; sales are bolder when cheaper.
         is_buy = self.is_bid == self.is_yes
         return price > self.price if is_buy else price < self.price
@@ -60,7 +59,6 @@ class Manners:
     def __init__(
         self, settings: TraderSettings, seen: Seen, foreign: Container[OrderId], now_ns: int
     ) -> None:
-        """foreign: orders on the account that the bot did not place."""
         self._foreign = foreign
         self._rungs: set[MarketId] = set()  # that the bot has been shown
         self._walk: dict[OrderId, MarketId] | None = None
@@ -80,14 +78,12 @@ class Manners:
         self.rates = Rates(settings, now_ns)
 
     def follow(self, settings: TraderSettings, now_ns: int) -> None:
-        """Another pace and other breakers are in force. What a market has used stays used."""
         self._pace = settings.pace
         self.rates.follow(settings, now_ns)
 
     # --- events -----------------------------------------------------------------------------------
 
     def saw(self, event: m.Event, now_ns: int) -> None:
-        """An event reaches the bot."""
         if isinstance(event, m.FeedOpened):
             self._ramp = (now_ns, 0) if self._was_open else None
             self._was_open = True
@@ -133,7 +129,6 @@ class Manners:
                 check(count < allowed, "B5", f"{count + 1} creates {age_ns} ns after an outage")
 
     def _returning(self, age_ns: int) -> float:
-        """Creates so long after an outage: a quarter at once, the rate from a quarter to all."""
         seconds, whole = age_ns / SECOND, _RAMP_NS / SECOND
         flowed = self._budget.rate_per_second * seconds * (1 + 1.5 * seconds / whole) / 4
         return self._budget.burst / 4 + flowed + 1
@@ -152,23 +147,19 @@ class Manners:
         told.wrote_ns = now_ns
 
     def _changed(self, told: _Told, meant: int | None) -> None:
-        """An amend was carried out: did a fill come first, so that more works than was meant?"""
         told.meant = meant
         if meant is not None and told.size > meant:
             self._seen.hit("amend_after_fill")
 
     def is_oversized(self, order_id: OrderId) -> bool:
-        """Whether more of an order works than was meant, because a fill came before its amend."""
         told = self._orders.get(order_id)
         return told is not None and told.meant is not None and told.size > told.meant
 
     @property
     def is_kept_away(self) -> bool:
-        """Whether the venue has said that it takes no writes, or cancels alone, and none since."""
         return self._halted_ns is not None
 
     def _keeps_away(self, now_ns: int, *, is_cancel: bool) -> None:
-        """A venue that takes no writes is asked with one every five seconds."""
         since_ns = self._halted_ns
         if since_ns is None or (is_cancel and self._takes_cancels):
             return
@@ -178,7 +169,6 @@ class Manners:
     # --- in ---------------------------------------------------------------------------------------
 
     def answered(self, request: m.Request, answer: m.Answer, now_ns: int, *, decided: bool) -> None:
-        """An answer reaches the bot. decided: every id of an order of ours is known to it."""
         if isinstance(request, m.ReadResting):
             self._page(request, answer, decided=decided)
         if isinstance(answer, m.Refused) and answer.status:
@@ -200,7 +190,6 @@ class Manners:
                     told.most = min(told.most, told.size - row.filled_qty)
 
     def _page(self, request: m.ReadResting, answer: m.Answer, *, decided: bool) -> None:
-        """A page of what rests: two whole lists in a row tell of somebody else's orders."""
         body = answer.body if isinstance(answer, m.Done) else None
         if not isinstance(body, m.OrdersShown) or not self._quotes:
             self._walk = None

@@ -11,7 +11,6 @@ _RATE_UNITS = 10**8
 
 
 def level_of(outcome: Outcome, price: int) -> int:
-    """A price of an outcome as canonical YES."""
     return price if outcome is Outcome.YES else DOLLAR - price
 
 
@@ -32,7 +31,6 @@ class Possible:
         self.qty = qty
 
     def may_become(self, amend: Amend) -> None:
-        """An amend is on its way to it: before or after, whichever is worse."""
         if amend.price is not None:
             self.levels = (*self.levels, level_of(self.outcome, amend.price))
             worse = max if self.is_buy else min
@@ -41,7 +39,6 @@ class Possible:
             self.qty = max(self.qty - 1, 0) + amend.qty
 
     def loses(self, fees: "Fees") -> int:
-        """Cents lost if all of it fills and its rung goes the wrong way."""
         per_share = self.price if self.is_buy else DOLLAR - self.price
         return per_share * self.qty + fees.of(self.price, self.qty)
 

@@ -31,14 +31,12 @@ class _Level:
         self.level_e9, self.at_ns = burst * SECOND, now_ns
 
     def taken(self, per_second: int, burst: int, now_ns: int) -> bool:
-        """Take a token. Whether there was one."""
         flowed = (now_ns - self.at_ns) * per_second
         self.level_e9 = min(burst * SECOND, self.level_e9 + flowed) - SECOND
         self.at_ns = now_ns
         return self.level_e9 >= 0
 
     def resized(self, before: tuple[int, int], burst: int, now_ns: int) -> None:
-        """The bucket has another size: what was used stays used. before: rate and size till now."""
         flowed = (now_ns - self.at_ns) * before[0]
         used = max(0, before[1] * SECOND - self.level_e9 - flowed)
         self.level_e9, self.at_ns = max(0, burst * SECOND - used), now_ns
@@ -56,7 +54,6 @@ class Rates:
         self._booked = 0
 
     def follow(self, settings: TraderSettings, now_ns: int) -> None:
-        """Another pace and other breakers are in force. What was used stays used."""
         before, pace = self._settings.pace, settings.pace
         for level in self._markets.values():
             level.resized(_of_market(before), pace.market_writes_burst, now_ns)
@@ -65,12 +62,10 @@ class Rates:
         self._settings = settings
 
     def cleared(self) -> None:
-        """A person has looked, and all is counted anew."""
         self._creates.clear()
         self._fills.clear()
 
     def written(self, market: MarketId, now_ns: int) -> None:
-        """A create or an amend leaves: cancels not counted, never more than the budgets."""
         pace = self._settings.pace
         per_second, burst = _of_market(pace)
         level = self._markets.setdefault(market, _Level(burst, now_ns))
@@ -81,7 +76,6 @@ class Rates:
         self._fills_are_few(now_ns)
 
     def created(self, request: m.Create, now_ns: int) -> None:
-        """A create leaves that never left before."""
         order, breakers = request.order, self._settings.breakers
         minute = self._creates
         _drop(minute, now_ns)
@@ -95,32 +89,9 @@ class Rates:
         check(worth <= most, "B13", f"creates of {worth} cents in a minute, at most {most}")
 
     def booked(self, fills: int, now_ns: int) -> None:
-        """So many fills are in the books of this life."""
         if fills > self._booked:
             self._fills.append((now_ns, fills - self._booked))
         self._booked = fills
-
-    def tripped(self, reason: str, now_ns: int) -> None:
-        """B13: a breaker has tripped by what has been, the create that it held back among it."""
-        name, _, numbers = reason.partition(": ")
-        used, _, limit = numbers.partition(", at most ")
-        breakers, held = self._settings.breakers, self._settings.risk
-        for minute in (self._creates, self._fills):
-            _drop(minute, now_ns)
-        match name:
-            case "creates_per_minute":
-                most = breakers.creates_per_minute or _TIMES * self._orders
-                there = len(self._creates) + 1
-            case "notional_cents_per_minute":
-                most = breakers.notional_cents_per_minute or DOLLAR * self._orders * held.order_qty
-                there = sum(cents for _, cents in self._creates) + DOLLAR * held.order_qty
-            case "fills_per_minute":
-                most = breakers.fills_per_minute or _TIMES * self._orders
-                there = sum(count for _, count in self._fills)
-            case _:
-                return
-        due = most == int(limit) < int(used) <= there
-        check(due, "B13", f"tripped by {reason}: {there} by the judge, at most {most}")
 
     def _fills_are_few(self, now_ns: int) -> None:
         _drop(self._fills, now_ns)
@@ -138,6 +109,5 @@ def _of_market(pace: PaceSettings) -> tuple[int, int]:
 
 
 def _drop(minute: deque[tuple[int, int]], now_ns: int) -> None:
-    """Forget what is a minute old."""
     while minute and now_ns - minute[0][0] >= _MINUTE_NS:
         minute.popleft()

@@ -30,7 +30,6 @@ class Shrinking:
     def __init__(
         self, settings: TraderSettings, truth: Truth, flight: Flight, resolves_ns: int, seen: Seen
     ) -> None:
-        """resolves_ns: when every event ends."""
         self.flattening = False
         self._curfew: CurfewSettings = settings.curfew
         self._learns_ns = _LEARNS_NS + 2 * settings.trust.read_lag_ns
@@ -42,7 +41,6 @@ class Shrinking:
         self._no_room: dict[tuple[MarketId, bool], tuple[int, int]] = {}
 
     def saw(self, event: m.Event) -> None:
-        """An event reaches the bot."""
         if isinstance(event, m.FlattenRequested):
             self.flattening = True
         elif isinstance(event, m.ResumeRequested | m.PauseRequested):
@@ -50,7 +48,6 @@ class Shrinking:
             self._no_room.clear()
 
     def _room(self, market: MarketId, is_bid: bool) -> int:
-        """Shares that may trade on a side and only shrink what is held."""
         net = self._truth.net(market)
         return max(0, -net if is_bid else net)
 
@@ -75,7 +72,6 @@ class Shrinking:
             check(room > 0, "B4", f"new exposure on {market} {left_ns} ns before its event ends")
 
     def must_go(self, market: MarketId, is_bid: bool, now_ns: int) -> str:
-        """Why what rests on a side of a rung has to go by now; empty where it may stay."""
         left_ns = self._resolves_ns - now_ns
         if self._curfew.stop_ns and left_ns <= self._curfew.stop_ns - _TURNS_NS:
             return "its event is about to end"

@@ -40,7 +40,6 @@ class Bucket:
             self._seen.hit("cancel_from_reserve")
 
     def is_dry(self, now_ns: int) -> bool:
-        """Whether tokens are spent as they come: two creates now would take a reserved one."""
         level = self._level_e9 + (now_ns - self._at_ns) * self._rate
         return min(self._burst_e9, level) - 2 * SECOND < self._reserve * SECOND
 
@@ -76,18 +75,15 @@ class Account:
     it. spent_beside: whether somebody else has spent of it."""
 
     def __init__(self, loss_limit_cents: int) -> None:
-        """loss_limit_cents: 0 where there is none."""
         self._limit_cents = self._most_cents = loss_limit_cents
         self._members: list[Member] = []
         self.available_cents = self.total_cents = 0
         self.spent_beside = False
 
     def joins(self, member: Member) -> None:
-        """One more series."""
         self._members.append(member)
 
     def learns(self) -> None:
-        """What stands above the limit now, somebody else having traded there, may go on to."""
         self._most_cents = max(self._limit_cents, self._loses_cents())
 
     def _loses_cents(self) -> int:
@@ -95,13 +91,11 @@ class Account:
 
     @property
     def room_cents(self) -> int | None:
-        """What all of them may lose besides; None without a limit."""
         if not self._limit_cents:
             return None
         return self._limit_cents - self._loses_cents()
 
     def orders(self) -> int:
-        """How many orders of all series may be live, or come to be."""
         return sum(each.live_count() for each in self._members)
 
     def leaves_alone(self, member: Member, request: m.CancelResting | m.AmendResting) -> None:

@@ -42,7 +42,6 @@ class Traffic:
     def __init__(
         self, settings: TraderSettings, seen: Seen, now_ns: int, bucket: Bucket | None = None
     ) -> None:
-        """bucket: shared with other series of the process."""
         self._settings = settings
         self.bucket = Bucket(settings.budget, seen, now_ns) if bucket is None else bucket
         self._doubted_until_ns = now_ns
@@ -60,7 +59,6 @@ class Traffic:
     # --- out --------------------------------------------------------------------------------------
 
     def sent(self, effect: m.Send, now_ns: int) -> None:
-        """A request leaves."""
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")
         self._in_flight[request_id] = effect
@@ -113,7 +111,6 @@ class Traffic:
     # --- in ---------------------------------------------------------------------------------------
 
     def answered(self, replied: m.Replied, now_ns: int) -> m.Request | None:
-        """An answer reaches the bot. The request that it is to."""
         effect = self._in_flight.pop(replied.request_id, None)
         if effect is None:
             return None
@@ -147,7 +144,6 @@ class Traffic:
     def _waits(
         self, request: m.Request, answer: m.Answer, told_ns: int | None, now_ns: int
     ) -> None:
-        """Until when nothing may be sent after this answer."""
         until_ns = now_ns + (told_ns or 0)
         bucket = self.bucket
         if isinstance(answer, m.Done):
@@ -167,7 +163,6 @@ class Traffic:
         bucket.closed_until_ns = max(bucket.closed_until_ns, until_ns)
 
     def _key_answered(self, key: m.Key, answer: m.Answer, now_ns: int) -> None:
-        """Whether the venue lets the key in, as far as this answer tells."""
         if isinstance(answer, m.Refused) and answer.status:
             if row_for(answer.status, answer.code).advice is Advice.STOP_KEY:
                 self._key_until_ns[key] = now_ns + _KEY_NS
@@ -201,7 +196,6 @@ class Traffic:
         self._refusal(side, row.advice, answer, now_ns, request.again)
 
     def settled(self, name: ClientOrderId) -> None:
-        """The bot says that a read has explained an unknown create."""
         self._unknown.pop(name, None)
         self._refused_ns.pop(name, None)
 
@@ -230,12 +224,9 @@ class Traffic:
             self._refusal(side, row.advice, answer, now_ns, False)
 
     def is_unknown(self, name: ClientOrderId) -> bool:
-        """Whether a create has had no definite answer."""
         return name in self._unknown
 
     def all_decided(self, now_ns: int) -> bool:
-        """Whether nothing of ours may rest under an id that the bot does not know. An amend without
-        an answer is undecided until two reads agree that are a lag apart."""
         made = m.Create | m.AmendResting  # an amend may give its order another id
         making = any(isinstance(each.request, made) for each in self._in_flight.values())
         doubted = now_ns < self._doubted_until_ns
@@ -244,7 +235,6 @@ class Traffic:
     def _refusal(
         self, side: Side_, advice: Advice, answer: m.Refused, now_ns: int, again: bool
     ) -> None:
-        """What a refusal forbids from here on."""
         if answer.status == 0:
             return
         if advice is Advice.FIX and not again:
@@ -255,10 +245,8 @@ class Traffic:
             self.parked_market_ns[side[0]] = now_ns
 
     def parked(self, side: Side_, now_ns: int) -> bool:
-        """Whether refusals keep new orders off this side of a rung now."""
         return now_ns < self._wrong_until_ns.get(side, 0)
 
 
 def side_of(order: QtyOrder | v.OrderState) -> Side_:
-    """The rung and the canonical side of an order: True is a bid."""
     return order.market_id, (order.outcome is Outcome.YES) == (order.side is Side.BUY)

@@ -27,30 +27,25 @@ class Truth:
     filled: dict[OrderId, int] = field(default_factory=dict)
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
     fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)
-    strange: dict[str, None] = field(default_factory=dict)
+    strange: dict[str, OrderId] = field(default_factory=dict)
     renamed: dict[OrderId, None] = field(default_factory=dict)
     flow_cents: int = 0
 
     def shares(self, market: MarketId, outcome: Outcome) -> int:
-        """How many of an outcome are held."""
         return self.held.get((market, outcome), 0)
 
     def net(self, market: MarketId) -> int:
-        """YES held less NO held."""
         return self.shares(market, Outcome.YES) - self.shares(market, Outcome.NO)
 
     def moved(self, event: Ticker, cents: int) -> None:
-        """Cash came on account of an event; below zero: it went."""
         self.cash[event] = self.cash.get(event, 0) + cents
         self.flow_cents += cents
 
     def pays(self, event: Ticker, cents: int) -> None:
-        """Shares of an event pay so much."""
         self.moved(event, cents)
         self.paid[event] = self.paid.get(event, 0) + cents
 
     def take(self, order: v.OrderState) -> None:
-        """An order is now this."""
         self.filled[order.order_id] = order.filled_qty
         here = self.working_in.setdefault(order.market_id, {})
         if order.status in RESTING:
@@ -60,23 +55,18 @@ class Truth:
             here.pop(order.order_id, None)
 
     def resting(self) -> list[v.OrderState]:
-        """Orders that stand in the book."""
         return list(self.working.values())
 
     def over(self, markets: Iterable[MarketId]) -> bool:
-        """Whether every one of these has resolved."""
         return all(market in self.resolved for market in markets)
 
     def ours(self) -> Iterator[v.OrderState]:
-        """Orders that stand in the book and that the bot has placed."""
         return (order for key, order in self.working.items() if key not in self.foreign)
 
 
 def place_of(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:
-    """Where an order rests."""
     return order.market_id, order.outcome, order.side, order.price
 
 
 def may_rest(order: QtyOrder | v.OrderState) -> bool:
-    """Whether what of it does not trade stays in the book."""
     return order.time_in_force is TimeInForce.GTC

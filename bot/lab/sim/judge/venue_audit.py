@@ -1,8 +1,11 @@
 """The auditor of the venue: after every command its books balance, by arithmetic of its own.
 
 Kept up to date event by event, so that each check costs a few additions.
+<<<<<<< HEAD
 
 The invariants are those of docs/failure-modes.md#v1.
+=======
+>>>>>>> sim
 """
 
 from typing import Any
@@ -44,7 +47,6 @@ class VenueAudit:
         exchange.watchers.append(self.applied)
 
     def applied(self, command: v.Command, _: v.Answer, events: list[v.Event], __: int) -> None:
-        """A command was carried out: take in what it did and check what must hold."""
         if isinstance(command, v.Deposit) and events:
             self._deposits += command.amount_cents
         elif isinstance(command, v.Withdraw) and events:

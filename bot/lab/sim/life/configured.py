@@ -70,24 +70,25 @@ class Failing(Strategy):
 
 
 def settings_of(odds: Odds) -> TraderSettings:
-    """What a seed's bot is told before anybody changes it."""
     rate, burst, reserve = odds.budget
     series_loss_cents = odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
+    most_qty = max(odds.rung_position_qty, odds.order_qty)
+    resting_orders, flat_ms = odds.variant("resting_orders"), odds.variant("flat_ms")
     risk = RiskSettings(
         event_loss_cents=Cents(odds.event_loss_cents),
         series_loss_cents=Cents(series_loss_cents),
         rung_position_qty=Qty(odds.rung_position_qty),
         order_qty=Qty(odds.order_qty),
-        event_net_qty=Qty(odds.event_net_qty),
-        event_gross_qty=Qty(odds.event_gross_qty),
-        event_gross_cents=Cents(odds.event_gross_cents),
-        resting_cents=Cents(odds.resting_cents),
+        event_net_qty=Qty(most_qty if "net" in odds.near else 0),
+        event_gross_qty=Qty(2 * most_qty if "gross" in odds.near else 0),
+        event_gross_cents=Cents(odds.event_loss_cents if "apart" in odds.near else 0),
+        resting_cents=Cents(odds.event_loss_cents if "resting" in odds.near else 0),
     )
     breakers = _breakers(odds, risk)
-    if odds.resting_orders:
-        risk = msgspec.structs.replace(risk, resting_orders=odds.resting_orders)
-    if odds.flat_ns is not None:
-        risk = msgspec.structs.replace(risk, flat_ns=odds.flat_ns)
+    if resting_orders:
+        risk = msgspec.structs.replace(risk, resting_orders=int(resting_orders))
+    if flat_ms:
+        risk = msgspec.structs.replace(risk, flat_ns=int(flat_ms) * MS)
     if odds.second_series is not None:
         risk = msgspec.structs.replace(risk, account_loss_cents=Cents(account_loss_cents(odds)))
     series, beside = series_of(odds)
@@ -110,8 +111,6 @@ def settings_of(odds: Odds) -> TraderSettings:
 
 
 def _curfew(odds: Odds) -> CurfewSettings:
-    """Counted from so far before the end of all events that it comes in mid-life, by the clock of
-    the bot's host."""
     if not odds.curfew:
         return CurfewSettings()
     rng = random.Random(f"curfew at {odds.seed}")
@@ -126,12 +125,10 @@ def _curfew(odds: Odds) -> CurfewSettings:
 
 
 def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
-    """Those that are drawn. Where fewer orders may rest than usual the others stay as they would be
-    without: it is that limit which is to be tried, and no breaker that follows from it."""
     drawn = BreakerSettings(creates_per_minute=odds.creates_max)
-    if odds.ticks_through is not None:
-        drawn = msgspec.structs.replace(drawn, ticks_through=odds.ticks_through)
-    if odds.resting_orders:
+    if ticks_through := odds.variant("ticks_through"):
+        drawn = msgspec.structs.replace(drawn, ticks_through=int(ticks_through))
+    if odds.variant("resting_orders"):
         drawn = msgspec.structs.replace(limits_of(drawn, risk), order_notional_cents=0)
     if odds.breaker == "notional":
         most = odds.order_qty * _CENTS_FEW
@@ -179,7 +176,6 @@ def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
 
 
 def configured(odds: Odds) -> m.Configuration:
-    """The file that a seed's bot begins with."""
     return _file(settings_of(odds), odds.strategy, _drawn(odds))
 
 
@@ -191,12 +187,10 @@ def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Confi
 
 
 def holds(kind: str) -> bool:
-    """Whether a file with such a change stays on the disk: nobody leaves a wrong one there."""
     return kind not in _HOLD_NOTHING
 
 
 def takes(kind: str) -> bool:
-    """Whether a running bot is to put such a change in force."""
     return kind not in _NEVER
 
 
@@ -207,8 +201,6 @@ def changed(
     in_use: Mapping[str, int],
     rng: random.Random,
 ) -> m.Configuration:
-    """Another file after a change of this kind. first: what the bot began with. in_use: of each
-    limit, by the name of its setting."""
     settings, choice = file.settings, file.strategy
     name, drawn = choice.name, msgspec.json.decode(choice.params_json)
     if kind == "lower" or (kind in _HOLD_NOTHING and rng.random() < 0.5):
@@ -230,7 +222,6 @@ def changed(
 
 
 def _barred(settings: TraderSettings, rng: random.Random) -> TraderSettings:
-    """Something besides that only a restart can change."""
     if rng.random() < 0.5:
         trust = msgspec.structs.replace(settings.trust, book_ns=20 * settings.trust.book_ns)
         return msgspec.structs.replace(settings, trust=trust)
@@ -239,7 +230,6 @@ def _barred(settings: TraderSettings, rng: random.Random) -> TraderSettings:
 
 
 def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) -> RiskSettings:
-    """Some of the limits, to a part of what they were or of what is in use."""
     lower: dict[str, int] = {}
     for name in LIMITS.values():
         pct, there, near = rng.choice((25, 50, 75, 90)), rng.random() < 0.4, rng.random() < 0.7
@@ -251,7 +241,6 @@ def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) 
 
 
 def _raised(risk: RiskSettings, rng: random.Random) -> RiskSettings:
-    """Some of the limits that the bot began with, doubled; the others as they were."""
     more: dict[str, int] = {}
     for name in LIMITS.values():
         if rng.random() < 0.5:
@@ -260,7 +249,6 @@ def _raised(risk: RiskSettings, rng: random.Random) -> RiskSettings:
 
 
 def _in_order(risk: RiskSettings) -> RiskSettings:
-    """No order larger than a position, and no event with more to lose than its series."""
     return msgspec.structs.replace(
         risk,
         order_qty=min(risk.order_qty, risk.rung_position_qty),
@@ -269,7 +257,6 @@ def _in_order(risk: RiskSettings) -> RiskSettings:
 
 
 def _paced(pace: PaceSettings, rng: random.Random) -> PaceSettings:
-    """Another pace, in all that may change."""
     return msgspec.structs.replace(
         pace,
         dwell_ns=rng.choice((0, 500, 2_000)) * MS,

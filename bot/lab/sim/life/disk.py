@@ -24,13 +24,11 @@ class Disk:
         self.torn = False
 
     def plant(self, intent: m.OpenIntent) -> None:
-        """An earlier run has left this create without an answer."""
         head = Head(0, (*self._head.open_intents, intent))
         self._head = head
         self._segments = [OPENING + framed(head)]
 
     def begin(self, now_ns: int) -> Memory:
-        """A life begins its segment: what the earlier ones tell it."""
         memory = recall(
             Segment(data, f"segment {number}")
             for number, data in reversed(list(enumerate(self._segments)))
@@ -39,7 +37,6 @@ class Disk:
         return memory
 
     def open_intents(self, log: Iterable[Logged]) -> tuple[m.OpenIntent, ...]:
-        """The creates that this life's journal leaves open now."""
         trail = Trail(self._head)
         for entry in _entries(log):
             trail.follow(entry)
@@ -63,12 +60,10 @@ class Disk:
         self._segments = [*self._segments[-1:], data]
 
     def lose(self) -> None:
-        """The state directory is gone."""
         self._segments = []
 
 
 def entries_of(effects: Sequence[m.Effect]) -> int:
-    """How many entries an event with these effects takes."""
     return 1 + len(effects)
 
 

@@ -8,11 +8,9 @@ class HostClock:
         self._began_ns, self.skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
 
     def read(self, world_ns: int) -> int:
-        """What it shows at an instant of the world."""
         drift_ns = (world_ns - self._began_ns) * self._drift_ppm // 1_000_000
         return world_ns + self.skew_ns + drift_ns
 
     def when(self, host_ns: int) -> int:
-        """When, in the world's time, it shows this."""
         since_ns = host_ns - self.skew_ns - self._began_ns
         return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1

@@ -82,7 +82,6 @@ class Moody(Strategy):
 
 
 def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:
-    """The same quotes so many ticks away, as far as those are prices."""
     return {
         market: tuple(
             Quote(each.side, Price(each.price + ticks), each.qty)
@@ -96,8 +95,6 @@ def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:
 
 
 def _greedy(view: EventView, wanted: Quotes, turn: int) -> Quotes:
-    """The same, and a take on one side of each rung that has one: at the best price there or a
-    tick through, of one share or of many, whole or not; quotes that it would meet are left out."""
     out = dict(wanted)
     for place, rung in enumerate(view.rungs):
         kind = (turn + 7 * place) * 2_654_435_761 % 2**32 >> 16
@@ -118,7 +115,6 @@ def _greedy(view: EventView, wanted: Quotes, turn: int) -> Quotes:
 
 
 def _nonsense(view: EventView, kind: int) -> Any:
-    """Something that is not quotes, or an exception."""
     market = view.rungs[0].market_id
     match kind:
         case 0:

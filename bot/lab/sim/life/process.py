@@ -29,7 +29,7 @@ from bot.lab.sim.seen import Seen
 from venue.core import messages as v
 from venue.wire.money import BookSide, Price
 from venue.wire.names import ClientOrderId, MarketId
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.requests import QtyOrder
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ANY_FAULT = Exception
@@ -101,7 +101,6 @@ class Process:
         bucket = None if first is None else first.traffic.bucket
         self.traffic: Traffic = Traffic(self.settings, seen, clock.read(now_ns), bucket)
         self.feed = FeedWatch(auditor.own_levels)
-        self._lookalikes: dict[ClientOrderId, m.Create] = {}
         self.began_ns = now_ns  # by the world's time
         began_ns = clock.read(now_ns)
         self._manners = Manners(self.settings, seen, auditor.truth.foreign, began_ns)
@@ -121,7 +120,6 @@ class Process:
         self._costs_unknown = False
 
     def _fresh(self, first: Trader | None) -> Trader:
-        """A trader that has lived through nothing. first: whose purse and account it shares."""
         choice = self.configured.strategy
         return Trader(
             self.configured.settings,
@@ -132,7 +130,6 @@ class Process:
         )
 
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
-        """Feed one event, check what must hold, and return the effects."""
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
         self._manners.saw(event, now_ns)
@@ -140,7 +137,9 @@ class Process:
         if isinstance(event, m.Replied):
             self._answered(event, now_ns)
         elif isinstance(event, m.Beat):
-            self._losses.look(self.trader, self._auditor.resolved_ns, world_ns, now_ns)
+            if self._losses.look(self.trader, now_ns):
+                # Limits that what somebody else has bought stands above may only shrink from here.
+                self._auditor.limits_are(self.settings.risk)
         else:
             self._told(event)
         try:
@@ -181,9 +180,6 @@ class Process:
                     self._is_booked(effect.client_order_id)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
-                self._manners.rates.tripped(effect.reason, now_ns)
-                self._losses.tripped(effect.reason)
-                self._seen.hit("trip_judged")
             elif isinstance(effect, m.SubscribeTo):
                 self.feed.asked()
             elif isinstance(effect, m.TakenOver) and self._inheritance is not None:
@@ -200,13 +196,11 @@ class Process:
         return effects
 
     def _after_beat(self, now_ns: int) -> None:
-        """What must hold once all is decided."""
         self._wants_nothing_stale(now_ns)
         self._cancels_what_must_go(now_ns)
-        self._losses.stands(self.latched or ("stopped" if self._stopping else ""), now_ns)
+        self._losses.stands(self.latched or ("stopped" if self._stopping else ""))
 
     def _told(self, event: m.Event) -> None:
-        """What a person, or the shell, says to the bot, and when it is begun."""
         if isinstance(event, m.StopRequested | m.JournalFailed):
             self._stopping = True
         elif isinstance(event, m.PauseRequested):
@@ -226,7 +220,6 @@ class Process:
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
     def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
-        """It says something: who won, or that another configuration is in force, or proven."""
         self.decided.noted(note)
         if note.name in CHANGES:
             self._configured_anew(note, event, now_ns)
@@ -245,57 +238,24 @@ class Process:
     def _answered(self, replied: m.Replied, now_ns: int) -> None:
         request = self.traffic.answered(replied, now_ns)
         if request is not None:
-            self._losses.answered(request, replied.answer)
             decided = self.traffic.all_decided(now_ns)
             self._manners.answered(request, replied.answer, now_ns, decided=decided)
         if isinstance(request, m.ReadBook):
             self.feed.read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
             answer = replied.answer
-            if request.order.time_in_force is not TimeInForce.GTC:
-                self._take_answered(answer)
             if isinstance(answer, m.Refused):
                 self._auditor.flight.refused(request.order)
-            undecided = isinstance(answer, m.Unknown) or request.again
-            if undecided and not isinstance(answer, m.Done) and self._is_beside_equal(request):
-                self._seen.hit("unknown_beside_equal")
-                self._lookalikes[request.order.client_order_id] = request
-        elif isinstance(request, m.ReadResting) and isinstance(replied.answer, m.Done):
-            self._list_beside_equal()
         elif isinstance(replied.answer, m.Unknown):
             if isinstance(request, m.AmendResting):
                 self._seen.hit("amend_unknown")
             elif isinstance(request, m.CancelResting):
                 self._seen.hit("cancel_unknown")
 
-    def _take_answered(self, answer: m.Answer) -> None:
-        if isinstance(answer, m.Unknown):
-            self._seen.hit("take_unknown")
-        elif isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown):
-            self._seen.hit("take_traded" if answer.body.order.filled_qty else "take_empty")
-
-    def _list_beside_equal(self) -> None:
-        """A list came while an undecided create has an equal: the temptation to take one for it."""
-        for name, request in list(self._lookalikes.items()):
-            if not self.traffic.is_unknown(name):
-                del self._lookalikes[name]
-            elif self._is_beside_equal(request):
-                self._seen.hit("list_beside_equal")
-
-    def _is_beside_equal(self, request: m.Create) -> bool:
-        """Whether another order of ours may rest at the price of this undecided one."""
-        order = request.order
-        level = level_of(order.outcome, order.price)
-        here = self._auditor.flight.possible(order.market_id)
-        return sum(level in each.levels for each in here) > 1
-
     def _sent(self, effect: m.Send, now_ns: int) -> None:
         request = effect.request
         self.traffic.sent(effect, now_ns)
         self._manners.sent(request, now_ns)
-        if self._losses.asked(request):
-            # Limits that what somebody else has bought stands above may only shrink from here on.
-            self._auditor.limits_are(self.settings.risk)
         if self._inheritance is not None:
             self._inheritance.sent(request)
         first = isinstance(request, m.Create) and not request.again
@@ -308,8 +268,6 @@ class Process:
                 self.feed.may_quote(request.order.market_id, now_ns)
                 self.decided.may_send(request.order.market_id)
                 self._believes_the_newest(request.order.market_id)
-                if request.order.time_in_force is not TimeInForce.GTC:
-                    self._seen.hit("take_sent")
                 if self.is_successor:
                     self._seen.hit("create_after_restart")
             elif isinstance(request, m.AmendResting):

@@ -51,7 +51,6 @@ class Channel:
     # --- the connection ---------------------------------------------------------------------------
 
     def connect(self, process: Process) -> None:
-        """A process opens the channel."""
         self._process = process
         self._connection += 1
         self.rungs = ()
@@ -63,14 +62,12 @@ class Channel:
             self.subscribe(process, self._wanted)
 
     def lost(self) -> None:
-        """The connection is gone and nobody is told."""
         self._process = None
         self._wanted = None
         self._connection += 1
         self.rungs = ()
 
     def close(self, for_ns: int) -> None:
-        """The connection drops and comes back after a while."""
         process = self._process
         if process is None:
             return
@@ -84,11 +81,9 @@ class Channel:
         self._world.after(_RECONNECT_NS + for_ns, back)
 
     def stall(self, for_ns: int) -> None:
-        """Nothing comes through for a while; then everything does."""
         self._stalled_until_ns = self._world.now_ns + for_ns
 
     def half_open(self) -> None:
-        """Nothing comes through any more, until the pong deadline closes the channel."""
         self.stall(_PONG_NS)
         connection = self._connection
 
@@ -106,7 +101,6 @@ class Channel:
     # --- frames -----------------------------------------------------------------------------------
 
     def subscribe(self, process: Process, wanted: m.SubscribeTo) -> None:
-        """A subscribe frame leaves a process; it replaces the whole set."""
         if self._process is not process:
             self._wanted = wanted
             return
@@ -130,7 +124,6 @@ class Channel:
         world.after(self._one_way(), arrive)
 
     def publish(self) -> None:
-        """What has become visible goes out: one whole book per market that changed, and prints."""
         exchange = self._world.exchange
         changed: dict[MarketId, None] = {}
         for event in exchange.newly_shown(self._world.now_ns):
@@ -163,7 +156,6 @@ class Channel:
             world.seen.fault(fault if type(frame) is m.BookSeen else f"{fault}:print")
 
     def _remember(self, frame: m.BookSeen) -> None:
-        """Keep a book now and then, to come once more when it is old."""
         kept = self._kept.get(frame.market_id, 0)
         self._kept[frame.market_id] = kept + 1
         if kept % 16 == 0:
@@ -177,7 +169,6 @@ class Channel:
                 world.seen.hit("own_at_touch")
 
     def _befalls(self, fault: str, frame: m.BookSeen | m.TradeSeen) -> bool:
-        """A fault befalls a frame. False, and it comes as it is, when that cannot be."""
         if fault == "frame_dropped":
             return True
         if fault == "frame_garbled":
@@ -206,7 +197,6 @@ class Channel:
         return True
 
     def _garbled(self, frame: m.BookSeen | m.TradeSeen) -> m.Event:
-        """A frame of this market with a piece missing, as the shell reads it."""
         seen = frame if type(frame) is m.BookSeen else None
         bids = () if seen is None else seen.bids
         asks = () if seen is None else seen.asks
@@ -227,7 +217,6 @@ class Channel:
         return self._low_ns + int(self._rng.random() * self._span_ns)
 
     def _push(self, event: m.Event, extra_ns: int = 0) -> None:
-        """Send towards the process, in order but for what is held back by `extra_ns`."""
         world, process, connection = self._world, self._process, self._connection
         if process is None:
             return

@@ -30,7 +30,6 @@ class Dice:
         self._end = bound
 
     def roll(self) -> str:
-        """The fault drawn, empty for none."""
         drawn = self._draw()
         if drawn >= self._end:
             return ""

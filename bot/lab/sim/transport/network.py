@@ -55,12 +55,10 @@ class Call:
 
     @property
     def request(self) -> m.Request:
-        """What is asked."""
         return self.effect.request
 
     @property
     def again(self) -> bool:
-        """Whether it is a create's recovery."""
         return isinstance(self.request, m.Create) and self.request.again
 
 
@@ -106,7 +104,6 @@ class Network:
     # --- out --------------------------------------------------------------------------------------
 
     def send(self, process: Process, effect: m.Send) -> None:
-        """A request leaves a process."""
         world = self._world
         call = Call(process, effect, _KINDS.get(type(effect.request), "read"), world.now_ns)
         if world.faulty:
@@ -137,7 +134,6 @@ class Network:
                 world.after(self._one_way(), lambda: self._arrive(call))
 
     def _note(self, call: Call) -> None:
-        """The drawn fault befalls this request."""
         self._world.seen.fault(f"{call.fault}:{call.kind}")
 
     def _never_leaves(self, call: Call) -> None:
@@ -145,19 +141,16 @@ class Network:
         self._world.after(0, lambda: self._reply(call, m.Refused(0, "", "connect")))
 
     def _gives_up(self, call: Call) -> None:
-        """The client stops waiting for an answer in time."""
         unknown = m.Unknown("no answer in time")
         left_ns = call.sent_ns + self._timeout_ns - self._world.now_ns
         self._world.after(max(0, left_ns), lambda: self._reply(call, unknown))
 
     def _copy_ends(self, call: Call) -> None:
-        """A copy of the request can change nothing any more."""
         self._world.auditor.flight.copy_ends(call.request)
 
     # --- at the venue -----------------------------------------------------------------------------
 
     def _arrive(self, call: Call) -> None:
-        """A request reaches the venue, and its answer sets out."""
         answer, tokens, retry_ns = self._admitted(call)
         self._copy_ends(call)
         if call.again and isinstance(answer, m.Refused):
@@ -180,7 +173,6 @@ class Network:
         world.after(back_ns, lambda: self._reply(call, answer, tokens, retry_ns))
 
     def _admitted(self, call: Call) -> tuple[m.Answer, int | None, int | None]:
-        """The front door: the answer, the tokens left, and how long to wait."""
         world, fault = self._world, call.fault
         now_ns, seen = world.now_ns, world.seen
         if fault == "redirected":
@@ -267,7 +259,6 @@ class Network:
         return answer
 
     def _about_another(self, call: Call, answer: m.Done) -> m.Answer:
-        """The response to another write of the bot's, if there is an order to show."""
         request, body = call.request, answer.body
         about = body.order.order_id if isinstance(body, m.OrderShown | m.CancelShown) else ""
         engine = self._world.exchange.engine
@@ -286,7 +277,6 @@ class Network:
         return m.Done(m.OrderShown(shown))
 
     def _second_copy(self, call: Call, request: m.Write) -> None:
-        """The request arrives once more; nobody hears the second answer, or only that one."""
         world = self._world
         if isinstance(request, m.AmendResting):
             world.exchange.write(request, world.now_ns)
@@ -301,7 +291,6 @@ class Network:
         world.after(1 + self._one_way(), arrive)
 
     def _observe(self, call: Call, request: m.Write, answer: m.Done) -> None:
-        """What of note a write did."""
         seen = self._world.seen
         if isinstance(request, m.Create) and call.again:
             known = request.order.client_order_id in self._world.landed
@@ -376,7 +365,6 @@ def _is_repeatable(request: m.Write) -> bool:
 
 
 def _failure(status: int, code: str) -> m.Answer:
-    """A failure as the shell reads it: 5xx may have been carried out."""
     if status == 0 or row_for(status, code).sequenced is Sequenced.UNKNOWN:
         return m.Unknown(f"{status or ''} {code}".strip())
     return m.Refused(status, code, "")

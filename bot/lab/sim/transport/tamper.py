@@ -18,7 +18,6 @@ _PAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 
 
 def garbled(request: m.Request, answer: m.Answer, rng: random.Random) -> m.Answer:
-    """An answer whose body was cut, doubled or replaced, as the shell reads it."""
     body = body_of(answer) if isinstance(answer, m.Done) else b"{}"
     status = 200 if isinstance(answer, m.Done) else 502
     spoiled = rng.choice(
@@ -34,12 +33,10 @@ def garbled(request: m.Request, answer: m.Answer, rng: random.Random) -> m.Answe
 
 
 def body_of(answer: m.Done) -> bytes:
-    """The bytes of a reply on the wire."""
     return codec.encode(_plain(answer))
 
 
 def _plain(answer: m.Done) -> object:
-    """The body of a reply as the wire carries it."""
     body = answer.body
     match body:
         case m.OrderShown():
@@ -63,7 +60,6 @@ def _plain(answer: m.Done) -> object:
 def spoiled_read(
     fault: str, request: m.Read, answer: m.Answer, rng: random.Random
 ) -> m.Answer | None:
-    """A read's answer under a fault; None when the fault has nothing to spoil there."""
     body = answer.body if isinstance(answer, m.Done) else None
     match fault:
         case "book_unavailable" if isinstance(request, m.ReadBook):
@@ -86,7 +82,6 @@ def spoiled_read(
 
 
 def _repeated(body: m.Body | None) -> m.Answer | None:
-    """The first row of a list twice, as a page that shifts shows it."""
     if isinstance(body, m.OrdersShown) and body.orders:
         return m.Done(m.OrdersShown((body.orders[0], *body.orders), body.cursor))
     if isinstance(body, m.FillsShown) and body.fills:
@@ -95,7 +90,6 @@ def _repeated(body: m.Body | None) -> m.Answer | None:
 
 
 def _odd_status(body: m.Body | None, rng: random.Random) -> m.Answer | None:
-    """A resting order with a status of a later version, or one that reads alone may show."""
     status = rng.choice((model.OrderStatus.UNKNOWN, model.OrderStatus.ACCEPTED))
     if isinstance(body, m.OrdersShown) and body.orders:
         odd = msgspec.structs.replace(body.orders[0], status=status)
@@ -106,7 +100,6 @@ def _odd_status(body: m.Body | None, rng: random.Random) -> m.Answer | None:
 
 
 def with_odd_costs(body: m.PositionsShown, rng: random.Random) -> m.Answer:
-    """A page of positions with nonsense in the fields whose meaning is not given."""
     rows = tuple(_odd_costs(row, rng) for row in body.positions)
     return m.Done(m.PositionsShown(rows, body.cursor))
 

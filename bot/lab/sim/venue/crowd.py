@@ -59,7 +59,6 @@ class Crowd:
         self.dead = self._markets[-1] if odds.dead_rung and len(self._markets) > 1 else None
 
     def open(self, now_ns: int) -> None:
-        """Put a floor under every rung; a dead one has a bid of 1 and an ask of 99 and no more."""
         for market in self._markets:
             if market == self.dead:
                 self._buy(FLOOR, market, Outcome.YES, 1, _FLOOR_QTY, now_ns)
@@ -81,13 +80,11 @@ class Crowd:
         self._floor(market, now_ns)
 
     def refloor(self, resolved: Container[MarketId], now_ns: int) -> None:
-        """Put a fresh floor under every rung that still trades: no book is left empty."""
         for market in self._markets:
             if market != self.dead and market not in resolved:
                 self._floor(market, now_ns)
 
     def _floor(self, market: MarketId, now_ns: int) -> None:
-        """Two resting orders of one user, well away from the value; the old ones go."""
         for order_id in self._floors.pop(market, []):
             self._exchange.apply(v.CancelOrder(FLOOR, order_id), now_ns)
         value, width = self.value[market], self._rng.choice((2, 4, 7))
@@ -98,7 +95,6 @@ class Crowd:
                 self._floors.setdefault(market, []).append(placed)
 
     def act(self, now_ns: int) -> None:
-        """One act of one of them."""
         rng = self._rng
         market = rng.choice(self._markets)
         if market == self.dead or market in self._left:
@@ -132,7 +128,6 @@ class Crowd:
         self._buy(user, market, outcome, price, qty, now_ns, TimeInForce.IOC)
 
     def leave(self, market: MarketId, now_ns: int) -> None:
-        """All that rests of others on a market goes, and nothing comes until `come_back`."""
         if market == self.dead:
             return
         self._left[market] = None
@@ -143,15 +138,12 @@ class Crowd:
             self._exchange.apply(v.CancelOrder(TAKERS[0], self._patient[market].popleft()), now_ns)
 
     def rest(self) -> None:
-        """Nothing more is done, anywhere; what rests stays."""
         self._left.update(dict.fromkeys(self._markets))
 
     def come_back(self, market: MarketId) -> None:
-        """The crowd trades on a market again."""
         self._left.pop(market, None)
 
     def jump(self, market: MarketId, cents: int, now_ns: int) -> None:
-        """A market is worth so much more or less from now on, and whoever is slow is taken."""
         if market == self.dead or market in self._left:
             return
         self.value[market] = min(94.0, max(6.0, self.value[market] + cents))
@@ -166,8 +158,6 @@ class Crowd:
     def take(
         self, order: v.OrderState, rng: random.Random, now_ns: int, most: int | None = None
     ) -> None:
-        """Somebody takes what is better than an order, and at its price a part or all there is, or
-        at the most so many."""
         is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
         level = canonical(order.outcome, order.price)
         qty = 0
@@ -183,14 +173,12 @@ class Crowd:
         self._buy(user, order.market_id, outcome, at, max(1, qty), now_ns, TimeInForce.IOC)
 
     def _side(self, market: MarketId) -> tuple[Outcome, float]:
-        """One of the two outcomes, and what a share of it is worth."""
         value = self.value[market]
         if self._rng.random() < 0.5:
             return Outcome.YES, value
         return Outcome.NO, complement(Price(0)) - value
 
     def flick(self, market: MarketId, up: bool, now_ns: int) -> None:
-        """The best bid goes a tick up, or down again."""
         known = self._flickers.get(market)
         price = Price(max(PRICE_MIN, round(self.value[market]) - 2 + up))
         if known is not None:
@@ -205,7 +193,6 @@ class Crowd:
             self._flickers[market] = order_id
 
     def unflick(self, market: MarketId, now_ns: int) -> None:
-        """The flickering order goes."""
         order_id = self._flickers.pop(market, None)
         if order_id is not None:
             self._exchange.apply(v.CancelOrder(FLICKERER, order_id), now_ns)
@@ -219,7 +206,6 @@ class Crowd:
         now_ns: int,
         outcome: Outcome = Outcome.YES,
     ) -> v.Answer:
-        """Somebody else with the maker's account buys, YES unless told otherwise."""
         self._made += 1
         order = QtyOrder(
             market,
@@ -242,7 +228,6 @@ class Crowd:
         now_ns: int,
         tif: TimeInForce = TimeInForce.GTC,
     ) -> OrderId | None:
-        """Place an order. Its id when it rests."""
         self._made += 1
         order = QtyOrder(
             market,

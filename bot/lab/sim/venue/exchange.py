@@ -43,7 +43,6 @@ Watcher = Callable[[v.Command, v.Answer, list[v.Event], int], None]
 
 
 def market_id(event: int, rung: int) -> MarketId:
-    """The id of a rung of an event."""
     return MarketId(f"bbbbbbbb-{event:04d}-4000-8000-{rung:012d}")
 
 
@@ -59,7 +58,6 @@ class Tape:
         self.shown: tuple[Levels, Levels] | None = None
 
     def change(self, event: v.LevelChanged) -> None:
-        """A level has another size now."""
         sizes = self.bids if event.side is BookSide.BID else self.asks
         if event.size:
             sizes[event.price] = event.size
@@ -69,7 +67,6 @@ class Tape:
         self.shown = None
 
     def levels(self) -> tuple[Levels, Levels]:
-        """Bids and asks, best first."""
         if self.shown is None:
             bids = tuple(sorted(self.bids.items(), reverse=True))
             self.shown = (bids, tuple(sorted(self.asks.items())))
@@ -86,7 +83,6 @@ class Exchange:
     """
 
     def __init__(self, odds: Odds, start_ns: int, first: "Exchange | None" = None) -> None:
-        """first: what the first series of the account sees; None is that itself."""
         self._first = first
         if first is None:
             self.engine = Engine(order_id_key=_ID_KEY)
@@ -124,7 +120,6 @@ class Exchange:
                 self.list_rung(ticker, self.rung_id(event, rung), start_ns)
 
     def rung_id(self, event: int, rung: int) -> MarketId:
-        """The id of a rung of an event of this series."""
         return market_id(event + self._offset, rung)
 
     @property
@@ -132,7 +127,6 @@ class Exchange:
         return 0 if self._first is None else _SECOND_FROM
 
     def list_event(self, now_ns: int) -> Ticker:
-        """List one more event of the series, without a rung. Returns its ticker."""
         event = len(self.markets)
         ticker = Ticker(f"{self.series}-27Q{event + 1}")
         self.apply(
@@ -153,7 +147,6 @@ class Exchange:
         return ticker
 
     def list_rung(self, event: Ticker, market: MarketId, now_ns: int, place: int = -1) -> None:
-        """List one more rung of an event: above so many of those that it has, all of them at -1."""
         strikes = self._strikes.setdefault(event, [])
         place = len(strikes) if place < 0 else place
         if place == len(strikes):
@@ -181,18 +174,15 @@ class Exchange:
         )
 
     def open_accounts(self, odds: Odds, now_ns: int) -> None:
-        """Add the maker and the crowd, and pay them in."""
         for user in (MAKER, *CROWD):
             self.apply(v.AddUser(user), now_ns)
             cash = odds.cash_cents if user == MAKER else 1_000_000_000
             self.apply(v.Deposit(user, Cents(cash)), now_ns)
 
     def all_markets(self) -> Iterator[MarketId]:
-        """Every rung of the series, in the order of listing."""
         yield from self.tapes
 
     def apply(self, command: v.Command, now_ns: int) -> v.Answer:
-        """Carry a command out; its events reach the replicas, the channel and the watchers."""
         if self._first is not None:
             return self._first.apply(command, now_ns)
         carry_out = self.engine.apply if self._ids is None else self._ids.apply
@@ -217,7 +207,6 @@ class Exchange:
     # --- the front door ---------------------------------------------------------------------------
 
     def write(self, request: m.Write, now_ns: int) -> m.Answer:
-        """Carry out a write of the maker's and answer as the gateway would."""
         if isinstance(request, m.Create):
             order = codec.parse_new_order(request.body, MarketId)
             return self._shown(self.apply(v.PlaceOrder(MAKER, order), now_ns))
@@ -243,7 +232,6 @@ class Exchange:
         return told
 
     def read(self, request: m.Read, views: Views) -> m.Answer:
-        """Answer a read from one replica."""
         account, limit = views.account, self.page_limit
         match request:
             case m.ReadOrder():
@@ -283,7 +271,6 @@ class Exchange:
     # --- the channel ------------------------------------------------------------------------------
 
     def newly_shown(self, now_ns: int) -> list[v.Event]:
-        """What has become visible on the channel since it was asked last, in order."""
         visible: list[v.Event] = []
         while self.frames and self.frames[0][0] <= now_ns:
             for event in self.frames.popleft()[1]:
@@ -293,26 +280,22 @@ class Exchange:
         return visible
 
     def book_frame(self, market: MarketId) -> m.BookSeen:
-        """The channel's whole book of a market, as it stands there now."""
         tape = self.tapes[market]
         bids, asks = tape.levels()
         return m.BookSeen(market, tape.at_ns, bids, asks)
 
 
 def _of_crowd(event: v.Event) -> bool:
-    """Whether an event tells only somebody else's account."""
     if isinstance(event, v.OrderChanged):
         return event.order.user_id != MAKER
     return isinstance(event, _PRIVATE) and event.user_id != MAKER
 
 
 def refusal(code: Code) -> m.Refused:
-    """A refusal by its code, with the status that the errors table gives."""
     return m.Refused(CODES[code].status, code, "")
 
 
 def shown(answer: v.Answer) -> m.Done | m.Refused:
-    """What the engine answered to a write, as the gateway tells it."""
     if isinstance(answer, v.Refused):
         return refusal(answer.code)
     assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)

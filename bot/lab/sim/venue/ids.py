@@ -27,8 +27,6 @@ class ChangingIds:
         self._last: dict[OrderId, v.OrderState] = {}
 
     def apply(self, command: v.Command, now_ns: int) -> tuple[v.Answer, list[v.Event]]:
-        """Carry a command out, as the engine does; of an id that is over nothing is left to write
-        about."""
         if isinstance(command, v.CancelOrder | v.AmendOrder):
             if command.order_id in self._over:
                 return v.Refused(Code.ORDER_NOT_CANCELABLE, "it has another id"), []
@@ -44,7 +42,6 @@ class ChangingIds:
         return answer, shown
 
     def _renamed(self, order_id: OrderId, now_ns: int) -> v.Event:
-        """An order goes on under the next id that is free; returns the end of the one before."""
         before = self._order(self._last[order_id])
         self._over[before.order_id] = None
         self._engines.pop(before.order_id, None)

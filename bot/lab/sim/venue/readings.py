@@ -41,7 +41,6 @@ class Readings:
         request: m.CancelResting | m.AmendResting,
         shown: Callable[[v.OrderState, Qty], m.CancelShown],
     ) -> m.Answer | None:
-        """The answer to a write about an order that another reading decides; None for no such."""
         order = self._engine.order(request.order_id)
         if order is None:
             return None
@@ -88,7 +87,6 @@ class Readings:
                     self.due.append(event.fill_id)
 
     def applied(self, command: v.Command) -> None:
-        """A command was carried out."""
         if isinstance(command, v.HaltMarket):
             self._halted.add(command.market_id)
         elif isinstance(command, v.ResumeMarket):
