@@ -1,10 +1,4 @@
-<<<<<<< HEAD
-"""Planted bugs of groups E and H: sums that do not add up, and limits that do not count
-everything.
-"""
-=======
 """Planted bugs of groups E and H: wrong sums, and limits that do not count everything."""
->>>>>>> sim
 
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -2,11 +2,6 @@
 
 Nothing of this is known to the shipped core: a patch is put into the process of one simulated world
 and taken out after it.
-<<<<<<< HEAD
-
-See docs/failure-modes.md#simulator.
-=======
->>>>>>> sim
 """
 
 from collections.abc import Callable

@@ -1,11 +1,4 @@
-<<<<<<< HEAD
-"""Planted bugs that need a world that changes or differs: another configuration in the midst of a
-life, rungs and events that are listed late or end, fees of the maker, and starts that keep or
-refuse what rests.
-"""
-=======
 """Planted bugs of groups G and H: what the operator sets, and less quoted than may be."""
->>>>>>> sim
 
 from collections.abc import Callable, Sequence
 from typing import Final

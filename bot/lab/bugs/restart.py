@@ -1,9 +1,5 @@
 """Planted bugs of groups F and G, and of the breakers: what is forgotten, and who is not obeyed."""
 
-<<<<<<< HEAD
-from collections.abc import Callable, Sequence
-=======
->>>>>>> sim
 from typing import Final
 
 import msgspec

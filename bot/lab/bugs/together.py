@@ -1,9 +1,5 @@
 """Planted bugs of two series on one account: what they share is counted for each of them apart."""
 
-<<<<<<< HEAD
-from collections.abc import Sequence
-=======
->>>>>>> sim
 from typing import Any, Final
 
 from bot.core.desk import outbox

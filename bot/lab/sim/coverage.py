@@ -3,11 +3,6 @@
 A row is hit when what it describes has befallen the bot or the venue in the simulation, counted
 once each time. Rows that concern parsers, files, tasks or people cannot occur in a world that
 begins at the trader's events; each says where it is shown instead.
-<<<<<<< HEAD
-
-The rows are those of docs/failure-modes.md.
-=======
->>>>>>> sim
 """
 
 from collections.abc import Mapping

@@ -1,11 +1,4 @@
-<<<<<<< HEAD
-"""One world from its odds to its end: planted bugs go in before it and come out after it.
-
-See docs/failure-modes.md#simulator.
-"""
-=======
 """One world from its odds to its end: planted bugs go in before it and come out after it."""
->>>>>>> sim
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,12 +1,4 @@
-<<<<<<< HEAD
-"""Lives through many seeds in several processes and says what came of each.
-
-Prints the seed and the draw first, counts the rows met, and on a failure the seed, the last events,
-the invariant, and one command that repeats it.
-"""
-=======
 """Lives through many seeds in several processes and says what came of each."""
->>>>>>> sim
 
 import time
 from collections import Counter

@@ -3,11 +3,6 @@
 It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
 anew, from what the engine says it did and from what has left towards it. May be live: what rests,
 creates that may yet land at full size, amends on their way at the worse price and size.
-<<<<<<< HEAD
-
-The invariants are those of docs/failure-modes.md#b1.
-=======
->>>>>>> sim
 """
 
 from bot.core import messages as m

@@ -4,11 +4,6 @@ Socket open, something heard within 5 s, the book confirmed within 10 s by a fra
 not crossed, no print newer than it by more than a second; after a garbled frame or a pause of the
 process, confirmed since, and after a pause by what was asked for since; not emptied at once within
 the last minute; prints coming no later than they do.
-<<<<<<< HEAD
-
-See docs/failure-modes.md#feed-ok.
-=======
->>>>>>> sim
 """
 
 from collections import deque

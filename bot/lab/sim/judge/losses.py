@@ -1,14 +1,7 @@
 """One life's profit, by the venue's account, against the breaker of loss.
 
-<<<<<<< HEAD
-What is held counts at the bot's own fair values, as the breakers say. What the bot may not know yet
-counts as is better for it where it is to have tripped, and as is worse where it has: a fill that no
-whole walk of the list has shown it, as booked or not; a share whose rung has resolved, as anything
-from nothing to the dollar.
-=======
 What is held counts at the bot's own fair values, as the breaker says. What the bot may not know yet
 is left time: a loss counts once it has lasted longer than it takes to learn of a fill.
->>>>>>> sim
 """
 
 from collections import deque

@@ -1,11 +1,6 @@
 """The auditor of the venue: after every command its books balance, by arithmetic of its own.
 
 Kept up to date event by event, so that each check costs a few additions.
-<<<<<<< HEAD
-
-The invariants are those of docs/failure-modes.md#v1.
-=======
->>>>>>> sim
 """
 
 from typing import Any
