@@ -39,7 +39,7 @@ _ACTIVE: Final = model.MarketState.ACTIVE
 _RESOLVED: Final = model.MarketState.RESOLVED
 
 STEP_PERSISTS_NS: Final = 10 * NS_PER_SECOND
-STEP_READS: Final = 3
+STEP_FRAMES: Final = 3
 PARK_MIN_NS = 2 * NS_PER_SECOND
 _PAUSE_ALLOWED_NS = NS_PER_SECOND
 
@@ -70,7 +70,8 @@ class BelievedRung:
         "market",
         "market_id",
         "news",
-        "older_reads",
+        "older_frames",
+        "older_ns",
         "older_since_ns",
         "others",
         "own_takes",
@@ -126,7 +127,7 @@ class BelievedRung:
         self.flows = (Flow(), Flow())
         self.is_foreign = False
         self.older_since_ns: int | None = None  # since when its stamps seem to run backwards
-        self.older_reads = 0
+        self.older_ns = self.older_frames = 0  # the newest of those stamps, and how many moved on
         self._stamp_ns: int | None = None  # of the newest frame of its book
         self._emptied_until_ns = 0
 
@@ -199,12 +200,12 @@ class BelievedRung:
         if self.ladder.venue_time.is_beyond(self.book.newest_ns, now_ns):
             self.forget_stamps()  # they were believed before the venue's clock was known
         old_bids, old_asks = self.book.bids, self.book.asks
-        book = self.book
+        book, held_ns = self.book, self.book.ts_ns
         if not book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
-            if self.older_since_ns is None and self._is_stepped_back(seen.ts_ns):
-                self.older_since_ns, self.older_reads = now_ns, 0
+            if self.book.ts_ns is not None and seen.ts_ns < self.book.ts_ns - STEP_NS:
+                self._saw_older(seen.ts_ns, now_ns)
             return False
-        self.older_since_ns = None
+        self._saw_newer(seen.ts_ns, held_ns)
         self._confirmed(now_ns)
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
@@ -251,36 +252,39 @@ class BelievedRung:
 
     def read_book(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> None:
         """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
+        held_ns = self.book.ts_ns
         if self.ladder.venue_time.is_beyond(seen.ts_ns, now_ns):
             self.suspect(now_ns)
         elif self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
-            self.older_since_ns = None
+            self._saw_newer(seen.ts_ns, held_ns)
             self.ladder.dirty = True
             self.news.add(self.place)
             self.others.book_changed()
             self._look_for_depth(trust, now_ns)
             self.suspect(now_ns)
 
-    def _is_stepped_back(self, ts_ns: int) -> bool:
-        return self.book.ts_ns is not None and ts_ns < self.book.ts_ns - STEP_NS
+    def _saw_older(self, ts_ns: int, now_ns: int) -> None:
+        if self.older_since_ns is None:
+            self.older_since_ns, self.older_ns, self.older_frames = now_ns, ts_ns, 1
+        elif ts_ns > self.older_ns:
+            self.older_ns, self.older_frames = ts_ns, self.older_frames + 1
 
-    def runs_backwards(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> bool:
+    def _saw_newer(self, ts_ns: int, held_ns: int | None) -> None:
+        # A read may show the very book held for as long as the venue's clock is behind it.
+        if held_ns is None or ts_ns > held_ns:
+            self.older_since_ns = None
+
+    def runs_backwards(self, now_ns: int) -> bool:
         """True once the venue's stamps of this market run backwards.
 
-        A frame was stamped more than `STEP_NS` before the book held, and for `STEP_PERSISTS_NS` no
-        frame and no read has shown that book or a newer one, while `STEP_READS` reads that were
-        sent later than any lag after the frame show an older one, too. A frame that was delayed,
-        duplicated or reordered is followed by a newer one.
+        For `STEP_PERSISTS_NS` every frame was stamped more than `STEP_NS` before the book held, no
+        read has shown a newer one, and `STEP_FRAMES` of the stamps moved on. A frame that was
+        delayed, duplicated or reordered is followed by a newer one.
         """
         since_ns = self.older_since_ns
-        if since_ns is None:
+        if since_ns is None or self.older_frames < STEP_FRAMES:
             return False
-        if not self._is_stepped_back(seen.ts_ns):
-            self.older_since_ns = None
-            return False
-        if self.read_asked_ns >= since_ns + trust.read_lag_ns:
-            self.older_reads += 1
-        return self.older_reads >= STEP_READS and now_ns >= since_ns + STEP_PERSISTS_NS
+        return now_ns >= since_ns + STEP_PERSISTS_NS
 
     def saw_trade(self, seen: m.TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> bool:
         """Believe a print. Whether it was at or through a price of ours."""
@@ -318,10 +322,10 @@ class BelievedRung:
             as_of_ns = instant.to_ns(shown.as_of)
         except ValueError:
             return False
+        self._saw_newer(as_of_ns, self.book.ts_ns)
         self.others.held_at(as_of_ns)
         self._look_at_others()
         if not self.book.leads(as_of_ns):
-            self.older_since_ns = None
             self.book.confirm(now_ns)
             self._confirmed(now_ns)
         return True

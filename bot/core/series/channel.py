@@ -292,14 +292,12 @@ class Channel:
         if seen is not None:
             if self._owing.is_paid_by(rung, seen.ts_ns):
                 self._out.note("warning", "channel_behind", ticker=rung.market.ticker)
-            if rung.runs_backwards(seen, self._trust, now_ns):
-                self._stepped_back(rung, seen.ts_ns, now_ns)
             rung.read_book(seen, self._trust, now_ns)
 
-    def _stepped_back(self, rung: Rung, ts_ns: int, now_ns: int) -> None:
+    def stepped_back(self, rung: Rung, now_ns: int) -> None:
         """The venue's clock ran backwards: begin anew with what it shows now. A second time within
         a minute it cannot be relied on, and the bot stops."""
-        back_ns = (rung.book.ts_ns or ts_ns) - ts_ns
+        back_ns = (rung.book.ts_ns or rung.older_ns) - rung.older_ns
         evidence = f"{rung.market.ticker} is stamped {back_ns // NS_PER_SECOND} s earlier"
         if self._stepped_ns <= now_ns <= self._stepped_ns + STEP_AGAIN_NS:
             self._out.inconsistencies.contradicts(Inconsistency.STAMPS_RUN_BACKWARDS, evidence)

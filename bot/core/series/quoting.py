@@ -182,7 +182,10 @@ class Quoting:
             likely = rung.saw_trade(event, own, now_ns)
             self.scoring.printed(rung, event, now_ns)
             return likely
-        return rung.saw_book(event, own, self.settings.trust, now_ns)
+        may_have_filled = rung.saw_book(event, own, self.settings.trust, now_ns)
+        if rung.runs_backwards(now_ns):
+            self.channel.stepped_back(rung, now_ns)
+        return may_have_filled
 
     # --- orders and limits ------------------------------------------------------------------------
 

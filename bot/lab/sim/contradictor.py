@@ -24,7 +24,7 @@ _PROVOKED_NS: Final = 7 * SECOND
 _PAUSED_NS: Final = 2 * SECOND
 _REPLIES: Final = 6
 _HALF: Final = 50
-_STEP_S: Final = (10, 60)
+_STEP_S: Final = (20, 60)
 _APART_S: Final = (10, 40)
 
 
