@@ -1,8 +1,4 @@
-"""A planted bug: one classic mistake as a few patches, and what the simulator needs to meet it.
-
-Nothing of this is known to the shipped core: a patch is put into the process of one simulated world
-and taken out after it.
-"""
+"""A planted bug: one classic mistake as a few patches, and what the simulator needs to meet it."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
