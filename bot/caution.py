@@ -2,8 +2,6 @@
 
 Nothing here can be switched off. A number beyond a compiled cap of `bot.core.limits.breaker` is
 refused: to pass it, that file has to be changed too, and so by two people.
-
-Source: docs/operations.md, Breakers and latches; reliability, rows 70, 71, 76.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""What stands beside a run, made of its configuration: the records that are kept, who is told.
-
-Source: docs/records.md; docs/notices.md.
-"""
+"""What stands beside a run, made of its configuration: the records that are kept, who is told."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

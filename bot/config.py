@@ -3,8 +3,6 @@
 Paths in the file are taken from the file's own folder; the state directory from where the program
 is started. Nothing is guessed: an unknown key, a value outside its bounds or a key written out is
 refused.
-
-Source: docs/operations.md; design, Libraries; reliability, rows 68-72, 104, 107.
 """
 
 import re

@@ -1,7 +1,5 @@
 """A checked configuration key by key: its value in force, where that came from, when a change of it
 takes effect; and what is other in a second one.
-
-Source: docs/configuration.md; reliability, rows 68-72.
 """
 
 import hashlib

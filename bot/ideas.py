@@ -1,7 +1,4 @@
-"""The strategies that a configuration names: the live one and the candidates in its shadow.
-
-Source: docs/operations.md and docs/accounting.md.
-"""
+"""The strategies that a configuration names: the live one and the candidates in its shadow."""
 
 import re
 from collections.abc import Callable

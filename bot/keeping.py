@@ -2,8 +2,6 @@
 
 Passwords and addresses of webhooks are named by the file or the variable that has them, and never
 stand in the configuration themselves.
-
-Source: docs/records.md; docs/notices.md; reliability, rows 104, 107.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""Keys and addresses as a configuration names them, and what is wrong with them; never a key.
-
-Source: docs/operations.md, Secrets; reliability, rows 104, 107.
-"""
+"""Keys and addresses as a configuration names them, and what is wrong with them; never a key."""
 
 import difflib
 import ipaddress

@@ -4,8 +4,6 @@ A file that is wrong anywhere holds nothing, and so does one that changes a key 
 restart, live keys in it or not: whoever reads the file later must not have to know which half of it
 is in force. Everything that may take its time or fail is done here, beside the loop: reading,
 checking, importing a strategy and making one.
-
-Source: docs/configuration.md; reliability, rows 68-72.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ takes effect.
 A key is live when a running bot takes its change over, and a restart key when only the next start
 does. A section says so for its keys, and a key may differ from its section. Restart is what holds
 where nothing is said.
-
-Source: docs/configuration.md.
 """
 
 from typing import ClassVar, Final

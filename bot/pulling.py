@@ -1,7 +1,4 @@
-"""The `news` and `curfew` parts of the configuration file: when less is quoted, or nothing.
-
-Source: docs/configuration.md.
-"""
+"""The `news` and `curfew` parts of the configuration file: when less is quoted, or nothing."""
 
 from typing import Annotated, Final
 

@@ -1,7 +1,4 @@
-"""The configuration file as a JSON Schema for editors: made from the sections, never written.
-
-Source: bot/sections.py; docs/configuration.md.
-"""
+"""The configuration file as a JSON Schema for editors: made from the sections, never written."""
 
 import json
 from pathlib import Path

@@ -4,8 +4,6 @@ a running bot takes its change over.
 The defaults have their home in `bot.core.settings`; here they get their units, bounds and words.
 The reference (docs/configuration.md), the JSON Schema for editors (configs/schema.json) and
 `bot config show` are made from these.
-
-Source: docs/operations.md; reliability, rows 68-72, 104, 107.
 """
 
 from typing import Annotated, Final

@@ -5,7 +5,7 @@ takes to move a pool's price from level to level is what rests at the level. Buy
 of NO meet on the bids, sales of YES and buys of NO on the asks; the cash is split so that the first
 level of both sides is as deep.
 
-Source: strategy, section 2; Polymarket/poly-market-maker.
+Source: Polymarket/poly-market-maker.
 """
 
 import math

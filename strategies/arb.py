@@ -8,8 +8,6 @@ looked for: a curve fits between all bids and asks if and only if there is no su
 One pair at a time: the leg with the thinner touch first, all of it or nothing; once its fill is
 seen, the other one for as many shares, a tick of slack allowed. If that one misses, what is held is
 the skew's business.
-
-Source: strategy, 1(h) and section 2.
 """
 
 from collections.abc import Sequence

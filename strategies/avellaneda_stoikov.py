@@ -12,8 +12,6 @@ spread of the market, or the learned volatility, until the value has moved; a qu
 outward and held a tick off the touch of others; orders change in one step with no moment without a
 quote; a session, if there is one, ends with the event; a NO share counts as a short YES share and
 a dollar; levels that fall on one price are one quote.
-
-Source: strategy, section 2; the formulas are in `bot.core.pricing.avellaneda`.
 """
 
 import math

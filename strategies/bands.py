@@ -7,7 +7,7 @@ between two looks, `sync_s` apart, unless the target is gone.
 
 Selling the complement held before buying is the route that the trader takes by itself.
 
-Source: strategy, section 2; Polymarket/poly-market-maker.
+Source: Polymarket/poly-market-maker.
 """
 
 import itertools

@@ -10,8 +10,6 @@ serves, and before that the two prior parameters.
 Differs from hftbacktest's notebook: the value is the fitted curve rather than the mid unless
 `around` says otherwise; arrivals are counted per side; places are whole cents; one quote a side
 and no grid; the quote may better the touch, and is rounded outward.
-
-Source: strategy, section 2; the formulas are in `bot.core.pricing.glft`.
 """
 
 from typing import Any

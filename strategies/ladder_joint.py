@@ -8,8 +8,6 @@ those before it had filled.
 
 Only what changed is worked out again: a rung that comes as the very view it came as before is not
 looked at, one whose numbers are the same to an eighth of a cent is not priced.
-
-Source: strategy, 1(b) to 1(d), section 2.
 """
 
 import math

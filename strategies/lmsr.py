@@ -11,7 +11,7 @@ before the next one; with `all_at_once`, however many rungs fill between two loo
 With `ls_alpha` above zero it is the liquidity-sensitive rule: B = alpha * sum Q_b grows with what
 is traded, and its prices add up to a little more than one, its profit.
 
-Source: strategy, section 2; Hanson; Othman and others.
+Source: Hanson; Othman and others.
 """
 
 import itertools

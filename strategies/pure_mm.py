@@ -8,8 +8,6 @@ than dropped where it would cross it; orders that give way to new ones are chang
 no moment without a quote; a NO share counts as a short YES share and a dollar; there is no budget
 step, for the limits of the trader hold what an event may cost; an order at its maximum age that has
 not filled keeps its place, for there is nothing to renew; while no value is known nothing stands.
-
-Source: strategy, section 2, row and semantics of pure_mm.
 """
 
 from typing import Any

@@ -3,7 +3,7 @@
 Half a tick around the microprice, less a skew for what is held: never better than the touch of
 others, and gone as soon as the order's place in the queue is worth less than nothing.
 
-Source: strategy, 1(e) and section 2; hftbacktest, queue-based market making in large-tick assets.
+Source: hftbacktest, queue-based market making in large-tick assets.
 """
 
 import math

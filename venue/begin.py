@@ -1,8 +1,6 @@
 """How a command of ours begins, and ends by a signal: `bot` and `venue` alike.
 
 Nothing heavy is imported here: a signal may come while the program loads.
-
-Source: docs/operations.md, Exit codes.
 """
 
 import os

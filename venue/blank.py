@@ -2,8 +2,6 @@
 
 A blank folder would be the one that the program was started in, a blank name or time none at all:
 then something else is done than was meant.
-
-Source: docs/operations.md, Exit codes.
 """
 
 from typing import Any, Final

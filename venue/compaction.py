@@ -2,8 +2,6 @@
 
 The child replays the sealed segments onto the newest snapshot and writes the next one, so no trader
 waits for a snapshot, and every snapshot proves that the log replays.
-
-Source: design, The venue, in the order a datum flows (restart = snapshot + replay).
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """Raw keys: where they come from and the one file they go to; never printed, never logged.
 
 A raw key lives in this module and in the keys file. Everything else sees its fingerprint.
-Source: interface, Authentication.
 """
 
 import contextlib

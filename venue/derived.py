@@ -2,8 +2,6 @@
 
 The same names give the same UUIDs on every start and from every way of listing, so a thing that is
 listed twice is one thing. Pure.
-
-Source: interface, Ticker structure; Resources.
 """
 
 import datetime
@@ -70,7 +68,7 @@ class Quarter(msgspec.Struct, frozen=True):
     @property
     def resolves_ns(self) -> int:
         """When an event of it resolves unless told otherwise: in its last second, for an event is
-        named by the quarter of its resolution date (interface, Ticker structure)."""
+        named by the quarter of its resolution date."""
         return self.end_ns - NS_PER_SECOND
 
     @property

@@ -1,8 +1,6 @@
 """Directories whose entries outlive a power cut: made with their names on disk, and synced.
 
 A file that is synced has its content on disk, and its name only once its directory is synced.
-
-Source: reliability, row 59.
 """
 
 import contextlib

@@ -1,7 +1,4 @@
-"""Where a venue's state comes from: memory, or a directory that outlives the process.
-
-Source: design, The venue, in the order a datum flows (restart = snapshot + replay, hash-equal).
-"""
+"""Where a venue's state comes from: memory, or a directory that outlives the process."""
 
 import secrets
 from pathlib import Path

@@ -3,8 +3,6 @@
 What happens often is counted in plain dictionaries and lists; Prometheus families are made of
 them only when somebody asks. Labels come from closed sets (a value outside its set is counted as
 `other`): never an order, a user, a market or an address.
-
-Source: design, Libraries (metrics); reliability, The venue.
 """
 
 import itertools

@@ -2,8 +2,6 @@
 
 Ids are derived from tickers and names, so the same file gives the same UUIDs on every start.
 Pure: the start instant and the credentials' hashes are handed in.
-
-Source: interface, Ticker structure; Resources; Authentication.
 """
 
 from collections.abc import Container, Iterable, Mapping

@@ -2,8 +2,6 @@
 
 Starts in this order: listening, keys, opening, sequencer, answering, ready, crowd. Ends the other
 way round: no more crowd, no new connections, answers under way finished, then the sequencer.
-
-Source: design, The venue, in the order a datum flows; silences S8.
 """
 
 import asyncio

@@ -2,8 +2,6 @@
 
 `bot config schema | head -1` and a full disk are no bug of ours: neither has a traceback. The codes
 are those that shells and supervisors know.
-
-Source: docs/operations.md, Exit codes.
 """
 
 import contextlib

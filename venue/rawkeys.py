@@ -1,7 +1,4 @@
-"""Raw keys and tokens: how one is made, and what may be known of it.
-
-Source: interface, Authentication (the raw key is shown once; only a hash and a prefix are stored).
-"""
+"""Raw keys and tokens: how one is made, and what may be known of it."""
 
 import hashlib
 import secrets

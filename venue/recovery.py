@@ -2,9 +2,6 @@
 
 A snapshot is taken by whoever replays sealed segments, never by the process that serves: traders
 have no pause, and every snapshot has proved that the log replays.
-
-Source: design, The venue, in the order a datum flows (restart is snapshot + replay, hash-equal);
-interface, MarketTrade (order by created_at).
 """
 
 import json

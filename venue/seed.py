@@ -2,8 +2,6 @@
 
 Everything is checked before anything starts. Every fault is named by file, line, key, value and
 what is accepted, and all of them are told at once.
-
-Source: interface, Ticker structure; Resources; Authentication.
 """
 
 import itertools

@@ -4,8 +4,6 @@ Commands wait in one bounded line. A batch of them is written to the log and syn
 carried out without any await in between, then answered: nothing is carried out that is not on
 disk, and a log that takes nothing changes nothing. Without a log the venue lives in memory only.
 Events become visible to reads and to the channel after the configured lag.
-
-Source: design, The venue, in the order a datum flows; interface, Errors (429, 503).
 """
 
 import asyncio

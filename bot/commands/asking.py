@@ -3,8 +3,6 @@
 Everything goes over the address that the bot keeps in its state directory while it runs, else that
 of the configuration, or another one that is named. What is asked of the bot carries a reason, which
 the bot writes into its journal.
-
-Source: docs/operations.md, Asking a running bot; reliability, rows 103, 106.
 """
 
 from contextlib import suppress

@@ -1,7 +1,4 @@
-"""`bot backtest`: recorded markets through the whole trader, under each reading of the queue.
-
-Source: strategy, 4; docs/lab.md, Backtest.
-"""
+"""`bot backtest`: recorded markets through the whole trader, under each reading of the queue."""
 
 from collections.abc import Callable
 from pathlib import Path

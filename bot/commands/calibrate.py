@@ -1,7 +1,4 @@
-"""`bot calibrate`: how good the fair curve, and quoting at the touch, are on recorded markets.
-
-Source: strategy, 1(a), 3, 4; the notes of the recorded data.
-"""
+"""`bot calibrate`: how good the fair curve, and quoting at the touch, are on recorded markets."""
 
 from collections.abc import Sequence
 from pathlib import Path

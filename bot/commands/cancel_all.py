@@ -1,7 +1,4 @@
-"""`bot cancel-all`: cancel what rests on the account by hand, and prove that nothing is left.
-
-Source: design, The bot, item 11; reliability, rows 12, 29-31, 108, B13.
-"""
+"""`bot cancel-all`: cancel what rests on the account by hand, and prove that nothing is left."""
 
 import json
 from pathlib import Path

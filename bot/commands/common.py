@@ -1,7 +1,4 @@
-"""What the commands share: faults as text and exit code, durations, the draft, the venue's key.
-
-Source: docs/operations.md, Exit codes; reliability, rows 72, 103.
-"""
+"""What the commands share: faults as text and exit code, durations, the draft, the venue's key."""
 
 import os
 import re

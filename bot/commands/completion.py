@@ -1,7 +1,4 @@
-"""`bot completion`: the script that lets a shell complete commands, options and files.
-
-Source: docs/operations.md, Completion.
-"""
+"""`bot completion`: the script that lets a shell complete commands, options and files."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -1,6 +1,5 @@
-"""`bot config`: what a configuration file says key by key, what it may say, what is other in two.
-
-Source: docs/configuration.md; reliability, rows 68-72.
+"""`bot config`: what a configuration file says key by key, what it may say, what is other in
+two.
 """
 
 import json

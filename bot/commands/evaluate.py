@@ -1,7 +1,4 @@
-"""`bot evaluate`: strategies in seeded worlds with the whole trader, and what chance allows.
-
-Source: strategy, 3; docs/strategies.md, How they compare.
-"""
+"""`bot evaluate`: strategies in seeded worlds with the whole trader, and what chance allows."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""`bot explain`: why an order stands where it does, from the frame that was seen to the token.
-
-Source: docs/operations.md, Explain; design, laws 2 and 7.
-"""
+"""`bot explain`: why an order stands where it does, from the frame that was seen to the token."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final

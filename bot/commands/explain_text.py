@@ -1,7 +1,4 @@
-"""What `bot explain` says of an order and of a decision, for a person: one line for each link.
-
-Source: docs/operations.md, Explain.
-"""
+"""What `bot explain` says of an order and of a decision, for a person: one line for each link."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

@@ -1,7 +1,4 @@
-"""`bot export`: the journal of a bot as tables: books, prints, requests and fills.
-
-Source: docs/lab.md.
-"""
+"""`bot export`: the journal of a bot as tables: books, prints, requests and fills."""
 
 from pathlib import Path
 from typing import Annotated, Final

@@ -1,7 +1,4 @@
-"""`bot plan`: what would be sent now, and why, by the bot that runs or by one that began now.
-
-Source: docs/operations.md, Plan; design, The bot, items 2-6.
-"""
+"""`bot plan`: what would be sent now, and why, by the bot that runs or by one that began now."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final

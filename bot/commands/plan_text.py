@@ -1,6 +1,5 @@
-"""What `bot plan` says, for a person: the requests first, then every rung and why it is as it is.
-
-Source: docs/operations.md, Plan.
+"""What `bot plan` says, for a person: the requests first, then every rung and why it is as it
+is.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,4 @@
-"""`bot pnl`: where the profit of a run comes from, told from its journal.
-
-Source: docs/accounting.md.
-"""
+"""`bot pnl`: where the profit of a run comes from, told from its journal."""
 
 import json
 from collections.abc import Iterable

@@ -1,6 +1,5 @@
-"""How far long work is, on stderr: a bar where a person looks, a line now and then where none does.
-
-Source: docs/lab.md, the table at its beginning.
+"""How far long work is, on stderr: a bar where a person looks, a line now and then where none
+does.
 """
 
 import sys

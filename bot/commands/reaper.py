@@ -1,7 +1,4 @@
-"""`bot reaper`: the process beside the bot that cancels everything when the bot is silent.
-
-Source: design, The bot, item 11; reliability, rows 64, 108, D8.
-"""
+"""`bot reaper`: the process beside the bot that cancels everything when the bot is silent."""
 
 import contextlib
 import json

@@ -1,6 +1,5 @@
-"""`bot record`: captures a series into a journal without quoting, and writes nothing at the venue.
-
-Source: docs/lab.md, Record.
+"""`bot record`: captures a series into a journal without quoting, and writes nothing at the
+venue.
 """
 
 from contextlib import ExitStack

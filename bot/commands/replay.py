@@ -1,7 +1,4 @@
-"""`bot replay`: lives a journalled run again and stops at the first effect that differs.
-
-Source: docs/lab.md; design, laws 2 and 7.
-"""
+"""`bot replay`: lives a journalled run again and stops at the first effect that differs."""
 
 import re
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""`bot report`: a run, or a backtest, as one HTML page; two of them side by side.
-
-Source: docs/lab.md, Report.
-"""
+"""`bot report`: a run, or a backtest, as one HTML page; two of them side by side."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 Several series trade on one account: the venue and the key of all must be the same, each has its own
 state directory, and they spend from one request bucket and share one limit of loss. The page, the
 terminal and what the venue is started with are those of the first configuration.
-
-Source: docs/operations.md, Several series; reliability, rows 63, 64; design, The bot, item 6.
 """
 
 import gc

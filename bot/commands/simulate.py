@@ -1,7 +1,4 @@
-"""`bot simulate`: the trader against the real engine, in virtual time, under seeded faults.
-
-Source: reliability, section 4, Simulator contract.
-"""
+"""`bot simulate`: the trader against the real engine, in virtual time, under seeded faults."""
 
 import json
 import time

@@ -1,6 +1,5 @@
-"""Where the venue of a configuration is: one that runs elsewhere, or one of our own, started here.
-
-Source: docs/operations.md, Starting and stopping.
+"""Where the venue of a configuration is: one that runs elsewhere, or one of our own, started
+here.
 """
 
 import signal

@@ -1,7 +1,4 @@
-"""`bot statement`: what a day brought, from the records, closing to the cent.
-
-Source: docs/records.md.
-"""
+"""`bot statement`: what a day brought, from the records, closing to the cent."""
 
 import datetime
 import json

@@ -1,7 +1,4 @@
-"""`bot status`: what a running bot is doing, as a table in the terminal.
-
-Source: docs/operations.md, Asking a running bot; design, The bot, item 10.
-"""
+"""`bot status`: what a running bot is doing, as a table in the terminal."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,7 +1,4 @@
-"""`bot pause`, `bot resume` and `bot flatten`: ask something of the running bot.
-
-Source: docs/operations.md, Asking a running bot.
-"""
+"""`bot pause`, `bot resume` and `bot flatten`: ask something of the running bot."""
 
 import json
 from typing import Annotated, Final, NamedTuple

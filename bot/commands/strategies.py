@@ -1,7 +1,4 @@
-"""`bot strategies`: what there is to quote with, and what each of them can be told.
-
-Source: strategy, section 2.
-"""
+"""`bot strategies`: what there is to quote with, and what each of them can be told."""
 
 import json
 from pathlib import Path

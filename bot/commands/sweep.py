@@ -1,7 +1,4 @@
-"""`bot sweep`: which values of a configuration's keys earn most on the same worlds or tapes.
-
-Source: strategy, 3, Protocol; docs/lab.md, Sweep.
-"""
+"""`bot sweep`: which values of a configuration's keys earn most on the same worlds or tapes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,4 @@
-"""`bot what-if`: a recorded session with another configuration, against the market it met.
-
-Source: docs/lab.md, What if; design, law 2.
-"""
+"""`bot what-if`: a recorded session with another configuration, against the market it met."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final

@@ -1,7 +1,4 @@
-"""`bot worst-case`: what an event may lose, outcome by outcome, and the room that is left.
-
-Source: strategy, 1(g); docs/operations.md, What if.
-"""
+"""`bot worst-case`: what an event may lose, outcome by outcome, and the room that is left."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

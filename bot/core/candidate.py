@@ -1,7 +1,4 @@
-"""A strategy that runs beside the live one, as it is configured.
-
-Source: docs/accounting.md.
-"""
+"""A strategy that runs beside the live one, as it is configured."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,7 +1,4 @@
-"""A configuration as the trader is told it, and its changes: plain values, no secret in any.
-
-Source: docs/configuration.md; design, law 2.
-"""
+"""A configuration as the trader is told it, and its changes: plain values, no secret in any."""
 
 import msgspec
 

@@ -4,7 +4,7 @@ A curve of survival never rises with the strike. Where prices say otherwise some
 away (an arbitrage, exact), or the prices are merely noisy (a chance below zero). Values in
 canonical YES cents, lowest strike first; nothing here decides.
 
-Source: strategy, 1(a) steps 4 and 5, 1(h).
+Formulas: docs/pricing.md#section-1a, steps 4 and 5.
 """
 
 import itertools

@@ -2,8 +2,6 @@
 
 Nothing of the machine is in it: the name of the file alone, no folder. The same calls raise the
 same again, so a run that is lived again tells the same.
-
-Source: design, law 2; reliability, row 77.
 """
 
 from types import TracebackType

@@ -3,8 +3,6 @@
 Drawn from what the trader believes and wants at one instant, for people alone. Nothing here sends,
 and nothing of the trader is another one for having been asked: a run whose plan was read takes the
 same course as one whose plan was not.
-
-Source: design, The bot, item 10; docs/operations.md, Plan.
 """
 
 import enum

@@ -7,7 +7,7 @@ same events in the same order give the same effects, to the byte. All are `gc=Fa
 cannot make a cycle, and the collector need not count a page of a hundred.
 
 Books here are canonical YES: bids and asks as (price, size), best first.
-Source: design, laws 2, 3 and 6; reliability, Terms.
+See docs/design.md#law-2, #law-3.
 """
 
 import enum

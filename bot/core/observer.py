@@ -5,8 +5,6 @@ a run is. It reads the series, subscribes to every rung that is not resolved and
 asks for all books anew where one has not been confirmed for as long as a trader would wait, and now
 and then reads the account. No create, no amend and no cancel stands in this file: whatever rests on
 the account stays as it is.
-
-Source: design, laws 2 and 8; docs/lab.md, Record; silences S9, S11; reliability, rows 40-48.
 """
 
 import enum

@@ -1,7 +1,4 @@
-"""Draws the `Report`: the whole trader at one instant, for people and metrics. Decides nothing.
-
-Source: design, The bot, item 10.
-"""
+"""Draws the `Report`: the whole trader at one instant, for people and metrics. Decides nothing."""
 
 from collections import Counter
 from typing import TYPE_CHECKING

@@ -1,7 +1,4 @@
-"""Why an order of ours stands where it does, in a few words for a person. Decides nothing.
-
-Source: design, The bot, item 10; reconcile's table of what to keep, move and cancel.
-"""
+"""Why an order of ours stands where it does, in a few words for a person. Decides nothing."""
 
 from typing import Final
 

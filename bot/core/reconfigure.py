@@ -9,8 +9,6 @@ A change has to prove itself for a minute of quoting (`trial`). When quotes brea
 itself last comes back, except that no limit becomes looser by that (`limits`); where nothing would
 come back, there is no trial. A change that comes within the minute begins it anew, and what would
 come back stays the same.
-
-Source: design, laws 2 and 8; docs/configuration.md.
 """
 
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@ unknown status, no cash, a fill of no shares) passes; what becomes of it is deci
 
 The bounds are compiled in and wide: a real venue never comes near them, and no sum of such numbers
 leaves what a float or 64 bits can hold by far.
-
-Source: interface, Global conventions; design, laws 3 and 8.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,4 @@
-"""The strike of a rung as a number of dollars, read from what the venue writes.
-
-Source: interface, Resources, Market; silences S23.
-"""
+"""The strike of a rung as a number of dollars, read from what the venue writes."""
 
 import math
 from decimal import Decimal

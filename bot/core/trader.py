@@ -6,7 +6,7 @@ STOPPED. A breaker or a latch leads to LATCHED, which cancels and verifies likew
 it believes of markets is in `quoting`, of its orders in `desk`, of its account in `account`; what
 may leave is in `sending`, what never may in `guard`, what rests before and after us in `custody`.
 
-Source: design, laws 2, 3, 6 and 8; reliability, B1-B13.
+See docs/design.md#law-2, #law-6, #law-8; docs/fault-model.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -265,7 +265,7 @@ class Trader:
             self._enter(_LATCHED)
 
     def _stop_for_contradiction(self) -> None:
-        """Latch for what the event just taken in contradicts, and cancel everything (law 11)."""
+        """Latch for what the event just taken in contradicts, and cancel everything."""
         contradiction = self.out.inconsistencies.contradiction
         if contradiction is not None and not self._contradicted:
             self._contradicted = True
@@ -356,7 +356,7 @@ class Trader:
             self._account.hasten(Kind.BALANCE, self._now_ns)
             self._account.hasten(Kind.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not (create is not None and create.again):
-            # The refusal of a create sent again speaks of that sending alone (row 23).
+            # The refusal of a create sent again speaks of that sending alone.
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
             asked = create.order.qty if create is not None else Qty(0)
             if answer.code == Code.INVALID_QTY and asked > 1:

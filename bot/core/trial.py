@@ -10,8 +10,6 @@ They have broken when
   not pulled by news unless it is what news is that was changed.
 
 Time in which nothing may be quoted, or positions may only shrink, does not count.
-
-Source: docs/configuration.md; reliability, row 77.
 """
 
 from collections.abc import Sequence

@@ -4,9 +4,6 @@ A run loads its libraries, opens a venue and looks at the account before its loo
 writes its records when the loop is over. Whoever starts a bot and changes its file, or pauses it,
 does not know how far it is. Nor does whoever stops it twice: once it has had its last word, how it
 ended is to be told, and the signals that stop end nothing either, up to the end of the process.
-
-Source: docs/configuration.md, Changes while the bot runs; docs/operations.md, Starting and
-stopping.
 """
 
 import asyncio

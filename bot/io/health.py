@@ -6,8 +6,6 @@ is needed in the image, no proxy is asked and no redirect is followed.
 
 Exit codes: 0 well, 1 not well or no answer (the one code that Docker's health check knows for it),
 2 a wrong option.
-
-Source: docs/deploy.md; reliability, rows 8, 9, 65.
 """
 
 import argparse

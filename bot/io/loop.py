@@ -5,8 +5,6 @@ uvloop has two at a time, and neither its loop nor asyncio's own closes before a
 too that were given up long ago: who is told to stop then stands there long after the last word.
 Here a name is looked up once at a time, whoever asks for it, in a thread that ends with the
 process.
-
-Source: reliability, rows 8, 65.
 """
 
 import asyncio

@@ -1,8 +1,6 @@
 """The signals of a running bot: SIGINT and SIGTERM stop it, SIGUSR1 pauses, SIGUSR2 resumes.
 
 One process has one handler of each; with several series every one of them is told.
-
-Source: docs/operations.md, Starting and stopping; reliability, row 65.
 """
 
 import signal

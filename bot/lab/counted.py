@@ -1,7 +1,4 @@
-"""Counts rows as they pass, and tells now and then how many did, for who waits for the work.
-
-Source: docs/lab.md, what takes long says how far it is.
-"""
+"""Counts rows as they pass, and tells now and then how many did, for who waits for the work."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar

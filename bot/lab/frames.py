@@ -10,8 +10,6 @@ nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
 
 Reliving a run takes as long as the trader took of the processor then; the last few are remembered.
 A frame that ends before its run did comes with a `CutShortWarning`, which says where and why.
-
-Source: docs/lab.md, Dataframes.
 """
 
 import math

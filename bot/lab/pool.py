@@ -1,7 +1,4 @@
-"""Work in several processes of this machine, with the results in the order of what was asked.
-
-Source: strategy, 3, Protocol; docs/lab.md.
-"""
+"""Work in several processes of this machine, with the results in the order of what was asked."""
 
 import multiprocessing
 import multiprocessing.connection

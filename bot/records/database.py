@@ -2,8 +2,6 @@
 
 Both take the same statements, with `?` for a value. A transaction is whole or not at all, the
 definition of tables included. Everything here blocks: it is called from a thread of its own.
-
-Source: docs/records.md; reliability, rows 61, 103.
 """
 
 import contextlib

@@ -3,8 +3,6 @@
 Everything between the last balance and pictures before the day and the end of it is looked at: what
 was held and owned at midnight follows from what was seen before, and the fills since. Where the day
 ends with fills that nothing was seen after, the first look of the days that follow is taken too.
-
-Source: docs/records.md.
 """
 
 import datetime

@@ -3,8 +3,6 @@
 The journal holds every event and effect in order, so whoever has read it up to a place has missed
 nothing before it, whatever happened to the store, to this program or to the bot in the meantime.
 Entries that tell nothing of the account are passed over without being decoded.
-
-Source: design, law 7; bot/io/journal/records.py, the format; docs/records.md.
 """
 
 from collections import OrderedDict

@@ -2,8 +2,6 @@
 
 A step that is cut short, by a kill or a fault, leaves the version before it whole. Of two programs
 that migrate at once one waits, and finds the work done.
-
-Source: docs/records.md.
 """
 
 from collections.abc import Sequence

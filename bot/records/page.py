@@ -1,6 +1,5 @@
-"""A statement as one HTML file that needs nothing else: what it says in a table, and in pictures.
-
-Source: docs/records.md.
+"""A statement as one HTML file that needs nothing else: what it says in a table, and in
+pictures.
 """
 
 from collections.abc import Sequence

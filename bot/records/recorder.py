@@ -3,8 +3,6 @@
 All that blocks happens in one thread of its own, which no end of the bot waits for. A store that
 fails or hangs is told once, counted, and tried again ever less often; the journal has everything
 meanwhile, and what was drawn of the trader waits in bounded memory. Nothing here stops trading.
-
-Source: docs/records.md; design, law 8; reliability, B14.
 """
 
 import asyncio

@@ -1,8 +1,6 @@
 """What is kept, as plain rows: what the venue said of fills and cash, what was believed of them.
 
 Values and profits are thousandths of a cent, amounts whole cents, times nanoseconds since 1970.
-
-Source: docs/records.md; docs/accounting.md.
 """
 
 import hashlib

@@ -6,8 +6,6 @@ cents or thousandths of a cent, times nanoseconds since 1970, all of them intege
 
 `account` is a number made of the bot's name and of what it trades on (see `bot.records.rows`), so
 that several bots may share a PostgreSQL and an embedded venue's fills never meet those of the next.
-
-Source: docs/records.md.
 """
 
 from typing import Final

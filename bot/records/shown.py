@@ -1,8 +1,6 @@
 """A statement for people and programs: plain values, CSV, and a table of text.
 
 Whole cents that add up, as everywhere: what rounding leaves, two cents at most, is in the drift.
-
-Source: docs/records.md; `bot.records.statement`, from which every figure is taken.
 """
 
 import csv

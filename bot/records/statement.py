@@ -10,8 +10,6 @@ each fill and at the next midnight. Three things must agree, or the statement do
 A balance tells no exact instant, and may lag. So it agrees when the fills up to *some* instant
 within ten seconds of it explain it, in the venue's order of them, to the cent. One of two pictures
 may show fills within ten seconds of it in another order: the trader hears of orders one by one.
-
-Source: docs/records.md; docs/accounting.md, The identity.
 """
 
 import itertools

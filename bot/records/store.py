@@ -1,8 +1,6 @@
 """The records: what is written is whole or not at all, and writing it again changes nothing.
 
 One writer a bot; whoever reads sees one instant. Everything here blocks, and raises StoreFault.
-
-Source: docs/records.md.
 """
 
 # ruff: noqa: S608 - what is put into a statement here are names of this package and question marks

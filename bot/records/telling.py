@@ -3,8 +3,6 @@
 To state a day of many fills takes memory and a core. In the bot's own process the one goes back but
 slowly, and the other would hold up its decisions: so a child of the lowest priority does it. It is
 told on its standard input where the records are, and their password.
-
-Source: docs/records.md; design, law 6; reliability, B14.
 """
 
 import asyncio

@@ -4,7 +4,7 @@ Two ways in. A builder's: root, the network, the host's trust in certificates, n
 container's: process 1 of its own, no capability, no new privilege, everything read-only but what
 is named, no network but its own loopback.
 
-Source: unshare(1), nsenter(1), setpriv(1); reliability, rows 65, 106; security list, 13.
+Source: unshare(1), nsenter(1), setpriv(1).
 """
 
 import os

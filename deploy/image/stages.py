@@ -1,6 +1,5 @@
-"""The stages of a Dockerfile carried out in root file systems, from a clean one of Debian packages.
-
-Source: deploy/rootfs.py, which says what stands in for what.
+"""The stages of a Dockerfile carried out in root file systems, from a clean one of Debian
+packages.
 """
 
 import configparser

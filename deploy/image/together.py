@@ -6,8 +6,6 @@ what docs/operations.md and the head of the compose file promise has to come tru
 latches and cancels everything, the bot starts again and does not quote, the command that is written
 there resets it, it quotes. The venue is killed and comes back, and the bot is well again. At last
 all of them end with 0 on the signal.
-
-Source: deploy/compose.yaml; reliability, rows 64, 65; design, The bot, item 11.
 """
 
 import re

@@ -5,8 +5,6 @@ nothing of, as behind an index that answers for files only, counts as not audite
 
 Exit codes: 0 nothing is known against any package, 1 something is, 2 a wrong option, 3 it could not
 be asked about all of them.
-
-Source: security list, 14.
 """
 
 import argparse

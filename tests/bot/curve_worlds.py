@@ -5,7 +5,7 @@ lognormal, in the other a skewed mixture of two, which no line through probits c
 show the truth with an error that lasts two minutes and is the larger the wider they are, prints
 come from one side at a time, and the feed is off by an error that lasts.
 
-Source: strategy, 1(a), Measured.
+See docs/pricing.md#section-1a-measured.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The fair curve against a truth that is known: how far off it is, and how fast it follows.
 
-Figures to compare with are those measured when the method was chosen (strategy, 1(a), Measured):
+Figures to compare with are those measured when the method was chosen:
 raw middles 2.19 | 2.18 cents off, the line alone 0.85 | 2.82, the default method 0.86 | 1.73, in a
 lognormal world | one that is a skewed mixture.
 """

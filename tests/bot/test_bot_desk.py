@@ -403,7 +403,7 @@ def test_a_create_that_ended_cancelled_met_our_own_order_and_is_counted_once():
     assert out.self_trades == 1
 
 
-# --- what was refused is not sent again (row 19) --------------------------------------------------
+# --- what was refused is not sent again -----------------------------------------------------------
 
 
 def first(of: Desk, number: int = 1, now_ns: int = T0, **wanted) -> OwnOrder | None:

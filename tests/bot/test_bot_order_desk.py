@@ -466,7 +466,7 @@ def test_one_read_of_an_order_is_on_its_way_at_a_time():
     assert len(sent(out)) == 1
 
 
-# --- the age of the unknown (row 25) --------------------------------------------------------------
+# --- the age of the unknown -----------------------------------------------------------------------
 
 
 def test_an_order_unknown_for_half_a_minute_is_told_and_stays_unknown():

@@ -143,7 +143,7 @@ STOPS = {"unauthenticated", "forbidden_scope", "api_key_misconfigured", "conflic
 @pytest.mark.parametrize("request_", [READ, CANCEL, CREATE], ids=["read", "cancel", "create"])
 @pytest.mark.parametrize("code", [each for each in Code if CODES[each].status < 500])
 def test_every_code_stops_the_key_or_makes_it_wait_or_does_neither(code, request_):
-    """The code-to-action table, as far as the whole credential is concerned."""
+    """The table docs/failure-modes.md#codes, as far as the whole credential is concerned."""
     out = outbox()
     refuse(out, CODES[code].status, code, request=request_)
     assert ("key_refused" in out.findings) is (code in STOPS)

@@ -135,7 +135,7 @@ def test_a_panic_cancel_is_over_within_the_time_published(resting):
 
 
 def test_two_hundred_markets_are_all_back_after_an_outage_of_a_minute():
-    """Four orders a market, recovery reads first; the venue refuses nothing for pace (row 18)."""
+    """Four orders a market, recovery reads first; the venue refuses nothing for pace."""
     wire = Wire(4, 100 * MS)
     client = Client(wire)
     reads, creates, until_ns = 5, 800, 60 * SECOND

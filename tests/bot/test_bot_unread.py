@@ -1,4 +1,4 @@
-"""Claims about an account that cannot be read: law 8, a limit that cannot be checked is reached."""
+"""Claims about an account that cannot be read: a limit that cannot be checked has been reached."""
 
 import pytest
 

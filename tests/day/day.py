@@ -3,8 +3,6 @@
 Everything between the frame's bytes and the request is the bot's own, with the settings of the demo
 configuration, as `bot run` puts it together for a container: lines of JSON, no live table. Time is
 virtual, sockets are none, and the market stands in another process.
-
-Source: issue "Run it for months", Shown by.
 """
 
 import asyncio

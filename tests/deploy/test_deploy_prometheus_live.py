@@ -17,7 +17,7 @@ from tests.scale import FULL
 pytestmark = pytest.mark.xdist_group("prometheus")
 
 SERIES_MAX = 2_000
-"""Of one bot (reliability, row 110)."""
+"""Of one bot."""
 
 ABOUT_PACE = {
     *("BookStale", "BudgetStarved", "DecisionsSlow", "FeedLate", "FeedStale", "JournalLate"),

@@ -54,7 +54,7 @@ class Venue:
 
     def get(self, path: str, **query: str) -> Any:
         """The JSON of a read with a key of the maker's account that no bot uses: reads that come
-        often on the bot's own are rightly found as somebody else (row 17)."""
+        often on the bot's own are rightly found as somebody else."""
         headers = {"X-API-KEY": self.keys["reader"]}
         answer = httpx.get(self.base_url + path, headers=headers, params=query, trust_env=False)
         answer.raise_for_status()

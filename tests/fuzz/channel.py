@@ -2,8 +2,6 @@
 
 A message is answered once, by `subscribed` or by one of the three errors; three unreadable ones in
 a row close the connection; nothing else ever happens.
-
-Source: interface, Events; silences S9, S30, S32, S47, S48.
 """
 
 import json

@@ -2,9 +2,6 @@
 
 A refusal of schema-valid data, or an acceptance of schema-invalid data, is excused only when the
 request shows the rule; everything else stays a failure.
-
-Source: interface, Global conventions (Pagination); GET /orders; GET /events/{event_ticker};
-silences S3, S25, S26, S36.
 """
 
 import datetime

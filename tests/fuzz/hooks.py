@@ -3,8 +3,6 @@
 Loaded into the schemathesis process by name. Where the interface overrules a check of the tool,
 its own rule is checked here instead. A surprising answer is let pass only when the request itself
 shows the rule that OpenAPI cannot say.
-
-Source: interface, Authentication; Limits; Errors; silences S42, S49.
 """
 
 import atexit

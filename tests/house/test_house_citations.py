@@ -1,4 +1,4 @@
-"""Claims about citations: each leads to a place that exists, as do links of pages."""
+"""Claims about citations: each leads to a place that exists, none to a page outside the project."""
 
 import ast
 import io
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.inconsistency import INCONSISTENCIES, RUNBOOK, Inconsistency
+from bot.io.metrics.notes import FINDINGS, NOTES
 from tests.house import tree
 
 pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
@@ -19,6 +20,12 @@ FILES = tree.python_files(*tree.SHIPPED, "tests", "bench", "deploy")
 PAGES = sorted((tree.ROOT / "docs").rglob("*.md"))
 TARGET = re.compile(r"\bdocs/[\w/-]+\.md(?:#[\w-]+(?:, #[\w-]+)*)?")
 LINK = re.compile(r"\]\(([\w./-]*\.md)?#([\w-]+)\)")
+OLD = re.compile(
+    r"Source: (?:design|reliability|strategy|(?:the )?interface|silences?|security list)\b"
+    r"|\breliability, |\bdesign, (?:law|The )|\bstrategy, (?:\d|section)|\binterface, [A-Z]"
+    r"|\bsilences S\d|\((?:rows?|laws?) \d"
+)
+"""How pages outside the project were cited."""
 
 
 @cache
@@ -47,14 +54,17 @@ def texts(path: Path) -> str:
 
 
 @tree.of_each(FILES)
-def test_a_page_that_a_docstring_or_a_comment_cites_exists_and_so_does_the_place(
-    path: Path,
-) -> None:
+def test_what_a_docstring_or_a_comment_cites_is_there(path: Path) -> None:
     for target in TARGET.findall(texts(path)):
         page, _, places = target.partition("#")
         assert (tree.ROOT / page).is_file(), target
         for place in filter(None, places.split(", #")):
             assert place in anchors(tree.ROOT / page), f"{page}#{place}"
+
+
+@tree.of_each(FILES)
+def test_no_docstring_or_comment_cites_a_page_that_is_not_in_the_project(path: Path) -> None:
+    assert OLD.findall(texts(path)) == []
 
 
 @tree.of_each(PAGES)
@@ -80,3 +90,15 @@ def test_the_contradictions_of_the_fault_model_are_all_kinds_and_have_their_runb
     kinds = [kind for row in rows for kind in re.findall(r"`(\w+)`", row.split("|")[3])]
     assert sorted(kinds) == sorted(Inconsistency)
     assert RUNBOOK.rpartition("/")[2] in table
+
+
+def test_the_fault_model_names_findings_and_notes_that_there_are() -> None:
+    page = tree.text(tree.ROOT / "docs/fault-model.md")
+    table = page.partition("## Findings and notes by class")[2]
+    rows = re.findall(
+        r"^\| (?:survived|reduce-only|stopped): (\w+) \| (.+) \|$", table, re.MULTILINE
+    )
+    assert len(rows) == 4
+    for what, names in rows:
+        known = FINDINGS if what == "findings" else [name for _, name in NOTES]
+        assert set(re.findall(r"`(\w+)`", names)) <= set(known)

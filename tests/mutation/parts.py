@@ -37,7 +37,7 @@ PARTS = (
     ),
     Part(
         "portfolio",
-        ("bot/core/account/portfolio.py", "bot/core/account/fills.py"),
+        ("bot/core/account/portfolio.py",),
         (
             "tests/bot/test_bot_account_truth.py",
             "tests/bot/test_bot_portfolio.py",

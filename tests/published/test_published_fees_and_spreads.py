@@ -1,6 +1,6 @@
 """Published fee points and the binary quote of Glosten and Milgrom, against what is shipped.
 
-Source: strategy, published numbers; Kalshi fee schedule; Glosten and Milgrom 1985.
+Source: docs/pricing.md#section-3-published; Kalshi fee schedule; Glosten and Milgrom 1985.
 """
 
 import pytest

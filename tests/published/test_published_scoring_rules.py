@@ -1,6 +1,6 @@
 """Published numbers of market scoring rules, against the rule that is shipped.
 
-Source: strategy, published numbers; Hanson; Othman, Sandholm, Pennock, Reeves.
+Source: Hanson; Othman, Sandholm, Pennock, Reeves.
 """
 
 import numpy as np

@@ -1,6 +1,5 @@
-"""Claims about the shell's own faults: whatever dies in it, quotes are pulled and the exit says so.
-
-Source: reliability, rows 11, 59, 61 and 65, B13.
+"""Claims about the shell's own faults: whatever dies in it, quotes are pulled and the exit says
+so.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ from venue.wire.instant import NS_PER_SECOND
 
 POINTS = 3
 LATEST_S = DRAIN_NS / NS_PER_SECOND + 2.5
-"""From the death to the end of the process (row 11: ten seconds), with the last reads' own time."""
+"""From the death to the end of the process (ten seconds), with the last reads' own time."""
 
 
 class Bomb:

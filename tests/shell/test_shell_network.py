@@ -1,6 +1,5 @@
-"""Claims about the shell on a bad network: resets at any byte, silence, drips, redirects, proxies.
-
-Source: reliability, rows 3-7 and 9.
+"""Claims about the shell on a bad network: resets at any byte, silence, drips, redirects,
+proxies.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ def plan(**changes) -> Plan:
     return Plan(**{"seed": 5, "faulty_s": 2.0, "calm_s": 3.0, "timeouts": TIMEOUTS, **changes})
 
 
-# --- row 4: the connection ends at any byte -------------------------------------------------------
+# --- the connection ends at any byte --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -56,7 +55,7 @@ def test_a_connection_reset_at_any_byte_doubles_and_loses_nothing(direction, see
     assert_exact(life)
 
 
-# --- row 5: redirects -----------------------------------------------------------------------------
+# --- redirects ------------------------------------------------------------------------------------
 
 
 class Trap(asyncio.Protocol):
@@ -130,7 +129,7 @@ def test_a_channel_that_redirects_is_not_followed():
     assert life.sent(m.Create) == []
 
 
-# --- row 6: what the environment says -------------------------------------------------------------
+# --- what the environment says --------------------------------------------------------------------
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
@@ -150,7 +149,7 @@ def test_no_proxy_of_the_environment_is_ever_connected_to():
     assert_exact(life)
 
 
-# --- row 7: a socket that falls silent ------------------------------------------------------------
+# --- a socket that falls silent -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("at_s", [0.31, 1.13, 2.6])
@@ -181,7 +180,7 @@ def test_quotes_are_pulled_once_the_channel_has_been_silent_and_no_create_follow
     assert life.truth.resting() == []
 
 
-# --- row 9: the loop stands still -----------------------------------------------------------------
+# --- the loop stands still ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("for_s", [0.3, 1.0, 7.0, 60.0])

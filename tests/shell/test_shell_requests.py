@@ -1,7 +1,4 @@
-"""Claims about one request: nothing outside ever cancels it, and it is answered exactly once.
-
-Source: reliability, row 3.
-"""
+"""Claims about one request: nothing outside ever cancels it, and it is answered exactly once."""
 
 import asyncio
 import random

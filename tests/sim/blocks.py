@@ -17,10 +17,10 @@ from bot.lab.sim.simulate import Summary, lived
 SWARM_SEEDS = 250
 BRUTAL_SEEDS = 20
 HALTED_SEEDS = range(11_000, 11_020)
-"""Worlds whose venue halts often (row 31): who asks a halted one rarely is rarely refused."""
+"""Worlds whose venue halts often: who asks a halted one rarely is rarely refused."""
 
 REFUSED_SEEDS = range(12_000, 12_020)
-"""Worlds whose venue often calls a request invalid (row 19): who asks it no more is rarely told."""
+"""Worlds whose venue often calls a request invalid: who asks it no more is rarely told."""
 
 ROW_SEEDS = range(13_000, 13_010)
 """Of each row of model A, and of late reads."""

@@ -1,7 +1,4 @@
-"""How the outside judge speaks to a venue: raw HTTP, raw frames, and a memory of what was said.
-
-Source: interface, Endpoints; Authentication; Events.
-"""
+"""How the outside judge speaks to a venue: raw HTTP, raw frames, and a memory of what was said."""
 
 import contextlib
 import itertools

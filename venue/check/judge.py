@@ -1,7 +1,4 @@
-"""What holds of every reply whatever was asked: status, code, headers, and the form of values.
-
-Source: interface, Global conventions; Errors; Limits (rate-limit headers).
-"""
+"""What holds of every reply whatever was asked: status, code, headers, and the form of values."""
 
 import datetime
 import re

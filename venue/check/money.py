@@ -1,7 +1,4 @@
-"""Fees, reserves and cash counted a second time, in exact fractions.
-
-Source: interface, Market (fee formula), Order (reserved_cents), Balance; readings S16, S17.
-"""
+"""Fees, reserves and cash counted a second time, in exact fractions."""
 
 import math
 from fractions import Fraction

@@ -1,8 +1,6 @@
 """The fields of every resource: which must be there, which may be, and what they may say.
 
 A field that the interface does not name is passed over: a venue may add one.
-
-Source: interface, Resources and their fields; Endpoints (responses).
 """
 
 import re

@@ -2,8 +2,6 @@
 
 Health and metrics need no token; everything under /control/v1 does. The Host header must name
 this machine, so that no page in a browser can reach the venue by another name for its address.
-
-Source: design, The house (control: loopback only); the failure catalogue, K (rebinding).
 """
 
 import hashlib

@@ -2,8 +2,6 @@
 
 Only this machine is listened to: a unix socket for its owner alone, or a loopback address. The
 token goes from the file to its hash and nowhere else.
-
-Source: the failure catalogue, K (admin on an outside address; raw keys stored).
 """
 
 import fcntl

@@ -1,7 +1,4 @@
-"""Handlers of what is traded: companies, events, markets.
-
-Source: interface, Ticker structure; Resources (Market, Event); silences S10, S21, S22, S23, S33.
-"""
+"""Handlers of what is traded: companies, events, markets."""
 
 import msgspec
 

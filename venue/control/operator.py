@@ -1,7 +1,4 @@
-"""What the operator's interface asks of the venue.
-
-Source: design, The house (control: users, keys, tokens, halts, settlement, faults).
-"""
+"""What the operator's interface asks of the venue."""
 
 from typing import Protocol
 

@@ -1,8 +1,6 @@
 """Handlers of who may trade: account holders, their cash, keys and tokens.
 
 A raw key or token is made here, told once in the reply, and kept nowhere.
-
-Source: interface, Authentication; Limits (10 active keys per holder).
 """
 
 from venue import rawkeys

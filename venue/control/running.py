@@ -1,7 +1,4 @@
-"""Handlers of how the venue runs: status, state hash, venue state, lag, faults.
-
-Source: interface, Venue state; silences S24, S50.
-"""
+"""Handlers of how the venue runs: status, state hash, venue state, lag, faults."""
 
 import importlib.metadata
 from typing import Final

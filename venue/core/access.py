@@ -2,8 +2,6 @@
 
 Only hashes are known here. The gate asks by hash; `Access` never sees a raw credential, so nothing
 it holds can be shown or stolen.
-
-Source: interface, Authentication; Limits; silences S27, S42.
 """
 
 import heapq

@@ -4,7 +4,7 @@ A guard returns the refusal or None. The engine asks them in one straight column
 the order of S29: field values, what is not found, venue state, state of market and order, funds;
 within a stage in the order of `venue.wire.errors.PRECEDENCE`.
 
-Source: interface, Errors; Limits; silences S23, S24, S25, S29, S50.
+Readings: docs/assumptions.md#S23, #S24, #S29, #S50.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """How many shares an amount of cash buys from what rests, fees included; changes nothing.
 
-Source: interface, POST /orders, rule 3; silences S16, S35, S44, S56.
+Readings: docs/assumptions.md#S35, #S44, #S56.
 """
 
 from collections.abc import Iterable

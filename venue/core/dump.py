@@ -3,8 +3,6 @@
 What the exchange has come to is in here, in words; `venue.core.snapshot` has what it goes on from,
 orders of arrival included. Exact fees are written as text, for a long life of amends takes them
 beyond 64 bits.
-
-Source: design, law 2.
 """
 
 from venue.core.ledger import Holding, Ledger

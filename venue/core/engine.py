@@ -4,8 +4,8 @@
 or changes nothing. What may be refused, and in which order, stands as one straight column at the
 head of `_place`, `_amend` and `_cancel`.
 
-Source: interface, POST, PUT and DELETE /orders; States and transitions; silences S13, S14,
-S18..S22, S29, S31.
+See docs/venue.md#post-orders, #put-orders-order-id, #delete-orders-order-id. Readings:
+docs/assumptions.md#S13, #S14, #S18, #S21, #S31, #S43.
 """
 
 from collections.abc import Iterator

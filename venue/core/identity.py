@@ -2,7 +2,7 @@
 
 Nobody without the key can tell from an id whose it is, or which of two came first.
 
-Source: interface, Resources, Order and MarketTrade; silences S15.
+Reading: docs/assumptions.md#S15.
 """
 
 from hashlib import blake2b

@@ -4,7 +4,7 @@ Cash in accounts + 100 x open interest + fees taken = net deposits, after every 
 the two sides of one match. The ledger knows no orders and no book. What a call is about to change
 it notes first, so that `tell` can tell each difference once.
 
-Source: interface, Balance; Position; silences S5, S16, S17, S22.
+Readings: docs/assumptions.md#S5, #S16, #S17, #S22.
 """
 
 from typing import Final

@@ -2,7 +2,7 @@
 
 Orders and cash are not known here; resolving a market is the engine's, which calls `resolved`.
 
-Source: interface, Ticker structure; Market state; Event status; silences S23, S33.
+Reading: docs/assumptions.md#S33.
 """
 
 import re

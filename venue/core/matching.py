@@ -4,7 +4,7 @@ Every change of a book or of an order is made here, and noted here first, so tha
 once. Whether an order may do what it does has been asked before. One command changes the orders
 of one market only.
 
-Source: interface, States and transitions; Market, fee formula; silences S16..S20, S53.
+Readings: docs/assumptions.md#S19, #S20, #S53.
 """
 
 from typing import Final

@@ -5,8 +5,6 @@ the read side ever sees. Each carries plain values, so the log can be written, r
 compared. The command's instant travels beside it (`Engine.apply(command, now_ns)`) and inside
 every event as `at_ns`. All are `gc=False`: plain values cannot make a cycle, and the collector need
 not walk through the many that the read side keeps.
-
-Source: design, laws 2, 4 and 5; interface, Resources, States and transitions, Endpoints.
 """
 
 from typing import Final

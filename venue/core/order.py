@@ -1,8 +1,6 @@
 """One order as the engine keeps it: what was asked, what became of it, what it holds locked.
 
 While it rests an order is such an object; when it has ended, `venue.core.orders` packs it.
-
-Source: interface, Resources, Order; States and transitions; silences S13, S16, S31.
 """
 
 from typing import TYPE_CHECKING, Final

@@ -3,8 +3,6 @@
 A half of the book is 99 levels, each a linked queue, oldest first. An entry is its own link, so
 joining, leaving and shrinking cost the same however deep the book is. The levels that hold
 anything are one integer of bits: its highest or lowest bit is the best price.
-
-Source: interface, Resources, Orderbook; design, The venue.
 """
 
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 A client_order_id is remembered for ever (S14), so the orders that have ended only grow in number:
 each is kept as one short record, and is an `Order` again only while somebody asks for it. An order
 that has ended never comes back to life.
-
-Source: silences S14, S31; reliability, row 89.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 
 Every order that can reach the outside is kept: of companies, events, markets, accounts, holdings,
 and of each queue of a book. What follows from the rest is left out.
-
-Source: design, The venue (restart is snapshot + replay, hash-equal).
 """
 
 import hashlib

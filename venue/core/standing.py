@@ -1,7 +1,4 @@
-"""What stands in an exchange, told as events: for somebody who joins when much has happened.
-
-Source: design, The venue (restart is snapshot + replay).
-"""
+"""What stands in an exchange, told as events: for somebody who joins when much has happened."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 """The trading floor as the crowd sees it: markets, books, own orders, shares and cash, by events.
 
 It knows what it was told and nothing else; what a command came to shows in later events.
-
-Source: interface, Resources, Orderbook; States and transitions; silences S21, S22, S23, S24.
 """
 
 import math

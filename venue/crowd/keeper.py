@@ -2,8 +2,6 @@
 
 Sizes shrink by amend, so that places in the queue are kept; more size is a second order. Commands
 under way are believed for a while; events correct every belief.
-
-Source: interface, PUT /orders/{order_id}; silences S13.
 """
 
 from typing import Final

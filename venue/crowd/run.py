@@ -1,7 +1,4 @@
-"""The crowd at work: a plan, its accounts, and the loop that carries commands to the venue.
-
-Source: design, The venue, in the order a datum flows.
-"""
+"""The crowd at work: a plan, its accounts, and the loop that carries commands to the venue."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

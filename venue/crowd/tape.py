@@ -2,8 +2,6 @@
 
 What a tape says about how its markets ended is never decoded here, so it can reach neither a
 trader nor the public catalogue. Every fault is a TapeFault that names file and line.
-
-Source: the format of recorded market data; interface, Ticker structure.
 """
 
 import datetime

@@ -4,7 +4,7 @@ Each stands on one market (the publisher on one company), draws from a stream of
 asked to act at instants that the same stream decides. All of an act's draws are made whether they
 are used or not, so what others do never shifts a trader's own luck.
 
-Source: strategy notes, Reference world; silences S10, S14, S17.
+See docs/pricing.md#section-3-world.
 """
 
 import math
@@ -247,7 +247,7 @@ class Publisher:
         if seen + error + math.log(self._dollars_per_unit) >= _LOG_DOLLARS_END:
             return []
         value = math.exp(seen + error) * self._dollars_per_unit
-        # Full confidence means an sd of 2%, none 12%: how the strategy notes read the number.
+        # Full confidence means an sd of 2%, none 12%.
         claimed = (sd * (1 + wrong) - _CONFIDENCE_BEST_SD) / _CONFIDENCE_SPAN_SD
         confidence = 1 - min(max(claimed, 0.0), 1.0)
         return [PublishImpliedValue(self._project_id, f"{value:.2f}", f"{confidence:.3f}")]

@@ -7,7 +7,7 @@ number of changes takes more room; those that answer a subscribe are one for eac
 Prints are never left out, a reader who cannot keep up with them is `overdue` instead and loses
 the connection, so an open one has no gaps.
 
-Source: interface, Events; silences S9, S10, S30, S47, S48.
+Readings: docs/assumptions.md#S9, #S30, #S47, #S48.
 """
 
 from collections import deque

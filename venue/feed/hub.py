@@ -2,8 +2,6 @@
 
 The hub knows every connection and who wants what. Prints, tickers and implied values go out one
 frame each, in order; a market's book goes out at most once in a flush interval, as it is then.
-
-Source: interface, Events; silences S9, S10.
 """
 
 import asyncio

@@ -3,8 +3,6 @@
 No credential is needed. One task reads, one writes; the reader takes the client's next message
 only after everything that waits has been sent and its pace allows, so a flood of subscribes waits
 in the client. Text and binary messages are read alike.
-
-Source: interface, Authentication; Events; silences S8, S48, S49.
 """
 
 import asyncio

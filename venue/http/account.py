@@ -1,6 +1,6 @@
 """Reads of the caller's own: orders, fills, positions and balance.
 
-Source: interface, GET /orders; GET /orders/{order_id}; GET /portfolio/...; silences S3, S4, S5.
+Reading: docs/assumptions.md#S3.
 """
 
 from venue.http.desk import Request

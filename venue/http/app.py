@@ -4,8 +4,7 @@ Whatever goes wrong becomes one Error body. An unknown path or method is market_
 the credential is good (S49). The description and the metadata that a bearer challenge names are
 served before any credential is looked at (S40).
 
-Source: interface, Endpoints; Authentication; Errors; Limits; RFC 9728; silences S26, S29, S39,
-S40, S49.
+Source: RFC 9728. Readings: docs/assumptions.md#S29, #S39, #S49.
 """
 
 import asyncio

@@ -1,6 +1,5 @@
-"""What the REST shell asks of the venue, what may go wrong there, and a request as handlers see it.
-
-Source: design, The venue, in the order a datum flows; interface, Errors (429, 503); silence S37.
+"""What the REST shell asks of the venue, what may go wrong there, and a request as handlers see
+it.
 """
 
 from collections.abc import Awaitable, Callable

@@ -4,8 +4,6 @@ For developing clients: every unhappy answer of the interface on demand. Pure bu
 own seeded random numbers, so the same rules and the same requests give the same failures. Nothing
 here is logged or outlives the process, and nothing reaches the engine by another way than the
 commands that are carried out.
-
-Source: interface, Errors; GET /markets/{market_id}/snapshot, rules 1 and 2.
 """
 
 import enum

@@ -2,8 +2,6 @@
 
 A failed request costs no token (S42), so nothing else slows a flood of them down. A good
 credential is never refused for what others at its address do: an address may be a whole house.
-
-Source: interface, Authentication; Limits; silences S42.
 """
 
 from collections import OrderedDict

@@ -4,7 +4,7 @@ Refusals come in that order (S29). Before a credential is known nothing is charg
 header is sent; from then on every answer carries what is left (S42). Raw keys and tokens are
 hashed on arrival and never stored, logged or put into an error.
 
-Source: interface, Authentication; Limits (rate-limit headers); silences S27, S29, S42, S51.
+Readings: docs/assumptions.md#S42, #S51.
 """
 
 import hashlib

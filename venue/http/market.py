@@ -1,6 +1,6 @@
 """Reads of what is public: markets, snapshots, books, candles, prints and events.
 
-Source: interface, GET /markets and below; GET /events; silences S2, S6, S7, S28, S34, S38.
+Readings: docs/assumptions.md#S2, #S7.
 """
 
 from collections.abc import Iterator

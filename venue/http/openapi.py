@@ -1,7 +1,4 @@
-"""The machine-readable description of the interface: OpenAPI 3.1, made from the tables.
-
-Source: interface, GET /openapi.yaml; Authentication; Errors; Limits; Versioning; silence S40.
-"""
+"""The machine-readable description of the interface: OpenAPI 3.1, made from the tables."""
 
 import functools
 from collections.abc import Iterable

@@ -2,8 +2,6 @@
 
 A created order leads to its read, its amend, its cancel and its fills; a list to its next page and
 to what its first row names.
-
-Source: interface, GET /openapi.yaml; Global conventions (Pagination); Endpoints.
 """
 
 from typing import Any, Final

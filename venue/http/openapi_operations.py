@@ -1,7 +1,4 @@
-"""One row per route: what it takes, what it answers, and every code it can refuse with.
-
-Source: interface, Endpoints; Errors; silences S1 to S7, S24, S29, S36, S38, S49.
-"""
+"""One row per route: what it takes, what it answers, and every code it can refuse with."""
 
 from typing import Any, Final
 

@@ -2,8 +2,6 @@
 
 A resource's schema is what the venue emits, so an optional field may be absent but is never null,
 and an enum's `unknown` appears only where the interface itself has it.
-
-Source: interface, Resources and their fields; POST /orders; PUT /orders/{order_id}; silence S32.
 """
 
 import enum

@@ -5,7 +5,7 @@ A known one may stand once: twice is invalid_parameter, because no choice betwee
 safe. An empty value is a value (and mostly a bad one); only an empty cursor counts as absent,
 for it is what the first page starts from.
 
-Source: interface, Global conventions (Enums, Pagination); Endpoints; silences S3, S36, S38.
+Reading: docs/assumptions.md#S36.
 """
 
 import enum

@@ -1,6 +1,6 @@
 """Order writes: one request, one command, and the engine's answer as the interface words it.
 
-Source: interface, POST /orders; PUT and DELETE /orders/{order_id}; silences S1, S13, S31.
+Reading: docs/assumptions.md#S1.
 """
 
 from typing import Final

@@ -6,8 +6,6 @@ the longest. Sent over many connections at once, the loop would deal with all of
 looked at anybody else's order; in turns they keep nobody waiting but the user who sent them. So do
 answers that take no token, of which there is any number: those of an empty bucket, and what is
 served to nobody in particular.
-
-Source: interface, Limits (one bucket per credential: nobody pays for what others ask).
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""One directory of our own: checked once, then every file in it by name, never through a link.
-
-Source: reliability, security list 15 (state directory 0700, symlinks refused).
-"""
+"""One directory of our own: checked once, then every file in it by name, never through a link."""
 
 import contextlib
 import errno

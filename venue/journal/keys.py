@@ -1,7 +1,4 @@
-"""The secrets that ids and cursors of a state directory hang on: made once, whole or not at all.
-
-Source: interface, Resources, Order (order_id); silences S15, S37; reliability, rows 1, 103.
-"""
+"""The secrets that ids and cursors of a state directory hang on: made once, whole or not at all."""
 
 import secrets
 import struct

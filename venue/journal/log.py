@@ -4,8 +4,6 @@ What a failed write leaves behind decides which of two words the caller gets. Lo
 was cut off again, durably, and may be tried later. LogBroken: nobody knows what is on disk, and the
 log takes nothing more; a sync is never tried again, because a kernel that failed to write a page
 may forget it and call the next sync a success.
-
-Source: design, law 7; reliability, rows 60, 61, 82.
 """
 
 import contextlib

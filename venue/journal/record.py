@@ -5,8 +5,6 @@ the payload: MessagePack of (sequence of the first command, at_ns, commands), al
 endian. One append is one frame, so an append is in the log whole or not at all. A frame is written
 only when the one before it is on disk: where a damaged frame is followed by a whole one, what is
 damaged had been durable, and only what stands at the very end may be the torn tail of a crash.
-
-Source: reliability, rows 60, 67, 82.
 """
 
 import struct

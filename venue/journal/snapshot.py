@@ -2,8 +2,6 @@
 
 Header: magic, version byte, state id, the last sequence it includes (u64), CRC-32 (u32) of all the
 rest; then the payload, whose meaning is no business of this file.
-
-Source: reliability, rows 67, V15.
 """
 
 import struct

@@ -3,8 +3,6 @@
 Two ways in. `StateDir.open` is the server's: it holds the lock, makes what is missing, appends.
 `StateDir.beside` is for compacting while a server runs: it sees sealed segments only (every one
 but the last), which nobody writes to any more, and has a lock of its own.
-
-Source: design, The venue (restart = snapshot + replay); reliability, rows 59-63, 67, 82, V15.
 """
 
 import contextlib

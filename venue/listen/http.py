@@ -5,8 +5,6 @@ Of uvicorn's HttpToolsProtocol this leans on the asyncio callbacks, the parser c
 `client`), `cycle` (with `scope`, `body`, `more_body`, `response_started`), `pipeline` (newest on
 the left), `url`, `scope`, `flow`, `loop`, `parser`, `headers`, `server_state.default_headers`. A
 test names them all.
-
-Source: interface, Errors; silences S26, S49.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ replaced by one of no route; and an offer that nobody here takes up goes by anot
 Cutting never changes what is said: a piece too many costs a call of the parser. Where a request
 ends is for the parser alone to say.
 
-Source: interface, Errors; silence S49; RFC 9110, 7.8 (a server may ignore an offer) and 9.1.
+Source: RFC 9110, 7.8 (a server may ignore an offer) and 9.1.
 """
 
 import enum

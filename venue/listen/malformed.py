@@ -1,7 +1,4 @@
-"""The last answer on a connection whose request is none: an Error body, and the end.
-
-Source: interface, Errors; silences S26.
-"""
+"""The last answer on a connection whose request is none: an Error body, and the end."""
 
 from collections.abc import Iterable
 from typing import Final

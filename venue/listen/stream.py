@@ -8,8 +8,6 @@ Of uvicorn's WebSocketsSansIOProtocol this leans on the asyncio callbacks, `run_
 `handle_*`, `send_receive_event_to_app`, and the attributes `scope`, `queue`, `writable`, `frames`,
 `curr_msg_data_type`, `close_sent`, `close_timeout`, `default_headers`, `handshake_initiated`,
 `handshake_complete` and `conn` (with `accept`, `reader.buffer`, `fail`). A test names them all.
-
-Source: interface, Errors, Events; silences S8, S26.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 Nothing is ever forgotten: every order and every fill there was can be read and listed. Finished
 ones cost a few hundred bytes each (`venue.read.orders`, `venue.read.fills`).
 
-Source: interface, Resources (Order, Position, Balance, Fill); GET /orders; silences S3, S4, S5.
+Readings: docs/assumptions.md#S4, #S5.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -344,7 +344,6 @@ def shown_order(
 
     created_ns: for a read when the engine sequenced it, for the reply to a create or an amend the
     gateway's submit instant. The optional fields belong to one kind of answer each.
-    Source: interface, Resources, Order.
     """
     return model.Order(
         order_id=order.order_id,

@@ -3,7 +3,7 @@
 Buckets are aligned to the Unix epoch, UTC. Every bucket in which something traded is kept, packed,
 so there are never more of them than prints.
 
-Source: interface, GET /markets/{market_id}/candles; silences S7, S52.
+Readings: docs/assumptions.md#S7, #S52, #S54.
 """
 
 from bisect import bisect_left

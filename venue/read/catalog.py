@@ -1,6 +1,6 @@
 """What is traded: companies, series, events and their rungs, and how to find them.
 
-Source: interface, Resources (Market, Event); GET /markets, /events; silences S2, S34, S38, S46.
+Readings: docs/assumptions.md#S34, #S38, #S46.
 """
 
 import decimal

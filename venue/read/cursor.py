@@ -3,7 +3,7 @@
 A token carries the place of the last row returned, in the clear, and a MAC over everything the
 page depended on. Nothing is stored, so a token survives a restart that keeps the key.
 
-Source: interface, Global conventions, Pagination; silence S37.
+Reading: docs/assumptions.md#S37.
 """
 
 import base64

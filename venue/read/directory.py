@@ -4,7 +4,7 @@ It is refreshed at a fixed beat from the instant the first entry was listed, so 
 renamed later is found by handle only after the next refresh; a state change (halt, resume,
 resolution, archiving) counts at once. UUIDs never come here: they resolve immediately.
 
-Source: interface, Events, Handle rules; silence S30.
+Reading: docs/assumptions.md#S30.
 """
 
 import enum

@@ -2,8 +2,6 @@
 
 A fill's place is its number among the user's own. For each market the places are kept, and every
 fill knows the one before it of the same order.
-
-Source: interface, Resources, Fill; silence S4.
 """
 
 from array import array

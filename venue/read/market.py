@@ -2,7 +2,7 @@
 
 Every print there was is kept, packed, and so is every candle (`venue.read.candles`).
 
-Source: interface, Resources (Orderbook, MarketTrade, MarketStats, Candle); silences S6, S28, S41.
+Readings: docs/assumptions.md#S6, #S28, #S41.
 """
 
 from bisect import bisect_left, bisect_right

@@ -3,8 +3,6 @@
 An order's place is its number among the user's own, in the order of sequencing. For each market
 and status the places are kept in ascending order, so a page of any filter is made from its own
 rows alone, however many others there are.
-
-Source: interface, Resources, Order; GET /orders; silence S15 (an order id fits 64 bits).
 """
 
 import struct

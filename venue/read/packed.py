@@ -2,8 +2,6 @@
 
 A place is the number of a row in the order in which rows came; it never changes, so a page can go
 on from it for ever.
-
-Source: interface, Global conventions, Pagination (keyset); silence S37.
 """
 
 import heapq

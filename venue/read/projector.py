@@ -1,7 +1,4 @@
-"""The engine's events into the views, in order and a chosen time late.
-
-Source: interface, What the service does (reads may briefly lag a write); design, read side.
-"""
+"""The engine's events into the views, in order and a chosen time late."""
 
 from collections import deque
 

@@ -3,8 +3,6 @@
 Code that follows a reading names its number in a comment or docstring (`S13`). `switch` says where
 to change when the truth is learned. The numbers are permanent. docs/assumptions.md is generated
 from this table.
-
-Source: the interface's "not shown" lines and its double readings.
 """
 
 from typing import Final

@@ -5,7 +5,7 @@ row of the errors table. What the venue sends is decoded tolerantly: unknown fie
 values, levels as pairs and numbers as strings are survived (the column "the bot also survives").
 Raises `Refusal` for a caller's fault and `Garbled` for the venue's; nothing else.
 
-Source: interface, POST /orders; PUT /orders/{order_id}; Client frame; silences S12, S13, S26, S32.
+Readings: docs/assumptions.md#S10, #S12, #S13, #S26, #S32.
 """
 
 import json

@@ -4,7 +4,7 @@ The order of `Code` is the order in which the venue's guards run within one stat
 order of the stages). `CODES` carries per code the status, whose fault it is, what a first send of a
 write has come to, and what a client may do. Nothing else chooses a code's meaning.
 
-Source: interface, Errors; Authentication; Events; silences S29, S49; the code-to-action table.
+See docs/venue.md#errors. Reading: docs/assumptions.md#S29.
 """
 
 import enum
@@ -152,7 +152,6 @@ def row_for(status: int, code: str) -> Row:
     A known code answers by its own row. An unrecognised one is a generic failure of its status
     class: 5xx may have been carried out, 429 was not, every other 4xx was decided against.
     A 3xx or 1xx counts as unknown, for nobody can say what stood behind it.
-    Source: interface, Errors; Versioning.
     """
     try:
         return CODES[Code(code)]

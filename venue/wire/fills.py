@@ -1,6 +1,5 @@
-"""Fills off the wire, whatever of their shape the venue keeps: the interface shows two prices only.
-
-Source: interface, Resources, Fill; silences S4 (the column "the bot also survives").
+"""Fills off the wire, whatever of their shape the venue keeps: the interface shows two prices
+only.
 """
 
 import hashlib

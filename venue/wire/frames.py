@@ -3,7 +3,7 @@
 Keys are camelCase, as the interface writes `eventMarketId`. Prices are integer cents 1..99, sizes
 whole shares, `ts` nanoseconds since the Unix epoch.
 There is no frame for own orders or fills (S11).
-Source: interface, Events; silences S9, S10, S48.
+Readings: docs/assumptions.md#S9, #S10, #S11.
 """
 
 from typing import Final, Literal

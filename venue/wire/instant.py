@@ -1,7 +1,6 @@
 """Instants: RFC3339 nanosecond text, UTC, to and from integer nanoseconds since the Unix epoch.
 
 The standard library's datetime keeps microseconds only, so the fraction is handled here.
-Source: interface, Global conventions, Timestamps; silences S28 (the zero instant).
 """
 
 import datetime

@@ -3,7 +3,7 @@
 A body may hold thousands of numbers that nobody asks for, so what one comes to is reckoned only
 when it is asked for.
 
-Source: silences S26, S55; reliability, row 91.
+Reading: docs/assumptions.md#S55.
 """
 
 import enum

@@ -1,6 +1,6 @@
 """Every published number of the interface, and the token bucket, with `now` passed in.
 
-Source: interface, Limits; silences S25, S26, S39.
+See docs/venue.md#limits. Readings: docs/assumptions.md#S25, #S26, #S48.
 """
 
 from typing import Final

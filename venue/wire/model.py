@@ -5,7 +5,7 @@ becomes `unknown`. Encoding is strict: an absent optional field is left out, nev
 stay text here (`venue.wire.instant` converts); order ids are strings for ever. All are `gc=False`:
 plain values cannot make a cycle, and the collector need not count a page of a hundred.
 
-Source: interface, Resources and their fields; States and transitions; silences S4, S5, S6, S41.
+Reading: docs/assumptions.md#S4.
 """
 
 import enum
@@ -46,7 +46,7 @@ STATUS_GROUPS: Final[dict[str, frozenset[OrderStatus]]] = {
     "canceled": frozenset({OrderStatus.CANCELED, OrderStatus.EXPIRED}),
     "all": RESTING | TERMINAL,
 }
-"""Group names of the order list's status filter (interface, Order status)."""
+"""Group names of the order list's status filter."""
 
 
 class ShownOutcome(_Tolerant):

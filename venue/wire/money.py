@@ -4,7 +4,7 @@ Everything is an integer. Prices are whole cents of one outcome, 1..99; a share 
 nothing. Fee rates are exact decimals. Nothing here rounds except `ceil_cents`, and nothing raises
 except the constructors of `FeeRate`.
 
-Source: interface, Global conventions; Resources, Market, fee formula; silences S16, S17, S25.
+See docs/venue.md#market. Readings: docs/assumptions.md#S16, #S17.
 """
 
 import enum
@@ -82,10 +82,7 @@ def canonical(outcome: Outcome, price: Price) -> Price:
 
 
 def book_side(outcome: Outcome, side: Side) -> BookSide:
-    """The canonical side: buy YES and sell NO are bids, sell YES and buy NO are asks.
-
-    Source: interface, Resources, Orderbook.
-    """
+    """The canonical side: buy YES and sell NO are bids, sell YES and buy NO are asks."""
     return _BID if (outcome is _YES) == (side is _BUY) else _ASK
 
 
@@ -139,7 +136,6 @@ def fee_units(rate: FeeRate, qty: Qty, price: Price) -> FeeUnits:
     """The exact fee of a fill: rate x qty x p x (1 - p), p in dollars, before any rounding.
 
     qty: shares >= 0. price: 1..99, of either outcome: the fee of p and of 100 - p is the same.
-    Source: interface, Resources, Market, fee formula.
     """
     return FeeUnits(rate.e8 * qty * price * (PAYOUT_CENTS - price))
 

@@ -2,7 +2,7 @@
 
 Every check is an ASCII full match made before any folding: `$` matches before a newline, `\\d`
 takes full-width digits, and the Kelvin sign folds to k, so none of those is relied upon.
-Source: interface, Ticker structure; Endpoints; Handle rules; silences S45.
+Reading: docs/assumptions.md#S45.
 """
 
 import re

@@ -1,6 +1,5 @@
-"""What a caller may ask of the engine: orders by size or by budget, amends, and the priority rule.
-
-Source: interface, POST /orders; PUT /orders/{order_id}; silences S12, S13, S25.
+"""What a caller may ask of the engine: orders by size or by budget, amends, and the priority
+rule.
 """
 
 import enum
@@ -74,6 +73,5 @@ def keeps_priority(old_price: Price, old_qty: Qty, new_price: Price, new_qty: Qt
     """Whether an amended order keeps its place in the queue.
 
     Only if the price is unchanged and the remaining size does not increase.
-    Source: interface, PUT /orders/{order_id}, rule 3.
     """
     return new_price == old_price and new_qty <= old_qty

@@ -1,6 +1,6 @@
 """One row per endpoint: name, method, path, scopes, and whether it reads or writes.
 
-Source: interface, Endpoints; Authentication; silences S6, S8, S27, S40.
+See docs/venue.md#endpoints, #authentication. Readings: docs/assumptions.md#S6, #S8, #S27, #S40.
 """
 
 import enum

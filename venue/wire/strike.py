@@ -1,7 +1,4 @@
-"""How many dollars the unit is that a strike is written in.
-
-Source: interface, Resources, Market (strike_value, strike_unit); Event (markets).
-"""
+"""How many dollars the unit is that a strike is written in."""
 
 from typing import Final
 

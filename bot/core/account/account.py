@@ -8,7 +8,7 @@ and named: ours need not wait for a sick one. What a walk shows is as of its fir
 run there is little time: a page that does not come is asked for once more beside the first time,
 and what comes first counts.
 
-Source: interface, Pagination; silences S3, S4, S5, S37; reliability, rows 36, 37, 54.
+See docs/fault-model.md#account-truth-in-one-rule.
 """
 
 import enum
@@ -50,7 +50,7 @@ _DOUBLINGS_MAX: Final = 4
 
 _PAGES_MAX: Final = 1_000
 _FILLS_PAGES_MAX: Final = 10_000
-"""A walk longer than this is a failed one (row 37). Of fills there is no end to what may be."""
+"""A walk longer than this is a failed one. Of fills there is no end to what may be."""
 
 _PAGE_TRIES_MAX: Final = 6
 """A page of fills is asked for so often in a row before its walk has failed."""
@@ -195,7 +195,7 @@ class Account:
         self._woke_ns = now_ns
 
     def unread(self, now_ns: int) -> tuple[Kind, ...]:
-        """The lists of what is ours that could not be read to their end for too long (law 8), since
+        """The lists of what is ours that could not be read to their end for too long, since
         the first of all was asked for if they never were."""
         if now_ns <= self.read_until_ns or self._first_ns is None:
             return ()

@@ -157,7 +157,8 @@ class FillBooker:
         if self._takes_all_for_history:
             self._add_history(rows, now_ns)
             return (), True
-        is_deep = self.goes_deep or self._desk.awaits_fills()
+        is_awaited = self._desk.awaits_fills() or "fills_missing" in self._out.findings
+        is_deep = self.goes_deep or is_awaited
         self._ended_deep = is_deep
         at = next((at for at, row in enumerate(rows) if self._ids.is_history(row)), len(rows))
         unknown = [row for row in rows[:at] if not self._ids.is_booked(row.fill_id)]

@@ -397,6 +397,7 @@ class Ledgers:
         self.is_undecided = awaits_series
         if not self._is_proven and not (gone or may_go or awaits_series):
             return self._correct_opening(held, difference)
+        self.difference_cents = Cents(difference)  # until what it comes from is known
         wrong = {} if awaits_series else self._wrong_shares(held)
         self._judge_shares(wrong, held, positions.begun_ns, now_ns)
         if may_go or awaits_series:
@@ -474,6 +475,8 @@ class Ledgers:
                 self._signs.on_sign(kind, market_id, wrong[market_id], begun_ns, now_ns, market_id)
             else:
                 self._signs.on_sign_gone(kind, market_id)
+        # A fill may have slipped between two pages: the next walk goes back far enough to find it.
+        self.is_undecided |= bool(wrong) and self._differing is None
         self._out.hold("position_differs", "; ".join([*wrong.values()][:5]))
         self.booker.goes_deep |= bool(wrong)
         self._differing = held if wrong else None
@@ -514,6 +517,7 @@ class Ledgers:
             return
         by_fills = differ or 0 < self._filled_qty * PAYOUT_CENTS >= abs(difference)
         if by_fills:
+            self.is_undecided |= not self._signs.observes(kind, _CASH)
             self._out.find("cash_differs", text)
             self.booker.goes_deep = True
         elif self._is_confirmed(difference, (), begun_ns, ended_ns):

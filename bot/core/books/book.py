@@ -21,7 +21,7 @@ _TRADE_IDS_MAX: Final = 512
 market, hours after it began: however old, what a venue may show anew with its next connection."""
 
 _PRINT_LEAD_NS: Final = NS_PER_SECOND
-"""A print this much newer than the book says that a frame is missing (reliability, Terms)."""
+"""A print this much newer than the book says that a frame is missing."""
 
 _TOUCH_SIZE_CAP: Final = 100
 """Shares beyond this at the touch add nothing to the microprice: one large order is one opinion."""
@@ -84,7 +84,7 @@ class Book:
             self._print_unexplained = False
 
     def forget(self) -> None:
-        """The feed is gone: there is no book until one is shown again (row 42)."""
+        """The feed is gone: there is no book until one is shown again."""
         self.bids = ()
         self.asks = ()
         self.ts_ns = None
@@ -156,7 +156,7 @@ class Book:
     def others(
         self, own_bids: Mapping[Price, Qty], own_asks: Mapping[Price, Qty]
     ) -> tuple[Levels, Levels]:
-        """Bids and asks with our own size taken out (row 47).
+        """Bids and asks with our own size taken out.
 
         own_bids, own_asks: shares of ours that may rest, per canonical price. What is left of a
         level is never below zero, and an emptied level is dropped. Own size the book does not show
@@ -193,7 +193,7 @@ def _without(levels: Levels, own: Mapping[Price, Qty], sign: int) -> Levels:
 def shrunk(before: Levels, after: Levels) -> tuple[Price, ...]:
     """The prices of one side at which less rests than before, in the order of `before`.
 
-    An own order there may have filled: its read is worth a request (design, The bot, item 9).
+    An own order there may have filled: its read is worth a request.
     """
     if before == after:
         return ()

@@ -84,7 +84,7 @@ class Others:
 
         While a write of ours is under way, or its effect is not in the book yet, our own size
         would be taken for others', or theirs for ours; quotes that followed would follow
-        themselves, for ever (row 47). So it stands still meanwhile: a second at most where the
+        themselves, for ever. So it stands still meanwhile: a second at most where the
         book says something else by then, and for as long as it does not where it does not.
         """
         book = self._book

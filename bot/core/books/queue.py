@@ -12,8 +12,6 @@ count only while none of our own writes at the price is under way or newer than 
 is left of a level without ours is others'.
 
 Floats live here as in every estimator; nothing is decided here.
-
-Source: design, The bot, item 5; strategy, 1(e); interface, PUT /orders, rule 3.
 """
 
 from collections import deque

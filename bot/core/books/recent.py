@@ -4,8 +4,6 @@ A rung on which nothing happened costs nothing: the empty tuples are shared, and
 is told in the same tuple until something about it may have changed, or its age has. What rests
 where is gathered once for as long as our orders, and the queues that they stand in, stay as they
 are; what stands before it, and how old it is, is told anew with every book.
-
-Source: strategy, section 2; design, The bot, item 3; reliability, B14.
 """
 
 import math

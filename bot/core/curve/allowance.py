@@ -5,7 +5,7 @@ rung in its own way. Looked at over an hour the mean of that is the shape; how m
 than chance is told by all rungs together. What comes and goes on top of it is the allowance: by so
 much the line with its shape may be off at a rung now. Cents and cents squared.
 
-Source: strategy, 1(a) step 3.
+Formulas: docs/pricing.md#section-1a, step 3.
 """
 
 from collections.abc import Sequence

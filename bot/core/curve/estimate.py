@@ -3,8 +3,6 @@
 Floats live here and in `bot.core.curve.ladder` only; prices become integers again in a strategy.
 Values are canonical YES cents, variances cents squared, times integer nanoseconds, ages seconds.
 Constants marked (judgement) are starting points that nobody has measured.
-
-Source: strategy, 1(a).
 """
 
 import math

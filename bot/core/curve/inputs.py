@@ -1,7 +1,4 @@
-"""What is known of one rung for the curve to be drawn, and the fair value that comes of it.
-
-Source: strategy, 1(a).
-"""
+"""What is known of one rung for the curve to be drawn, and the fair value that comes of it."""
 
 from typing import Final
 

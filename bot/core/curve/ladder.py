@@ -14,7 +14,7 @@ A fair value keeps its object until it has moved by a quarter of a cent, so that
 works on what did not move. What is slow (the shape, volatilities, the feed's worth) is learned once
 a second.
 
-Source: strategy, 1(a).
+Formulas: docs/pricing.md#section-1a.
 """
 
 import itertools

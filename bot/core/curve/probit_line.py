@@ -4,7 +4,7 @@ d(u) = height - steepness * u, with u the logarithm of the strike: a lognormal v
 squares, each rung weighed in cents as the line itself shows it. A rung that did not change costs
 nothing but its share of five sums, and is weighed anew only when the line has moved.
 
-Source: strategy, 1(a) step 2.
+Formulas: docs/pricing.md#section-1a, step 2.
 """
 
 from collections.abc import Sequence

@@ -243,7 +243,7 @@ class Custody:
         rungs nothing of ours rests until theirs are gone.
 
         The second list is asked for as soon as the first one cannot have lagged any more.
-        What may be a create of ours that landed after all is ours, to be cancelled (row 25), and
+        What may be a create of ours that landed after all is ours, to be cancelled, and
         what may be one whose id is not known yet is neither.
         """
         undecided = [order for order in strangers if self._desk.may_be_undecided(order)]
@@ -281,7 +281,7 @@ class Custody:
         self._missed = missed
 
     def watch(self, now_ns: int) -> None:
-        """What is ours and was not read for long is a limit that cannot be checked (law 8). While
+        """What is ours and was not read for long is a limit that cannot be checked. While
         an audit has found a difference the next one comes as soon as it can."""
         account, findings = self._account, self._out.findings
         if self._ledgers.wants_audit:

@@ -1,4 +1,4 @@
-"""Whether cancels work: who cannot take an order away any more places none (law 8).
+"""Whether cancels work: who cannot take an order away any more places none.
 
 One order that cannot be cancelled is that order's own matter: its size counts in every limit. Where
 no cancel has worked for a while, though several were tried, nothing is placed until one does. What

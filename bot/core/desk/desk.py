@@ -58,7 +58,7 @@ REPEAT_NS: Final = 200 * NS_PER_MS
 """A create or cancel whose answer failed to come is sent again so soon the first time."""
 
 UNKNOWN_OLD_NS: Final = 30 * NS_PER_SECOND
-"""An order unknown for so long is told; it stays unknown all the same (row 25)."""
+"""An order unknown for so long is told; it stays unknown all the same."""
 
 CANCEL_AGAIN_NS: Final = 10 * NS_PER_SECOND
 """A cancel that the halt of a market refused, or of what nothing finds, is sent again so late,
@@ -159,7 +159,7 @@ class Desk(Shelf):
 
         A re-send may be what places a lost create, at a price no longer wanted. It has been counted
         at its full size since it first left, so every limit has room for it, and its cancel leaves
-        as soon as the reply shows its id (row 22).
+        as soon as the reply shows its id.
         """
         for own in list(self._attention):
             if own.state is _LOST:
@@ -543,7 +543,7 @@ class Desk(Shelf):
         way, orders that an undecided amend may have given another id, and orders that no cancel
         finds. Returns their markets. When no order that could be theirs rests, they never landed or
         are over: nothing can fill any more, and once the fills were walked after that, all that did
-        is booked (row 23). When the venue has said that a create exists, a stranger that equals it
+        is booked. When the venue has said that a create exists, a stranger that equals it
         is it; which of several equal ones does not matter.
         """
         if not self._attention:

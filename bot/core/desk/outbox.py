@@ -42,7 +42,7 @@ TOO_MANY: Final = 429
 """The status of an answer that asks to wait."""
 
 WAIT_DEFAULT_NS: Final = NS_PER_SECOND
-"""How long a 429 without a readable Retry-After asks to wait (row 16)."""
+"""How long a 429 without a readable Retry-After asks to wait."""
 
 HANGS_NS: Final = 3 * NS_PER_SECOND // 2
 """A request without an answer for so long hangs: others do not wait for it."""

@@ -185,7 +185,7 @@ class Shelf:
         return len(self._unknown)
 
     def oldest_unknown_ns(self, now_ns: int) -> int:
-        """The age of the oldest unknown order; 0 when there is none. No age ends one (row 25)."""
+        """The age of the oldest unknown order; 0 when there is none. No age ends one."""
         if not self._unknown:
             return 0
         return now_ns - min(self._unknown.values())

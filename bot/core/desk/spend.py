@@ -341,7 +341,7 @@ class Purse:
         self._closed_until_ns = max(self._closed_until_ns, now_ns + wait_ns)
 
     def outage_over(self, now_ns: int) -> None:
-        """The channel or the venue came back: ramp creates up instead of a herd (row 18)."""
+        """The channel or the venue came back: ramp creates up instead of a herd."""
         self._ramp_from_ns = now_ns
         for each in self._users:
             each.ramp_creates = 0

@@ -1,7 +1,4 @@
-"""What a strategy wants of an event, proven sane; what was proven before is not proven again.
-
-Source: design, The bot, item 3.
-"""
+"""What a strategy wants of an event, proven sane; what was proven before is not proven again."""
 
 from collections.abc import Sequence
 from typing import Final, cast

@@ -3,8 +3,7 @@
 A rung is quotable when its market takes orders and its book can be believed; otherwise `blocked`
 says in a few words why not.
 
-Source: design, The bot, items 2 and 3; reliability, FEED_OK, rows 32, 38-48; silences S23,
-S28, S30.
+See docs/failure-modes.md#feed-ok.
 """
 
 from collections.abc import Sequence
@@ -222,7 +221,7 @@ class BelievedRung:
 
     def _confirmed(self, now_ns: int) -> None:
         """The book held was shown, or confirmed. What a paused process finds waiting says nothing:
-        it may be as old as the pause, until the books were asked for anew (row 9)."""
+        it may be as old as the pause, until the books were asked for anew."""
         doubtful = bool(self.blocked) or self.is_suspect or self.book.is_crossed
         if not self.unasked:
             self.confirmed_ns = now_ns
@@ -241,8 +240,7 @@ class BelievedRung:
             self.news.add(self.place)
 
     def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:
-        """A book emptied at once is unknown: the venue's store may be gone, not its orders
-        (row 46)."""
+        """A book emptied at once is unknown: the venue's store may be gone, not its orders."""
         if self.book.bids or self.book.asks:
             self._emptied_until_ns = 0
         elif self.others.depth_ns is not None:

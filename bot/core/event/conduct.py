@@ -3,8 +3,6 @@
 A strategy that raises, returns nonsense, is interrupted, or takes too long three times in a row has
 its event pulled: for five seconds, and for twice as long each time that it goes on so, a minute at
 most. A minute of good conduct is a fresh start. What it did last is told until it has behaved.
-
-Source: reliability, row 77; strategy, section 2.
 """
 
 from typing import Final

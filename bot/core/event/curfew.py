@@ -4,7 +4,7 @@ What is known about the outcome then is known to some and not to others, and wha
 hardly be sold again. It holds for every strategy alike, and so does what an operator asks for who
 wants everything flat: what reduces a position, in the sizes that are wanted so near to the end.
 
-Source: strategy, 1(c), Time.
+See docs/pricing.md#section-1c-time.
 """
 
 import enum

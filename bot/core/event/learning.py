@@ -10,7 +10,7 @@ rung and side, drawn to what was assumed of it until many fills have spoken.
 
 Floats live here; memory is bounded; every time is passed in.
 
-Source: strategy, 1(c), arrival intensity and adverse selection.
+Formulas: docs/pricing.md#section-1c-intensity.
 """
 
 import math

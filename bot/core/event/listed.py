@@ -2,8 +2,6 @@
 
 Tickers are case-insensitive, so the same event may come in another case than before; and a rung is
 a rung of the event that holds it, whatever its own row says.
-
-Source: interface, Ticker structure; design, The bot, item 2; reliability, B2, B3.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,7 +4,7 @@ One value drives every rung, so what is news to one of them is news to all. Whoe
 after it knows more than our quotes do: they are taken away at once, and made anew from what the
 books and the feed say once the dust has settled.
 
-Source: strategy, 1(c), news guard.
+See docs/pricing.md#section-1c-news.
 """
 
 from collections import deque

@@ -2,8 +2,6 @@
 
 A take clears the touch that it was wished for, so its own print looks like that of somebody who
 knows more. The print may come before the answer to the take or after it; the channel names nobody.
-
-Source: strategy, 1(c), news guard, and 1(h); interface, MarketTrade.
 """
 
 from collections.abc import Iterable

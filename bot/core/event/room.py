@@ -1,6 +1,5 @@
-"""One ladder of the series: its rungs in strike order, its curve, its strategy and what that wants.
-
-Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
+"""One ladder of the series: its rungs in strike order, its curve, its strategy and what that
+wants.
 """
 
 import math

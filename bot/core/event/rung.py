@@ -1,8 +1,6 @@
 """One rung of the series: what is wanted there, of what is believed of it, and what is planned.
 
 Nothing here sends.
-
-Source: design, The bot, item 5; reliability, rows 27, 38.
 """
 
 from collections.abc import Sequence

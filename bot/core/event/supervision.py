@@ -1,7 +1,4 @@
-"""The strategies of all events, as they behave: what is counted, told, and pulled.
-
-Source: reliability, row 77; strategy, section 2.
-"""
+"""The strategies of all events, as they behave: what is counted, told, and pulled."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

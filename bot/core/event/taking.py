@@ -4,8 +4,6 @@ A take is about this very moment: what cannot leave on the beat of the answer th
 dropped, and told by its reason. None leaves where the book it was wished for is not known to be the
 book there is, where another one of the rung has no answer yet, or where it could meet anything of
 ours that may be live.
-
-Source: strategy, 1(f); design, law 8 and The bot, item 5; reliability, rows 22, 33, B1, B4, B11.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,5 @@
-"""What the strategy is told of an event: the rungs as they are now, and the fair curve over them.
-
-Source: design, The bot, items 2-3; reliability, row 47; silences S23.
+"""What the strategy is told of an event: the rungs as they are now, and the fair curve over
+them.
 """
 
 from collections.abc import Sequence

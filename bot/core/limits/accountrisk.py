@@ -7,8 +7,6 @@ order of two traders can fit into the same room.
 
 Books can be opened only while nothing fills, so none begins to quote before all have opened theirs:
 one that fills often would keep the others from ever doing so.
-
-Source: strategy, 1(g), Budgets; reliability, B3.
 """
 
 from collections.abc import Callable

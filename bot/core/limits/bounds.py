@@ -2,7 +2,7 @@
 
 A strategy speaks whole cents and any size. Bids are moved down and asks up to the next price that
 the market takes, so that no quote becomes bolder, and no order is larger than the venue was seen
-to take. Source: interface, Market (min_price, max_price, tick_size); silences S25, S46.
+to take. Readings: docs/assumptions.md#S25, #S46.
 """
 
 import msgspec

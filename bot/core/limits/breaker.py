@@ -4,9 +4,7 @@ They stand outside the strategy and outside the limits of loss: rates of writes,
 fills and refusals in exact sliding windows, money lost, and the age of what is not known. What
 would pass a limit is not sent, and the breaker has tripped; everything else is noticed at the next
 judgement. A tripped breaker stays so until `rearm`. The caps on one single create are compiled: no
-configuration can lift them (row 71).
-
-Source: design, law 8; reliability, rows 71, 73, 76, B13, B14.
+configuration can lift them.
 """
 
 import itertools
@@ -65,7 +63,7 @@ class Window:
     """The sum of what was added within the last `span_ns`, exact up to `limit`.
 
     What lies `span_ns` back is out. Entries are kept only as far as the sum needs them to stand
-    above the limit, so at most `limit` + 1 are kept, and whether it does is always exact (B14).
+    above the limit, so at most `limit` + 1 are kept, and whether it does is always exact.
     """
 
     def __init__(self, span_ns: int, limit: int) -> None:
@@ -155,7 +153,7 @@ class Breakers:
 
     def admits(self, request: Request, now_ns: int) -> bool:
         """Whether a request may leave. False trips the breaker whose limit it would pass, or says
-        that one has tripped. Cancels, reads and re-sends of a create always may (B4)."""
+        that one has tripped. Cancels, reads and re-sends of a create always may."""
         adds = isinstance(request, AmendResting) or _is_first(request)
         if not adds:
             return True

@@ -8,8 +8,6 @@ part of the shares that use them up.
 
 Most decisions move one rung: what is known of a rung is kept while its quotes are the same (the
 same object is fastest), and while all of them fit, one pass over the outcomes says so.
-
-Source: strategy, 1(g); design, The bot, item 4; performance, deciding alone.
 """
 
 import enum

@@ -9,8 +9,7 @@ over; sales, payouts, and orders that shrink are when a balance shows them.
 Shares held are sold without cash. Somebody else's orders on the account are seen with the next
 balance: until then the venue refuses what they have taken.
 
-Source: interface, Balance, Market (a resting order reserves its price and fee), POST /orders;
-silences S13, S16, S17; reliability, code-to-action table, B14; design, law 8.
+Readings: docs/assumptions.md#S13, #S16, #S17.
 """
 
 from typing import Final, Protocol

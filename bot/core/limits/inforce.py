@@ -1,6 +1,5 @@
-"""Which limits bind an event: its own, and what others of its series and account leave of theirs.
-
-Source: strategy, 1(g); reliability, B3.
+"""Which limits bind an event: its own, and what others of its series and account leave of
+theirs.
 """
 
 from collections.abc import Iterable

@@ -17,7 +17,7 @@ this keeps in view can only make the answer more careful.
 The worst case trusts that the rungs are a ladder; the gross limits beside it do not. They count
 each rung by itself, as if any rung could fail while any other pays.
 
-Source: strategy, 1(g); reliability, rows 55, 75, 78, B3; design, The bot, item 4.
+Formulas: docs/pricing.md#section-1g.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,4 @@
-"""What the limits of order size and rung position leave of the quotes of one rung, by itself.
-
-Source: strategy, 1(g); design, The bot, item 4.
-"""
+"""What the limits of order size and rung position leave of the quotes of one rung, by itself."""
 
 from collections.abc import Sequence
 from operator import mul

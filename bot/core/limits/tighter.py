@@ -1,8 +1,6 @@
 """Of two sets of limits the tighter one, limit by limit: what a rollback holds to.
 
 A limit that an operator tightened is never loosened by anybody but an operator.
-
-Source: docs/configuration.md; design, law 8.
 """
 
 import msgspec

@@ -7,8 +7,6 @@ shrunk by self-trade prevention, or end. So within an epoch the larger `filled` 
 hold for ever. The venue's `updated_at` decides nothing: it may lag, repeat, or step.
 
 `Known.join` is commutative, associative and idempotent, and never knows less than either side.
-
-Source: design, The bot, item 7; reliability, rows 28, 34, 36, B8; silences S13, S20.
 """
 
 from typing import Final

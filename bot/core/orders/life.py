@@ -162,7 +162,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
         strange={_S.OPEN: (_F.STRANGE,)},
     ),
     # Every answer but 2xx leaves a re-sent create unknown: the first one may have landed, until a
-    # list explains the refusals (row 23), or shows the order that the venue says exists.
+    # list explains the refusals, or shows the order that the venue says exists.
     _S.LOST: _row(
         {
             _S.OPEN: (_F.RESTS, _F.LISTED),
@@ -236,7 +236,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
         strange={_S.BLURRED: (_F.STRANGE, _F.READ_STRANGE)},
     ),
     # A cancel that did not do its work leaves the order open; it is wanted again at once. A
-    # cancel without an answer does the same, for a cancel may be repeated (row 30).
+    # cancel without an answer does the same, for a cancel may be repeated.
     _S.CANCELLING: _row(
         {
             _S.DONE: (_F.ENDED, _F.READ_ENDED),

@@ -1,6 +1,5 @@
-"""What is remembered with an own order for the account of profit: its level, whose idea, what for.
-
-Source: strategy, 3, Metrics: by rung, side, level, strategy, reason.
+"""What is remembered with an own order for the account of profit: its level, whose idea, what
+for.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""What can become of a wish to trade at once, in one word each.
-
-Source: strategy, 1(f); design, law 8.
-"""
+"""What can become of a wish to trade at once, in one word each."""
 
 import enum
 

@@ -3,8 +3,6 @@
 Pure arithmetic on costs; exact for any size, in the cube of it, so meant for the few orders and
 levels of one side of a rung. Shortest augmenting paths with potentials; of one or two rows each way
 is tried before.
-
-Source: design, The bot, item 5.
 """
 
 from collections.abc import Sequence

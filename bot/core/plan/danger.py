@@ -1,7 +1,4 @@
-"""Which quotes would trade at once, and which orders must not stay where they stand.
-
-Source: reliability, rows 14, 22, 26, 38, B5.
-"""
+"""Which quotes would trade at once, and which orders must not stay where they stand."""
 
 from typing import Final
 

@@ -4,8 +4,6 @@ A side is on target when every quote wanted there has enough shares resting at i
 the tolerance on the safe side of it. Enough is what is short by no more than a resize is sent for,
 a share at the least: the rest of a partly filled order that is not topped up yet still is the
 quote, and nothing never is.
-
-Source: strategy, 3, Metrics; design, The bot, item 5.
 """
 
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 Most plans are made because something else is wanted, of orders that are what they were; and most
 find that nothing is to be done. So what hangs on the orders alone is worked out once for all the
 plans until they change, and what hangs on the wanted prices besides, once until those change, too.
-
-Source: design, The bot, item 5.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ the strategy wants it; a tick bolder is a cent less. Constants marked (judgement
 
 Floats live here; nothing is sent or decided here, except which of two prices is worth more.
 
-Source: strategy, 1(c), 1(e), 1(f); design, The bot, item 5.
+Formulas: docs/pricing.md#section-1e.
 """
 
 import math

@@ -16,8 +16,7 @@ A bid is `sell no` while free NO shares are held, else `buy yes`; an ask `sell y
 Orders at one price are one stand. Which stand serves which wanted price is the assignment of least
 cost: requests, places lost, edge given up. What a place is worth is told by `bot.core.plan.place`.
 
-Source: design, The bot, item 5; interface, PUT /orders; strategy, 1(e), 1(f); reliability, rows 22,
-26, 27, 33, B1, B11.
+See docs/design.md#bot-5.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -76,7 +75,7 @@ def plan_sides(
     """The changes that turn our orders into what is wanted on each side, the best first.
 
     An order whose last write is undecided is left alone, counted at its price, and keeps new
-    orders of its side from being made (one live-or-possible order per slot, B1); one whose write is
+    orders of its side from being made (one live-or-possible order per slot); one whose write is
     on its way, or whose end is still to come, keeps as many shares from it. So does a take without
     an answer, which serves no wanted price: it never rests. tell_worth: tells what prices and
     places are worth as of an instant; most plans never ask. short: sides on which a limit has cut

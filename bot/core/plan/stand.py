@@ -1,6 +1,5 @@
-"""What stands and what is wanted at one price: `Stand`, our orders there, and `Level`, the quote.
-
-Source: design, The bot, item 5; reliability, rows 22, 26, 27.
+"""What stands and what is wanted at one price: `Stand`, our orders there, and `Level`, the
+quote.
 """
 
 from collections.abc import Iterable, Sequence

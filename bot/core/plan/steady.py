@@ -4,8 +4,6 @@ A quote steps back at once, and comes forward once it has been wanted so long. N
 value that swings a tick back and forth from moving an order at every swing. What is returned is at
 most as bold, and at most as large, as what is wanted now; what is wanted now is its limit, so that
 an order which stands there is left there.
-
-Source: reliability, rows 27 and 38; design, The bot, item 5.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -2,9 +2,6 @@
 
 Wishes are carried out by `bot.core.sending.sending`, the most valuable first. Any of them may be
 refused by a limit at the instant it would leave.
-
-Source: design, The bot, items 5 and 6; strategy, 1(f); reliability,
-row 33.
 """
 
 from collections.abc import Iterable
@@ -165,7 +162,7 @@ def free_shares(yes_qty: Qty, no_qty: Qty, orders: Iterable[OwnOrder]) -> FreeSh
 def crosses(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[OwnOrder]:
     """Our own live orders that a quote at this canonical price would trade with.
 
-    Every price counts at which an order may rest, whatever its state (row 33).
+    Every price counts at which an order may rest, whatever its state.
     """
     if side is _BID:
         return [

@@ -3,7 +3,7 @@
 Where a rung pays, every lower one pays. So a higher rung's bid above a lower one's ask is money
 given away, and where there is no such pair a curve of survival fits between all bids and asks.
 
-Source: strategy, 1(h).
+Formulas: docs/pricing.md#section-1h.
 """
 
 from collections.abc import Sequence

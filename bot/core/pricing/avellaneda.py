@@ -6,7 +6,7 @@ asks for a spread on top that pays for that risk and for the distance flow still
 Pure arithmetic. A mid and a holding may be numbers or numpy arrays of one shape.
 
 Source: Avellaneda and Stoikov, High-frequency trading in a limit order book, Quantitative Finance
-8(3), 2008, equations 2.9, 2.10 and 3.18; strategy, section 2.
+8(3), 2008, equations 2.9, 2.10 and 3.18.
 """
 
 import math

@@ -3,7 +3,7 @@
 All in cents per share. A rung's slope is 100 phi(d) cents per standard deviation, d how many of
 them it is in the money (`bot.core.curve.estimate.slope`).
 
-Source: strategy, 1(c): adverse selection, capital charge, staleness.
+Formulas: docs/pricing.md#section-1c.
 """
 
 import math

@@ -3,8 +3,6 @@
 One `Cycle` serves one rung. It remembers which wishes stand, takes fills off them, and tells when
 new ones may be placed; what they are is the strategy's. Nothing else asks for orders in this way:
 a strategy of this house says anew at each view what it wants.
-
-Source: strategy, section 2, rows pure_mm and avellaneda_stoikov.
 """
 
 import itertools

@@ -4,7 +4,7 @@ The venue rounds up the sum of an order's fees (S16), so an order filled whole w
 cent. Were each fill rounded up by itself, an order filled by many small takers would waste nearly a
 cent with each: the careful reading, taken over the sizes in which our orders do fill.
 
-Source: strategy, 1(c), fbar, and 1(d); silences S16.
+Formulas: docs/pricing.md#section-1c. Reading: docs/assumptions.md#S16.
 """
 
 import enum

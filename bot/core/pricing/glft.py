@@ -4,7 +4,7 @@ Far from the end the best distances of bid and ask from fair depend on the holdi
 nearly as straight lines. Fills come with the intensity A exp(-k distance), fair moves by sigma.
 
 Source: Gueant, Lehalle, Fernandez-Tapia, Dealing with the inventory risk, 2013, section 4, and
-Gueant, Optimal market making, 2017, for orders of `delta`; strategy, section 2.
+Gueant, Optimal market making, 2017, for orders of `delta`.
 """
 
 import math

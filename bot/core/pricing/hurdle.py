@@ -9,8 +9,7 @@ More YES held on any rung never makes a bid cheaper, nor an ask dearer: a share 
 outcome on upward, another pays from another one on, and the least over a chain of outcomes of such
 sums has decreasing differences.
 
-Source: strategy, 1(f), the ranking by cash locked; 1(g), the worst case; measured in
-docs/strategies.md, under a limit of loss.
+See docs/pricing.md#section-1f, #section-1g; measured in docs/strategies.md.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The levels of one side of a rung, each priced as if those before it had filled; and the levels of
 all rungs brought into order.
 
-Source: strategy, 1(c) and 1(d).
+See docs/pricing.md#section-1d.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,5 @@
-"""The lots of a rung: shares of each level, their fees, and about where they stand; kept by state.
-
-Source: strategy, 1(c) and 1(d).
+"""The lots of a rung: shares of each level, their fees, and about where they stand; kept by
+state.
 """
 
 from typing import Final, NamedTuple

@@ -3,7 +3,7 @@
 Prices are canonical YES cents. A side is a BookSide, or a sign where arithmetic wants one: +1 a
 bid, -1 an ask.
 
-Source: strategy, 1(c) and 1(d).
+Formulas: docs/pricing.md#section-1c.
 """
 
 import math

@@ -10,7 +10,7 @@ and run over with the chance (1 - a) * through / s. What it is worth is a * edge
 chance times what is lost beyond the edge. Both are the closed form of the step by step recursion;
 the product is a ratio of gamma functions.
 
-Source: strategy, 1(e).
+Formulas: docs/pricing.md#section-1e.
 """
 
 import math

@@ -2,8 +2,6 @@
 
 Each of these serves one rung and holds a bounded number of samples. Distances are cents from the
 value before the trade.
-
-Source: strategy, section 2, semantics of glft and avellaneda; 1(c) for the bounds of the decay.
 """
 
 import math

@@ -1,7 +1,7 @@
 """How many shares: a base lot whose fee is not mostly rounding, less where fair is in doubt, more
 behind; and no more than is wanted or can be paid for.
 
-Source: strategy, 1(d); 1(c), near the edges.
+Formulas: docs/pricing.md#section-1d.
 """
 
 from typing import Final

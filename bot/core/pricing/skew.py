@@ -25,8 +25,7 @@ of C are at least 0; C is the inverse of a tridiagonal M-matrix, and so is R, so
 entry below 0 either, nor has one of a mixture with the diagonal; and the tilt of cara moves weight
 to outcomes in which fewer rungs pay.
 
-Source: strategy, 1(b); strategy, 1(c), own-size term. The local rule is our own, measured by the
-protocol of strategy, 3 (docs/strategies.md).
+Formulas: docs/pricing.md#section-1b. The local rule is our own, measured in docs/strategies.md.
 """
 
 import enum

@@ -11,8 +11,6 @@ either route; a move of F changes it by  q * dF;  a payout is the last move, to 
 holds in integers, whatever values are taken for F. Inventory is split by fill: its move within ten
 seconds of the fill is adverse, the rest is drift. A fill whose time cannot be placed counts as of
 when it was booked. Only the ledger moves money: this account is compared with it at every fill.
-
-Source: strategy, 3, Metrics; design, law 9.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,8 +1,6 @@
 """The newest fills of ours, each with what was believed then and what has become of it since.
 
 Bounded: for a person to look at. The account of profit keeps the sums of all of them.
-
-Source: strategy, 3, Metrics.
 """
 
 from collections import deque

@@ -6,8 +6,6 @@ independent evidence: fills of one stretch of time as long as the horizon count 
 
 Sums are exact integers; only what is shown is a float. Memory is bounded: of a horizon that has
 passed nothing is kept but the sums.
-
-Source: strategy, 3, Metrics.
 """
 
 import math

@@ -6,8 +6,6 @@ thousandths of a cent of a YES share; a rung that has settled is worth its payou
 
 A fill is known seconds after it happened. What it is compared with is the value that was believed
 before it could be heard of: never one that the fill itself has moved.
-
-Source: strategy, 3, Metrics, and 4, Look-ahead traps.
 """
 
 from bisect import bisect_right

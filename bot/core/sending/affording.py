@@ -2,8 +2,6 @@
 
 What sells shares held needs no cash, so what shrinks a position never waits for any. A purchase
 locks its price and fee whatever is held of the other outcome: a pair stays until the rung resolves.
-
-Source: interface, Balance, POST /orders (insufficient_balance); silences S13, S16, S17.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ Every request of the trader passes `Gate.send`; nothing that adds exposure passe
 has tripped or the bot is latched, whoever asked. Here the breakers are told what leaves, what is
 refused and what fills, and are given the profit and the age of the unknown to judge.
 
-Source: design, law 8; reliability, rows 25, 71, 73, 76, B4, B13.
+See docs/failure-modes.md#b13.
 """
 
 from collections.abc import Iterable, Sequence
@@ -302,7 +302,7 @@ class Guard:
             self._out.clear(name)
 
     def verify_flat(self, custody: Custody, now_ns: int) -> None:
-        """While latched: have it shown that nothing of ours rests, or say what does (B13)."""
+        """While latched: have it shown that nothing of ours rests, or say what does."""
         if self._desk.live_count():
             self._seen_flat = False
         if self._seen_flat:

@@ -6,8 +6,6 @@ have there has lost some of ours. Such a hint is worth a read by as many shares 
 that read is a candidate for a token like any other wish. Several at once are told for less by one
 page of the fills and one of what rests. A read may lag: begun too soon after the print it ends no
 hint.
-
-Source: design, The bot, item 9; reliability, rows 36, 54, 111; silences S11.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,4 @@
-"""In which order what may leave does: the most valuable first, unless not all of it finds room.
-
-Source: design, law 6 and The bot, item 6.
-"""
+"""In which order what may leave does: the most valuable first, unless not all of it finds room."""
 
 from collections.abc import Iterable, Sequence
 

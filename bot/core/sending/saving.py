@@ -1,6 +1,5 @@
-"""Whether tokens are left to what gives way: it needs two at once, and everything else takes one.
-
-Source: design, law 6.
+"""Whether tokens are left to what gives way: it needs two at once, and everything else takes
+one.
 """
 
 from typing import Final

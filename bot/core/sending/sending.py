@@ -4,9 +4,6 @@ Cancels go first. Then the candidates for a token, the most valuable first: amen
 reads of orders that may have filled; where orders are few for what is wanted, a side without any
 before more of another. Each is admitted by every limit at the instant it leaves.
 Nothing is queued: what cannot leave is wished for anew once something has changed.
-
-Source: design, law 6 and The bot, items 5, 6 and 9; reliability, rows 14, 17, 31, 32, 38, 54, B3,
-B5.
 """
 
 from collections.abc import Sequence
@@ -242,7 +239,7 @@ class Sending:
                 rung.orders_changed()
                 self.venue.probed(now_ns)
             elif isinstance(candidate, WantAmend) and self._flees(rung, candidate):
-                # It may not move, but it must not be picked off where it stands (rows 14, 38).
+                # It may not move, but it must not be picked off where it stands.
                 why = "beyond the fair price, and it cannot be moved in time"
                 self._cancel(rung, candidate.order, why, now_ns)
 

@@ -8,7 +8,7 @@ from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 
 _PROBE_NS: Final = 5 * NS_PER_SECOND
-"""A venue that takes no writes is asked with one request this often (row 31)."""
+"""A venue that takes no writes is asked with one request this often."""
 
 
 class VenuePark:

@@ -27,7 +27,7 @@ _REFUSED_SUBSCRIBE_NS: Final = 5 * NS_PER_SECOND
 _GARBLED_WITHIN_NS: Final = 10 * NS_PER_SECOND
 _GARBLED_MAX: Final = 3
 _SILENT_NS: Final = 10 * NS_PER_SECOND
-"""A target that has shown no book by then is told: its UUID may be a wrong one (row 40)."""
+"""A target that has shown no book by then is told: its UUID may be a wrong one."""
 
 
 STEP_AGAIN_NS: Final = 60 * NS_PER_SECOND
@@ -114,7 +114,7 @@ class Channel:
         self._subscribe_due_ns = now_ns
 
     def garbled(self, known: bool, now_ns: int) -> None:
-        """A frame could not be read: three in ten seconds ask for all books anew (row 48)."""
+        """A frame could not be read: three in ten seconds ask for all books anew."""
         if not known:
             return
         since_ns = now_ns - _GARBLED_WITHIN_NS

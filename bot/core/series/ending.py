@@ -1,6 +1,6 @@
 """What is complete: quotes on both sides, flat positions, and events that have settled and leave.
 
-Source: silences S21, S22, S33; reliability, B9.
+Readings: docs/assumptions.md#S21, #S22, #S33.
 """
 
 from collections.abc import Iterable

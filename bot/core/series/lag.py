@@ -1,7 +1,4 @@
-"""How late the channel is, by the prints that it brings.
-
-Source: reliability, row 44.
-"""
+"""How late the channel is, by the prints that it brings."""
 
 from typing import Final
 

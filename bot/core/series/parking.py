@@ -1,7 +1,4 @@
-"""Rungs, and sides of rungs, on which the venue takes no order of ours for a while.
-
-Source: reliability, rows 19, 31, 32 and the code-to-action table; silences S25.
-"""
+"""Rungs, and sides of rungs, on which the venue takes no order of ours for a while."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -72,7 +69,7 @@ class Parking:
     def for_funds(self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False) -> None:
         """Cash or shares did not suffice: the same again is asked for only once they changed.
         often: of late they changed each time, and did not suffice: no change is waited for now.
-        Of a create sent again a refusal speaks of that sending alone (row 23): once it is known
+        Of a create sent again a refusal speaks of that sending alone: once it is known
         what became of it, funds may suffice."""
         rung = self._rungs.get(own.market_id)
         if rung is None or own.state is State.LOST:

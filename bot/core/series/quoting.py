@@ -4,8 +4,6 @@ Events of the feed mark a rung's event dirty; a Beat decides dirty events togeth
 only: belief -> view -> strategy -> limits -> wanted quotes -> the changes that reach them. So it
 does one whose quotes were cut, once the other events leave it more than they did then.
 A strategy that raises or returns nonsense has its event pulled; the other events go on.
-
-Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 77, B3, B4.
 """
 
 from collections.abc import Callable, Collection, Iterable

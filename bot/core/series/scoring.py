@@ -2,8 +2,6 @@
 
 Reads what `quoting` believes and decides; changes nothing of it. A fill counts as of when it could
 first be heard of: the venue's own time of it, and the least delay that prints have come with.
-
-Source: strategy, 3, Metrics; design, law 9.
 """
 
 from collections.abc import Callable, Mapping, Sequence

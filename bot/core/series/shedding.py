@@ -4,8 +4,6 @@ An amend to a smaller size may come after fills and then adds to them, so what i
 cannot be amended back below it; and a size that is a little too large is no reason for a request
 otherwise, while a limit is one in any case. Their cancels count for no breaker: it is the operator
 who wants so many of them.
-
-Source: design, law 8; docs/configuration.md; reliability, B3.
 """
 
 from bot.core.desk.desk import Desk

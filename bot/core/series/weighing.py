@@ -1,6 +1,5 @@
-"""What the events of the series may lose, and what the limits leave each of them beside the others.
-
-Source: design, The bot, item 4; strategy, 1(g); reliability, B3.
+"""What the events of the series may lose, and what the limits leave each of them beside the
+others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,7 +88,7 @@ class Weighing:
 
     def await_others(self, now_ns: int) -> bool:
         """Whether the books of ours are open, and those of another series are still to be: until
-        then what ours may lose does not grow (design, law 8)."""
+        then what ours may lose does not grow."""
         if self._opened_ns is not None and not self.is_together:
             is_late = now_ns >= self._opened_ns + TOGETHER_NS
             self.is_together = is_late or self.account.all_opened

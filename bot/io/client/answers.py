@@ -1,6 +1,6 @@
 """From an HTTP status and a body to Done, Refused or Unknown, by the errors table; no I/O.
 
-Source: interface, Errors; design, law 3; silences S1; reliability, rows 1, 2, 5, 15, 16.
+See docs/failure-modes.md#codes. Reading: docs/assumptions.md#S1.
 """
 
 import email.utils

@@ -12,7 +12,7 @@ end closes as soon as it has opened is opened up to a second later. A channel on
 stood still for longer than `FeedTimes.still_s`, whether its host paused or a strategy held it, is
 closed: what its sockets hold then is told to nobody.
 
-Source: interface, Events; silences S8, S9, S48; reliability, rows 6, 7, 9, 39, 41, 42, 48.
+Readings: docs/assumptions.md#S8, #S9, #S48.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class FeedTimes(msgspec.Struct, frozen=True):
 
 
 class _Straight(connect):
-    """Follows no redirect: the books of another address are not the venue's (row 5)."""
+    """Follows no redirect: the books of another address are not the venue's."""
 
     def process_redirect(self, exc: Exception) -> Exception:
         """Where a connection was refused, whatever the answer names as its new place."""
@@ -263,7 +263,7 @@ class Feed:
             raise
 
     async def _pings(self) -> None:
-        """A pong from every socket in each round, or the channel is dead (row 7). The first is at
+        """A pong from every socket in each round, or the channel is dead. The first is at
         once: until something is heard nothing is quoted."""
         while True:
             self._runs()

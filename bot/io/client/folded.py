@@ -2,8 +2,6 @@
 
 A UUID is the same in either case, and a venue may write it as it likes, here so and there
 otherwise. Everything within goes by equality of ids, so they are folded where they come in.
-
-Source: interface, Resources (uuid); design, law 4.
 """
 
 from operator import is_

@@ -4,8 +4,6 @@
 against, or nobody answering, stands in its way; a venue that stumbles is the trader's business.
 
 Nothing is changed at the venue: the trade scope is proved by cancelling an order that cannot exist.
-
-Source: interface, Authentication; Errors; reliability, row 72.
 """
 
 import asyncio

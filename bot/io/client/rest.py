@@ -8,8 +8,6 @@ answer in the end. `drain` waits for them, and no longer than that.
 No redirect is followed, and nothing is retried here: what may be sent again is the trader's
 decision, which takes a token for it. A 429 holds from the moment it is read: what was handed over
 before, and has not left by then, waiting for the disk or a connection, does not leave.
-
-Source: interface, Endpoints; Authentication; reliability, rows 1-6, 12, 16, 94, 103, B5.
 """
 
 import asyncio
@@ -32,7 +30,7 @@ from venue.wire.instant import NS_PER_SECOND
 
 TIMEOUTS: Final = httpx.Timeout(connect=2.0, read=5.0, write=2.0, pool=1.0)
 KEEPALIVE_S: Final = 4.0
-"""Idle connections go before the usual server's five seconds are over (row 4)."""
+"""Idle connections go before the usual server's five seconds are over."""
 
 REQUEST_S_MAX: Final = 10.0
 """An answer that is not whole by then is given up: the read timeout counts single reads only, and a
@@ -41,7 +39,7 @@ together with the runner's own drain."""
 
 LEAVE_S: Final = 2.0
 """What is to stand in a book leaves so soon after it was handed over, or not: beyond, it waited
-longer for a connection than quotes are good for, or the process stood still meanwhile (row 9)."""
+longer for a connection than quotes are good for, or the process stood still meanwhile."""
 
 DRAIN_SLACK_S: Final = 0.5
 """How much longer than one request the last of them are waited for."""
@@ -60,10 +58,10 @@ _TOO_OLD: Final = "decided too long ago, so not sent"
 
 _POISONED: Final = 2
 """So many requests in a row that found no connection, although fewer were under way than there are
-connections: some have leaked for good, and the client is made anew (row 3)."""
+connections: some have leaked for good, and the client is made anew."""
 
 NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-"""Failures before the first byte of a request: nothing can have been carried out (row 2)."""
+"""Failures before the first byte of a request: nothing can have been carried out."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -102,7 +100,7 @@ class _Client:
 
 
 class BadSegment(Exception):
-    """An id that must not stand in a path: it could name another route (row 94)."""
+    """An id that must not stand in a path: it could name another route."""
 
 
 class Rest:
@@ -155,7 +153,7 @@ class Rest:
             transport=transport(most),
             timeout=self._timeouts,
             follow_redirects=False,
-            # No proxy and no netrc out of the environment (row 6).
+            # No proxy and no netrc out of the environment.
             trust_env=False,
             # Asked for plain, a body cannot unpack into more than was sent.
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
@@ -320,7 +318,7 @@ class Rest:
         self, http: httpx.AsyncClient, request: m.Request, call: _Call, key: m.Key
     ) -> Reply:
         url = httpx.URL(self._base_url + call.path, params=call.query or None)
-        # The key is for one origin only; the path was checked, this says it once more (row 5).
+        # The key is for one origin only; the path was checked, this says it once more.
         if _origin(url) != self._origin:
             return Reply(m.Refused(0, "", "the address left the configured origin"))
         headers = {routes.API_KEY_HEADER: self._keys[key].reveal()}
@@ -428,7 +426,7 @@ def _call_of(request: m.Request) -> _Call:
             )
         case m.ReadFills():
             # Read every second from the newest on: a long page would be mostly known rows. Where it
-            # goes on it is history, of which as much as can be is to fit into a walk (row 37).
+            # goes on it is history, of which as much as can be is to fit into a walk.
             most = limits.PAGE_LIMIT_MAX if request.cursor else limits.PAGE_LIMIT_DEFAULT
             return _page(routes.FILLS, request.cursor, most)
         case m.ReadPositions():

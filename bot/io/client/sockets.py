@@ -7,8 +7,6 @@ Before its first byte goes each request is asked whether it still may: it may ha
 connection, and the venue have asked for patience meanwhile. Each socket also tells whether an
 answer was read after the request had left. One that was not had been waiting in the client's
 buffer: it is the answer to something else, sent twice.
-
-Source: reliability, rows 3, 4, 12, B5.
 """
 
 import asyncio
@@ -68,7 +66,7 @@ def client_beside() -> httpx.AsyncClient:
 def whole_within(longest_s: float) -> Iterator[None]:
     """A request that is made in this block is whole in so many seconds, or ends as by one of the
     client's own timeouts. One that is cancelled instead may keep its connection for good: after
-    some hundred of them nothing would be reached any more (row 3)."""
+    some hundred of them nothing would be reached any more."""
     token = UNTIL_S.set(asyncio.get_running_loop().time() + longest_s)
     try:
         yield
@@ -78,7 +76,7 @@ def whole_within(longest_s: float) -> Iterator[None]:
 
 def trusted() -> ssl.SSLContext:
     """Whose certificates are believed: the list that comes with the client, for REST and channel
-    alike, and none that the environment names (row 6). Nor are the secrets of a connection written
+    alike, and none that the environment names. Nor are the secrets of a connection written
     down where it says so: who has them reads the key off the wire."""
     os.environ.pop(_SECRETS_FILE, None)
     return httpx.create_ssl_context(trust_env=False)

@@ -1,6 +1,6 @@
 """From a frame of the channel to an event of the trader: NO bids become YES asks; no I/O.
 
-Source: interface, Events; Resources, Orderbook; silences S9, S10.
+Readings: docs/assumptions.md#S9, #S10.
 """
 
 from bot.core import messages as m

@@ -6,8 +6,6 @@ of the user's own under XDG_RUNTIME_DIR and under the directory for temporary fi
 both are: a bot started by a service manager and one started at a terminal see different ones. A
 bot on another host, in another container or on another key of the account is not seen here: its
 orders are, as foreign ones.
-
-Source: reliability, row 63; security list, 15.
 """
 
 import hashlib

@@ -5,8 +5,6 @@ A start that finds such a mark has found an unclean end; three within ten minute
 ago something was is told by the machine's own monotonic clock while it has not been rebooted, so
 that a stepped wall clock changes nothing; across a reboot by the wall clock, and what then seems to
 lie ahead counts as just now.
-
-Source: reliability, rows 10, 66.
 """
 
 import contextlib

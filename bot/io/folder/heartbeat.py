@@ -7,8 +7,6 @@ before; nothing is synced, for a machine that lost its power beats no more anywa
 believes no time that stands in the file: a beat is a content that differs from the one before, and
 silence is measured on the reader's own monotonic clock. So neither a stepped clock nor a file that
 an earlier run left behind means anything.
-
-Source: design, The bot, item 11; reliability, rows 9, 10, 64, 108, D8.
 """
 
 import contextlib

@@ -3,8 +3,6 @@
 Of several series in one process the page is that of the first; a port of 0, or one that the command
 line names, is in no configuration. `<state>/page-address` says it in each case, while a bot holds
 the folder.
-
-Source: docs/operations.md, Asking a running bot.
 """
 
 import contextlib

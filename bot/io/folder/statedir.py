@@ -1,6 +1,5 @@
-"""The bot's own folder: for its owner only, nothing in it a link, one process of a kind at a time.
-
-Source: reliability, rows 63, 64, 103.
+"""The bot's own folder: for its owner only, nothing in it a link, one process of a kind at a
+time.
 """
 
 import errno

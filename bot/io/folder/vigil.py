@@ -3,8 +3,6 @@
 All three stand in the state directory. The loop asks for the latch every second and after every
 gap, before it decides; it beats after each decision; it has the latch kept, and its beats written,
 without waiting for the disk, for the cancels of the same moment must not wait either.
-
-Source: design, The bot, item 11; reliability, rows 9, 64, 66, 76, B13.
 """
 
 import asyncio

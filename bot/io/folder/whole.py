@@ -2,8 +2,6 @@
 
 Written beside the old one under a name of this process, synced, renamed over it, and the folder
 synced: whoever reads sees all of the old content or all of the new one, after a power cut too.
-
-Source: reliability, rows 61, 66, 103, B13.
 """
 
 import contextlib

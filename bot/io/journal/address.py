@@ -4,8 +4,6 @@ A create without an answer is re-sent byte for byte, which at another venue make
 an old price; and what a killed run left resting would be asked about where it is not known, and
 forgotten where it rests. `<state>/venue-address` says where the last run traded; a person who knows
 that another address leads to the same account may change it.
-
-Source: reliability, rows 22, 25, 72, B4, B7.
 """
 
 from pathlib import Path

@@ -11,8 +11,6 @@ rename; then the plain segment goes. Whatever interrupts that leaves at least on
 
 Run as `python -m bot.io.journal.archive SEGMENT`, at the lowest priority: no work for the trader's
 process.
-
-Source: design, law 7; docs/lab.md, The journal on disk.
 """
 
 import lzma

@@ -3,8 +3,6 @@
 Packing a segment takes a core for some seconds, so a child process of the lowest priority does it
 (`bot.io.journal.archive`), and the trader's loop only waits for it. The newest segment is being
 written and is left alone. One that cannot be archived stays as it is and is told once.
-
-Source: design, law 6; docs/lab.md, The journal on disk.
 """
 
 import asyncio

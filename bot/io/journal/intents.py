@@ -1,7 +1,4 @@
-"""Which creates may be live without our knowing: the ones the journal holds no answer for.
-
-Source: design, laws 3 and 7; reliability, rows 22-25, 59, B7, B14.
-"""
+"""Which creates may be live without our knowing: the ones the journal holds no answer for."""
 
 from collections import OrderedDict
 from typing import Final

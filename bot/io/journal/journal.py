@@ -8,7 +8,7 @@ failed write nothing is written any more and `durable` says False for good.
 A closed segment may stand there as its archive, `journal-<number>.arc` (`bot.io.journal.archive`):
 whoever reads segments reads either form, and one that is archived meanwhile.
 
-Source: design, law 7; reliability, rows 59-62, 67, B14.
+See docs/design.md#law-7.
 """
 
 import asyncio

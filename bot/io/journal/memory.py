@@ -4,8 +4,6 @@ The newest segment tells all by itself, for its head carries what came before it
 crash tore off holds nothing. Where a segment is damaged, everything that can be read still counts
 as far as it opens an intent, for one too many only costs a request; but orders are no longer known
 from it, as if it were lost: all that rests is cancelled first.
-
-Source: design, laws 3, 7 and 8; reliability, rows 59, 60, 62, 67.
 """
 
 from collections.abc import Iterable

@@ -14,8 +14,6 @@ An entry of a kind that only an earlier program knew is read as a note that says
 A segment may end in the middle of a frame: a crash tore it off, and the last record alone is lost.
 A frame whose bytes are not what was written, with whole frames after it, is damage: the entries
 before it stand, and what the damaged part held is not known to anybody.
-
-Source: design, law 7; reliability, rows 59, 60, 67.
 """
 
 import re

@@ -1,8 +1,6 @@
 """Which orders of ours rest, as far as the answers in the journal tell.
 
 A memory for the next run, not a truth: what a list of the venue's does not confirm is not there.
-
-Source: design, law 7; reliability, rows 59, 62, B14.
 """
 
 from collections import OrderedDict

@@ -4,8 +4,6 @@ Lines go to stderr, or to a bounded file in the state directory while a live tab
 Third-party loggers of the standard library go the same way. Nothing below a warning of theirs is
 kept, and whatever is written passes the mask: fields named like a secret, and the key itself
 wherever it may stand in a text.
-
-Source: reliability, rows 99, 103, 110.
 """
 
 import logging

@@ -1,7 +1,4 @@
-"""The newest log lines, kept in memory for the status page: what was written, secrets masked.
-
-Source: design, The bot, item 10; reliability, rows 103, 110, 111.
-"""
+"""The newest log lines, kept in memory for the status page: what was written, secrets masked."""
 
 import logging
 from collections import deque

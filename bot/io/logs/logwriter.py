@@ -3,8 +3,6 @@
 A pipe that nobody empties is full after some hundred lines, a disk may stand still, and whoever
 writes into either stands still too. The trader must not: its lines wait in a queue with an end, and
 what does not fit is counted.
-
-Source: design, law 6; reliability, row 9, B13.
 """
 
 import contextlib

@@ -1,7 +1,4 @@
-"""The table of metrics that are counted on this host, and read off the tally when somebody asks.
-
-Source: design, The bot, item 10; reliability, row 110.
-"""
+"""The table of metrics that are counted on this host, and read off the tally when somebody asks."""
 
 import os
 from collections.abc import Iterable

@@ -1,6 +1,5 @@
-"""The tables of metrics of what stands beside a run: the records that are kept, the notices sent.
-
-Source: docs/records.md; docs/notices.md.
+"""The tables of metrics of what stands beside a run: the records that are kept, the notices
+sent.
 """
 
 from typing import Final, Protocol

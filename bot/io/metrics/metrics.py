@@ -3,8 +3,6 @@
 The tables are `metrics_table` and `metrics_money` (read off the newest report) and
 `metrics_counted` (along the way, by `metrics_tally`); docs/metrics.md is generated from them. Every
 sample of a trader carries the label `series`, so that one process may trade several.
-
-Source: design, The bot, item 10; reliability, row 110.
 """
 
 import importlib.metadata

@@ -1,6 +1,5 @@
-"""The table of metrics that are read off a report: what is held, what it may lose, what it earned.
-
-Source: docs/accounting.md; design, The bot, item 10.
+"""The table of metrics that are read off a report: what is held, what it may lose, what it
+earned.
 """
 
 from typing import Final

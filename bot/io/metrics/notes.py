@@ -1,8 +1,6 @@
 """What a trader may note, by level: each has its count from the start, and none begins at one.
 
 A count that comes into being with its first event has no increase, so that no alert hears of it.
-
-Source: design, The bot, item 10; reliability, row 110.
 """
 
 from typing import Final
@@ -42,8 +40,8 @@ _NOTES: Final = {
     ),
 }
 FINDINGS: Final = (
-    *("account_unread", "amend_qty_is_total", "cancels_fail", "cash_differs"),
-    *("event_unreadable", "fill_unreadable", "fills_missing"),
+    *("account_unread", "amend_qty_is_total", "cancelled_by_others", "cancels_fail"),
+    *("cash_differs", "event_unreadable", "fill_unreadable", "fills_missing"),
     *("foreign_orders", "foreign_spend", "inconsistency", "inconsistency_observed"),
     *("impossible_fact", "journal_failed", "key_refused", "latched", "latched_not_flat"),
     *("order_missing", "order_unreadable", "position_differs", "profit_unexplained"),

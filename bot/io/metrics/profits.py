@@ -1,7 +1,4 @@
-"""The account of profit for people and metrics: whole cents that add up, and labelled samples.
-
-Source: docs/accounting.md; `bot.core.report`, from which every figure is taken.
-"""
+"""The account of profit for people and metrics: whole cents that add up, and labelled samples."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -3,8 +3,6 @@
 One row per metric: name, help, labels, and how its samples are read. Labels come from closed sets
 and from the rungs and events of one series. What tells of money has a table of its own
 (`metrics_money`), and so has what only the shell can count (`metrics_counted`).
-
-Source: design, The bot, item 10; reliability, row 110; strategy, 3, Metrics.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -2,8 +2,6 @@
 
 The trader reads no clock, so whatever is a time on this host is measured here, around it. Nothing
 here is asked of the trader, and nothing that is counted may grow: label sets are closed or capped.
-
-Source: design, law 2 and The bot, item 10; reliability, rows 16, 44, 61, 64, 110, B14.
 """
 
 from collections.abc import Callable, Mapping

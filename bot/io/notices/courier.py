@@ -2,8 +2,6 @@
 
 A receiver that hangs, refuses, or asks for patience costs nobody anything but its own notices: they
 wait in a queue of bounded length, the oldest go first when it is full.
-
-Source: docs/notices.md.
 """
 
 import asyncio

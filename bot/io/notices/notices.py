@@ -3,8 +3,6 @@
 An event becomes a notice at once and waits in a bounded queue; what takes time, the network and
 the pauses between tries, is a task of its own. The same thing again within a while is counted and
 not sent. The address is a secret: whoever has it may speak in our name.
-
-Source: docs/notices.md; reliability, rows 99, 103, B14.
 """
 
 import asyncio

@@ -1,6 +1,5 @@
-"""What may stand beside a run: it watches what the trader does, and can neither stop nor slow it.
-
-Source: design, law 6; docs/records.md; docs/notices.md.
+"""What may stand beside a run: it watches what the trader does, and can neither stop nor slow
+it.
 """
 
 import asyncio

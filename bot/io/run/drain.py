@@ -2,8 +2,6 @@
 
 A process that stands still, as in a container that is paused, cancels nothing meanwhile, and what
 rests is still there when it goes on: it then has what was left of its time, and uses it.
-
-Source: reliability, rows 9, 65, B13.
 """
 
 from typing import Final
@@ -11,7 +9,7 @@ from typing import Final
 from venue.wire.instant import NS_PER_SECOND
 
 DRAIN_NS: Final = 8 * NS_PER_SECOND
-"""How long cancelling everything and seeing it gone may take (row 65)."""
+"""How long cancelling everything and seeing it gone may take."""
 
 GAP_NS_MAX: Final = NS_PER_SECOND
 """The loop looks twice as often. More than this between two looks counts as this much: a loop whose

@@ -6,8 +6,6 @@ stays wished for and can be told. And what leaves all the same (the cancels of a
 an earlier run sent again) is taken here: a cancel is answered as the venue would, and that order is
 left out of what is read from then on; a create is answered once a whole list of what rests has been
 read, by the order of its id that rests, else as one that is over. Anything else is not answered.
-
-Source: docs/operations.md, Plan; design, law 2.
 """
 
 import asyncio

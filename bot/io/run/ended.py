@@ -1,7 +1,4 @@
-"""How the run of one series ended, and what the process ends with.
-
-Source: docs/operations.md, Exit codes; reliability, rows 61, 66.
-"""
+"""How the run of one series ended, and what the process ends with."""
 
 import enum
 from typing import Final

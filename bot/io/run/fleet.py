@@ -3,8 +3,6 @@
 A series that stops, for whatever reason, stops the others in good order: half of what was started
 must not go on unnoticed. A breaker stops no series but its own: that one is latched, and goes on
 watching.
-
-Source: design, The bot, item 6; reliability, rows 65, 66.
 """
 
 import asyncio

@@ -12,8 +12,6 @@ Of what waits together, a batch is in order of arrival. Where more waits than a 
 and whatever else is no word of the channel are in it first: a request to stop must not stand behind
 frames that come faster than they are looked at. So an answer may overtake a frame. Frames, and the
 opening and closing of the channel, never overtake one another; nor do all the others.
-
-Source: design, law 6; reliability, rows 44, 48.
 """
 
 import asyncio

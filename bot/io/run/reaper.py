@@ -9,7 +9,7 @@ series alone, for others of the same process quote on. Reset by a person, the re
 first beat again. In its own heartbeat it leaves word of the run that it guards: a reaper that is
 started again in the same folder goes on guarding that one.
 
-Source: design, The bot, item 11; reliability, rows 8, 9, 64, 108, D8, B13.
+See docs/failure-modes.md#reaper.
 """
 
 import asyncio

@@ -3,8 +3,6 @@
 Every event goes into the journal as it arrives: no book is left out because a newer one has come.
 The one door to the venue takes reads alone; a request of any other kind would end the recording.
 The journal is that of a run, with its rotation, its archives and its recovery.
-
-Source: docs/lab.md, Record; design, laws 2, 7 and 8.
 """
 
 import asyncio

@@ -5,8 +5,6 @@ and a child that ends for any reason but being told to stops the bot: no new ord
 cancelled, a non-zero exit. Requests are tasks of their own that nothing cancels. A batch of events
 is followed by one Beat, and a Beat comes when the trader's WakeAt falls due; before it the latch is
 looked at once a second and after every gap, and after it the heartbeat beats.
-
-Source: design, laws 2, 6, 7 and 8; reliability, rows 3, 9, 11, 59, 61, 64-66, 76, B13.
 """
 
 import asyncio
@@ -471,7 +469,7 @@ class Runner:
         self.tell(m.StopRequested("the latch cannot be kept"))
 
     def _plead(self, note: m.Noted) -> None:
-        """A key that is refused cannot cancel; the reaper has one of its own (row 108)."""
+        """A key that is refused cannot cancel; the reaper has one of its own."""
         if self._vigil is not None and note.name in ("key_refused", "key_refused_cleared"):
             self._vigil.plead(note.name if note.name == "key_refused" else "")
 

@@ -7,8 +7,6 @@ shown and told goes by series ticker, in the order of the command line, for one 
     shown: dict[Ticker, Shown]          # Shown.look, .metrics, .last_notes, .tell, .state
     make_app(shown, allowed_hosts)      # bot.io.status.status; the first series is what `/` begins
     with
-
-Source: design, The bot, in the order a datum flows.
 """
 
 import secrets

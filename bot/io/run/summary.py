@@ -1,7 +1,4 @@
-"""The run in one JSON object: what it did, what it risked, what it left behind.
-
-Source: bot/core/report.py, from which every figure is taken.
-"""
+"""The run in one JSON object: what it did, what it risked, what it left behind."""
 
 from typing import Final
 

@@ -1,7 +1,4 @@
-"""Carries a sweep out: the sweeper's wishes to the venue, answers and the time back to it.
-
-Source: design, The bot, item 11; bot/core/sweeper.py.
-"""
+"""Carries a sweep out: the sweeper's wishes to the venue, answers and the time back to it."""
 
 import asyncio
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The table is drawn from the newest report in a thread of its own, so that neither drawing nor a
 terminal that takes nothing, such as one that was stopped by Ctrl-S, holds up the trader or its end.
 Whatever the venue named is shown without control signs and is never read as markup.
-
-Source: design, The bot, item 10; reliability, row 99.
 """
 
 import asyncio

@@ -13,8 +13,6 @@ What this cannot do: a call that is inside C code (one numpy operation on a huge
 expression) ends when that code returns to Python, and one that catches everything and goes on is
 interrupted again and again until it lets go. Until then nothing is decided; the heartbeat stops and
 the reaper cancels what rests. Outside the main thread nothing can be interrupted, only measured.
-
-Source: reliability, rows 9, 64, 77; strategy, section 2; design, laws 1 and 2.
 """
 
 import signal

@@ -6,8 +6,6 @@ they were read twice the same, half a second apart, and while nobody has the fil
 as far as the system tells. Those very bytes are checked whole, in a thread beside the loop, and
 what comes of it is told as one event. The file is looked at again once that event has been taken
 in, so that each check is against what is in force.
-
-Source: docs/configuration.md; design, law 6; reliability, rows 61, 66, 68.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""What a strategy can be told: its parameters with default, range and unit, from its own schema.
-
-Source: `bot.core.strategy`; strategy, section 2.
-"""
+"""What a strategy can be told: its parameters with default, range and unit, from its own schema."""
 
 from typing import Any, Final
 

@@ -2,8 +2,6 @@
 
 A name is that of a file of `strategies`, or one that an installed package gives to the entry point
 group `laddermaker.strategies`; a shipped one goes first.
-
-Source: `bot.core.strategy`; strategy, section 2.
 """
 
 import difflib

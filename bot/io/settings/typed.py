@@ -3,8 +3,6 @@
 Types are taken from the model alone. Whole numbers are digits, decimals are digits and one point,
 true and false are the only truths, and nothing is coerced: 12.50 is no number of cents, `no` is no
 truth, 0123 is no number. A misspelt key is told together with the key it looks like.
-
-Source: reliability, rows 68-70; design, Libraries (configuration).
 """
 
 import difflib

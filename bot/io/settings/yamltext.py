@@ -3,7 +3,7 @@
 Every scalar stays the text that was written: `no` is "no", 0123 and 12:30 are what they look like.
 Keys that stand twice, anchors, aliases, tags, merge keys and second documents are refused.
 
-Source: reliability, rows 68, 69, 104.
+See docs/failure-modes.md#row-69.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""The few types of ASGI that the status page speaks, and how one answer is sent.
-
-Source: design, The bot, item 10.
-"""
+"""The few types of ASGI that the status page speaks, and how one answer is sent."""
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final

@@ -3,8 +3,6 @@
 Whatever is asked becomes an event of the trader, so it is in the journal with its reason and is
 replayed. Off unless the configuration says `status.control: true`; then a token stands in the state
 directory, for its owner alone. A pause cancels everything, so to cancel all is to pause.
-
-Source: design, law 8 and The bot, item 10; reliability, rows 64, 66, 103, 106, B13.
 """
 
 import asyncio

@@ -2,8 +2,6 @@
 
 A run of months fits: when the samples are as many as may be kept, every second one goes and from
 then on they are taken half as often.
-
-Source: design, The bot, item 10; reliability, row 111.
 """
 
 from typing import Final

@@ -1,7 +1,4 @@
-"""What the page is told of one series: the picture with its age, profit over time, the log.
-
-Source: design, The bot, item 10.
-"""
+"""What the page is told of one series: the picture with its age, profit over time, the log."""
 
 from bot.io.logs.logtail import LogTail
 from bot.io.status.history import History

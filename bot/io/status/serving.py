@@ -1,6 +1,5 @@
-"""Serves the status page on a listening socket: loopback unless told else, few and bounded readers.
-
-Source: design, The bot, item 10; reliability, rows 106, 111.
+"""Serves the status page on a listening socket: loopback unless told else, few and bounded
+readers.
 """
 
 import asyncio

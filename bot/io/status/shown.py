@@ -1,7 +1,4 @@
-"""One series of this process as the status page, the metrics and the terminal see and reach it.
-
-Source: design, The bot, item 10.
-"""
+"""One series of this process as the status page, the metrics and the terminal see and reach it."""
 
 from collections.abc import Callable
 from pathlib import Path

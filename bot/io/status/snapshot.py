@@ -1,7 +1,4 @@
-"""The newest picture of the trader with its age, and whether it may be called healthy.
-
-Source: design, The bot, item 10.
-"""
+"""The newest picture of the trader with its age, and whether it may be called healthy."""
 
 from collections import Counter
 from typing import Final

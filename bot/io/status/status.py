@@ -3,8 +3,6 @@
 Raw ASGI: a few fixed paths, read only but for `/control/...`, nothing read from the caller but the
 path, the series asked for and the Host, which must be one of ours (a page elsewhere could otherwise
 point its own name at this address). Several series: `?series=` names one, the first is the default.
-
-Source: design, The bot, item 10; reliability, row 106.
 """
 
 import asyncio

@@ -2,8 +2,6 @@
 
 A reader that is slower than the picture changes skips pictures. One that takes nothing at all is
 dropped by the kernel, `TCP_USER_TIMEOUT` after the last byte it took (see `bot.io.status.serving`).
-
-Source: design, The bot, item 10; reliability, row 111.
 """
 
 import asyncio

@@ -2,8 +2,6 @@
 
 Cash moves by own outcome and price: nothing is reckoned the way the venue's ledger does it, and the
 two must meet to the cent.
-
-Source: design, law 9; strategy, 4.
 """
 
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 The same crowd without us can be recorded as a tape. Every trader of the crowd draws from a stream
 of its own whatever others do, so the tape and the venue with us in it have the same flow up to
 what our orders change: by that a backtest can be measured against the truth.
-
-Source: design, The venue; strategy, 4 (our own matching engine needs no model).
 """
 
 from collections.abc import Callable, Iterable

@@ -7,8 +7,6 @@ than its own size, from the touch outward; at our price it has first to use up t
 Others that come to rest at our price or through it would have met us: they fill us once a refresh.
 
 The channel shows the recorded depth less what we took of it, with our own orders in it.
-
-Source: design, The venue; strategy, 4, Backtest realism.
 """
 
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 
 The kinds and their names are the simulator's. They are drawn from a stream of their own, so that
 the same seed with another rate draws the same latencies.
-
-Source: reliability, section 4, Simulator contract; strategy, 4, Backtest realism.
 """
 
 import random

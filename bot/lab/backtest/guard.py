@@ -11,7 +11,7 @@ has been told all that the copy holds, so that one which looks a single record a
 What this cannot see: who looks ahead behind the last cut alone, what another program or a C library
 reads for it, and a copy of the future that the strategy brings along itself.
 
-Source: strategy, 4, Look-ahead traps.
+See docs/pricing.md#section-4-ahead.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ What was recorded decides how it can fill us. Whole books say all. Best prices c
 and prints: what stands there is made up, but that it stands there was seen. Of trades alone the
 whole book is made up around them (`venue.crowd.picture`): it may be quoted against, and nobody in
 it comes to us; only prints do.
-
-Source: strategy, 4; the notes of the recorded data.
 """
 
 import enum

@@ -10,7 +10,7 @@ recording.
 A book that stood when the recording began stands in the tape from then on, however long before
 that it had changed last: so all rungs begin together, as they did for whoever subscribed.
 
-What a reader has to know of that is in the catalogue's `warnings`. Source: docs/lab.md, Backtest.
+What a reader has to know of that is in the catalogue's `warnings`.
 """
 
 import gzip

@@ -3,7 +3,7 @@
 The place of each is that of `bot.lab.shadow.imagined`, under any of three readings. Orders of one
 price stand in the order in which they came to it; the engine keeps them the same way.
 
-Source: strategy, 4, Backtest realism; interface, PUT /orders, rule 3.
+See docs/pricing.md#section-4; docs/limits.md.
 """
 
 from bot.lab.backtest.terms import Reading

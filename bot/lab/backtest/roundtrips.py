@@ -1,7 +1,4 @@
-"""Round trips that were measured: of the requests in a journal, or from a text of milliseconds.
-
-Source: strategy, 4, Backtest realism (latency sampled and replayable); docs/lab.md, Backtest.
-"""
+"""Round trips that were measured: of the requests in a journal, or from a text of milliseconds."""
 
 import re
 from collections.abc import Iterator

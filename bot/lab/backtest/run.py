@@ -4,8 +4,6 @@ One thread, virtual time, no shell, no journal. Whatever happens at the venue re
 long later as the terms say, and a request the venue likewise: the trader is only ever given what
 had arrived. Of one instant the tape's records come first, then what is under way, then the
 trader's own turn.
-
-Source: design, law 2; strategy, 4, Backtest realism.
 """
 
 import heapq

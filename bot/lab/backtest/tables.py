@@ -1,6 +1,5 @@
-"""What backtests came to as text: a table with all readings side by side, and what it cannot show.
-
-Source: strategy, 4, Backtest realism.
+"""What backtests came to as text: a table with all readings side by side, and what it cannot
+show.
 """
 
 from collections.abc import Sequence

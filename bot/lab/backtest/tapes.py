@@ -1,8 +1,6 @@
 """The tapes of a folder: which there are, how their rungs ended, and copies without the future.
 
 How a rung ended is read here and nowhere near a trader.
-
-Source: the format of recorded market data.
 """
 
 import functools

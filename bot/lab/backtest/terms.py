@@ -1,7 +1,4 @@
-"""What a backtest is run under: latencies, fees, cash, and how the queue is read.
-
-Source: strategy, 4, Backtest realism.
-"""
+"""What a backtest is run under: latencies, fees, cash, and how the queue is read."""
 
 import enum
 import math

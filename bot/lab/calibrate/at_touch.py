@@ -4,8 +4,6 @@ The whole depth was recorded, so an order's place in its queue can be followed: 
 takes every cancel to be behind us, and by the likely one (`bot.lab.shadow.imagined`). A result
 that stands by the second alone is none. Nobody reacts to such orders; executions that the recorder
 did not match look like cancels. Fills are followed up against the fair value and the middle.
-
-Source: strategy, 3, Metrics, and 4; the notes of the recorded data.
 """
 
 from bisect import bisect_right

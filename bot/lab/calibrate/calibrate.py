@@ -6,8 +6,6 @@ raw middle is that of the newest prices at which a taker bought YES and sold it.
 three ways are compared. Outcomes are read here and nowhere near a curve; which rungs were recorded
 may leak them all the same (the data's own notes say so), and old prices gain by such a leak, for
 they stay apart; where a rung trades next cannot.
-
-Source: strategy, 1(a), 4; the notes of the recorded data.
 """
 
 import itertools

@@ -3,8 +3,6 @@
 Whole millicents throughout. Profit is what was gained on each fill against the true value then
 (spread), plus what the holdings moved by afterwards (inventory), less fees; and it is what the
 venue's cash says. The two ways to it must meet to the last cent.
-
-Source: strategy, 3, Metrics.
 """
 
 from typing import NamedTuple

@@ -7,7 +7,7 @@ deviations of all its settings, so that frontiers are compared and no setting is
 those of the edge, spread less fees, which holdings add nothing to on average; risk is that of the
 whole profit, with what holdings were known to vary by in place of what they did (`statistics`).
 
-Source: strategy, 3, Protocol.
+See docs/pricing.md#section-3-protocol.
 """
 
 import math

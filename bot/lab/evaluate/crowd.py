@@ -1,7 +1,4 @@
-"""The crowd's acts at the venue: what was drawn, carried out against the book that stands there.
-
-Source: strategy, 3, Reference world; 1(h) for the arbitrageur.
-"""
+"""The crowd's acts at the venue: what was drawn, carried out against the book that stands there."""
 
 from typing import Final
 

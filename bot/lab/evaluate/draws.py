@@ -2,8 +2,6 @@
 
 Acts are sorted by instant. What differs between worlds is made by thinning the same draws, so that
 worlds of one seed are as alike as they can be.
-
-Source: strategy, 3, Reference world, Protocol 2 (common random numbers).
 """
 
 import enum

@@ -2,8 +2,6 @@
 
 Reads show what the engine did at once; writes pass the venue's own token bucket. What the crowd's
 accounts hold is kept by the engine alone.
-
-Source: design, The venue; strategy, 4.
 """
 
 from collections.abc import Sequence

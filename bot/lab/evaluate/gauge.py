@@ -3,7 +3,7 @@
 Samples are taken once a step, after what happened in it. Floats live here: nothing measured comes
 back into a world.
 
-Source: strategy, 3, Metrics.
+See docs/pricing.md#section-3-metrics.
 """
 
 import bisect

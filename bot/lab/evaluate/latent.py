@@ -3,8 +3,8 @@
 Fair values are kept in whole millicents, so that accounts made of them are exact. Every stream of
 draws hangs on the seed and its own name alone: what one trader does or draws shifts no other's.
 
-Source: strategy, 3, Reference world; 1, notation; 1(b) for the covariance of what rungs pay; for
-that of the next move the tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
+See docs/pricing.md#section-1b for the covariance of what rungs pay; for that of the next move the
+tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
 """
 
 import math

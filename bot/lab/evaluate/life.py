@@ -2,8 +2,6 @@
 
 One thread, no shell, no journal: events into `Trader.receive`, effects out to the engine after the
 latency that was drawn for them. The same seed, world, strategy and code give the same result.
-
-Source: design, law 2; strategy, 3 and 4.
 """
 
 import heapq

@@ -3,8 +3,6 @@ values.
 
 The risk parameter is what an operator turns to trade less or more risk; a frontier is drawn by
 sweeping it. Where a strategy has none, its size is swept instead.
-
-Source: strategy, 2; 3, Protocol 3, 4 and 6.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""The findings as one HTML file that needs nothing else: tables, and plots drawn as SVG here.
-
-Source: strategy, 3, Protocol.
-"""
+"""The findings as one HTML file that needs nothing else: tables, and plots drawn as SVG here."""
 
 from bot.drawing import (
     BELOW,

@@ -6,8 +6,6 @@ a decision costs nothing, and a host that stood still meanwhile, which is one lo
 
 What this cannot do: signals reach the main thread alone, so in another (a worker of Dask) no life
 is ended; and a call inside C code ends when that code returns to Python.
-
-Source: reliability, row 77; docs/lab.md, Strategies that do not come back.
 """
 
 import signal

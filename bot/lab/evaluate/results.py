@@ -2,8 +2,6 @@
 
 A life is named by strategy, parameters, world, seed and the code that it hangs on; a broken-off
 evaluation goes on where it stopped, and a changed line of code makes everything new.
-
-Source: strategy, 3, Protocol.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""Which seeds may be looked at when: blocks, and the log of every opening of the holdout.
-
-Source: strategy, 3, Protocol 1.
-"""
+"""Which seeds may be looked at when: blocks, and the log of every opening of the holdout."""
 
 from pathlib import Path
 from typing import Final

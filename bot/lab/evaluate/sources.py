@@ -5,8 +5,6 @@ not have loaded in another. Nothing is run for it: what a strategy tries to impo
 some cases only, may fail or act when it is. What is imported by a name that is made up while it
 runs is not found. The program itself and installed libraries are left out, but for the package that
 the code is of.
-
-Source: docs/lab.md, Going on.
 """
 
 import ast

@@ -9,9 +9,9 @@ less. Means are taken of that (a control variate with its coefficient known to b
 of the whole profit; of it, the part that what holdings gained varied by is replaced by what it was
 known to vary by beforehand, of the same mean too (the same again, of its square).
 
-Source: strategy, 3, Protocol 2, 3, 5 and 7; Glasserman, Monte Carlo Methods in Financial
-Engineering (2003), 4.1; Hesterberg, What teachers should know about the bootstrap (2015), of few
-cases; Abramowitz, Stegun, Handbook of Mathematical Functions (1964), 26.7.5, for the quantile of t.
+Source: Glasserman, Monte Carlo Methods in Financial Engineering (2003), 4.1; Hesterberg, What
+teachers should know about the bootstrap (2015), of few cases; Abramowitz, Stegun, Handbook of
+Mathematical Functions (1964), 26.7.5, for the quantile of t.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""The findings as text: Markdown for docs/strategies.md, nulls included, worst cells marked.
-
-Source: strategy, 3, Protocol 8.
-"""
+"""The findings as text: Markdown for docs/strategies.md, nulls included, worst cells marked."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

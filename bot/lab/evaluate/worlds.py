@@ -4,7 +4,7 @@ Every number of the reference world has its one home here. A step is the world's
 noise, makers and informed takers act so often a step, and the trader's clock runs `step_ms` a
 step.
 
-Source: strategy, 3, Reference world.
+See docs/pricing.md#section-3-world.
 """
 
 import enum

@@ -4,8 +4,6 @@ A strategy tells its quotes and not its reasons. How far they lean because of wh
 when the same strategy, in the state it was in, is asked once more with no share held: the price of
 each level then, against its price as it was. For that a copy of it is kept every few hundred calls,
 with the views since: from those its state before any later call is made again.
-
-Source: strategy, 1(b); docs/operations.md, Explain.
 """
 
 from collections.abc import Mapping

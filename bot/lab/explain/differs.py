@@ -2,8 +2,6 @@
 
 What is told is the decision as it is made now; the journal alone says what was asked for then. Of
 an effect that is about no order there is no such chain.
-
-Source: docs/lab.md, Replay; docs/operations.md, Explain.
 """
 
 from collections.abc import Callable, Iterator

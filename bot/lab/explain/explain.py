@@ -4,8 +4,6 @@ The trader is a pure function of its events, so the one that lives a journalled 
 the event of which a request came, where the first one stood: its frame, its curve, what its
 strategy asked for, what the limits left of that, which change was planned, and the token it took.
 Nothing of this is written while trading, so it costs a running bot nothing.
-
-Source: design, laws 2 and 7 and The bot, items 2-6 and 10; docs/operations.md, Explain.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -2,8 +2,6 @@
 
 Plain values: as JSON they are what `bot explain --json` prints. Prices are canonical YES, in cents;
 times are the bot's clock unless they say otherwise.
-
-Source: design, The bot, items 1-6; docs/operations.md, Explain.
 """
 
 import msgspec

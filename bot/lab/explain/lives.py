@@ -3,8 +3,6 @@
 Read straight from the entries, run after run, with no trader: whatever the program or its
 configuration was then, this can be told. A run that adopts an order of an earlier one goes on with
 the same life.
-
-Source: design, laws 3 and 7; docs/operations.md, Explain.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

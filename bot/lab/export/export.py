@@ -3,8 +3,6 @@
 Every row says which run it is of and when it reached the bot. Prices are canonical YES cents, times
 nanoseconds, sizes shares. Books and prints say what of them was ours (`bot.lab.export.mine`),
 which is known only once the whole journal was read: it is read twice.
-
-Source: docs/lab.md; design, law 7.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

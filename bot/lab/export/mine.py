@@ -8,8 +8,6 @@ at its instant. Of one whose create had no answer and that no read ever showed n
 
 Where a level shows less than ours would be, the two times do not fit (an answer's may be the
 gateway's, a frame's the book's): nothing of others is left there, and the frame is told as unfit.
-
-Source: interface, Order, Fill; silences S4, S10, S13; docs/lab.md, Backtest.
 """
 
 from bisect import bisect_right

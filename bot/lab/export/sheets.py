@@ -8,8 +8,6 @@ Of comma-separated values a text that a spreadsheet would take for a formula (it
 every text is as it was, times are 64-bit integers, prices 16-bit ones, the levels of a book a list
 of price and size, and texts of few values dictionaries; a number that its column cannot hold, such
 as the time of a book that never traded (S28), is left empty.
-
-Source: docs/lab.md, Export.
 """
 
 import csv

@@ -4,8 +4,6 @@ A journal holds a configuration as the trader was told it. It is written out aga
 it came from, the keys that are set take their places in it, and the whole is checked as a file is:
 an unknown key, a value out of its bounds, or keys that do not fit together are faults. What is not
 set stays what the journal says, to the nanosecond.
-
-Source: docs/configuration.md; docs/lab.md, What if.
 """
 
 import json

@@ -3,8 +3,6 @@
 Three rows for each reading of the queue: what happened; what the model makes of the configuration
 that the session had, and so how far the model is from what happened; what it makes of the other
 one. A difference between the last two is worth what the model is worth.
-
-Source: docs/lab.md, What if; strategy, 4.
 """
 
 import time

@@ -2,8 +2,6 @@
 
 One way of measuring for what happened and for what did not: the events and effects of a trader, in
 order, and its own report at the end.
-
-Source: strategy, 3, Metrics; docs/lab.md, What if.
 """
 
 from collections import Counter

@@ -8,8 +8,6 @@ not known: a create whose answer was lost is, once a read has shown its order. W
 time that cannot be read is passed over, as the bot books no such fill.
 
 The same reader follows a journal and a session that never was: both are measured alike.
-
-Source: interface, Order, Fill; silences S4, S13; docs/lab.md, What if.
 """
 
 from collections.abc import Container, Iterable

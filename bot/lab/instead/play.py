@@ -4,8 +4,6 @@ What no request of ours brought about comes when it came: the others' books and 
 opening and closing, what a company is said to be worth, halts, what an operator asked. Requests are
 all answered, after a round trip drawn from those of the session; what failed then does not fail
 now. Where the process stood still then, it stands still now.
-
-Source: design, law 2; docs/lab.md, What if.
 """
 
 import heapq

@@ -6,8 +6,6 @@ on standing at its price for as long as the size there is what it was after we c
 at most, and the print of it is gone.
 
 All of it happens at the venue's own instants, on the bot's clock, and arrives when it arrived then.
-
-Source: strategy, 4, Backtest realism; docs/lab.md, What if.
 """
 
 from collections.abc import Sequence

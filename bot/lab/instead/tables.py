@@ -1,6 +1,5 @@
-"""A session and what would have come of it as text: what happened, the model on it, the difference.
-
-Source: docs/lab.md, What if.
+"""A session and what would have come of it as text: what happened, the model on it, the
+difference.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Several events, fees and strikes as the series showed them; holdings as they were at the start. What
 of a print that filled us then fills nobody of ours now goes to others at its price, as far as there
 are any: their shares stand there no more until their size changes.
-
-Source: docs/lab.md, What if; strategy, 4, Backtest realism.
 """
 
 from typing import Final

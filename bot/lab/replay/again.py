@@ -9,8 +9,6 @@ release may word them otherwise. What a journal cannot tell apart is not called 
 effects of the last event that a crash left unwritten; answers that came after the end, which the
 loop keeps without giving them to the trader; notes of candidates in the shadow, which change
 nothing and are not lived again.
-
-Source: design, laws 2 and 7; reliability, B10; docs/lab.md.
 """
 
 import time

@@ -4,8 +4,6 @@ The journal holds every event of a run, so the trader that they make is the one 
 the byte. Candidates may run beside it that did not run then: they change nothing of it. Of a run
 that goes on all is retold that has reached the disk. Where an effect is another one than then, the
 answers that follow are answers to something else: there the retelling ends, with a fault.
-
-Source: design, laws 2 and 7; docs/accounting.md.
 """
 
 from collections import deque

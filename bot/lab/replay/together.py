@@ -5,8 +5,6 @@ of them may do hangs on what the others had done by then. Each has a journal of 
 takes turns: a turn is a batch of events and the `Beat` behind it, nothing runs in between, and the
 instant of the `Beat` is read within it. So the instants of their beats are the order in which the
 turns of all series were taken, and with it every journal of them is lived again.
-
-Source: design, laws 2 and 7; docs/lab.md, Replay; docs/operations.md, Several series.
 """
 
 from collections.abc import Callable, Iterator, Sequence

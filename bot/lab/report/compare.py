@@ -1,7 +1,4 @@
-"""Two runs beside each other: their figures, the differences, and what chance allows of them.
-
-Source: strategy, 3, Protocol 2; docs/lab.md, Report.
-"""
+"""Two runs beside each other: their figures, the differences, and what chance allows of them."""
 
 from bot.lab.report.draw import table
 from bot.lab.report.intervals import Paired, paired, same_market

@@ -1,7 +1,4 @@
-"""What a run earned: profit by source over time, markout curves, and every fill on the ladder.
-
-Source: strategy, 3, Metrics; docs/lab.md, Report.
-"""
+"""What a run earned: profit by source over time, markout curves, and every fill on the ladder."""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""What a run quoted and asked for: uptime, places in the queue, requests and refusals.
-
-Source: strategy, 1(e) and 3; docs/lab.md, Report.
-"""
+"""What a run quoted and asked for: uptime, places in the queue, requests and refusals."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,4 @@
-"""What a run held and could have lost: inventory by rung, and the worst case against its limit.
-
-Source: strategy, 1(g) and 3; docs/lab.md, Report.
-"""
+"""What a run held and could have lost: inventory by rung, and the worst case against its limit."""
 
 from collections.abc import Sequence
 from typing import Final

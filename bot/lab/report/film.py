@@ -2,8 +2,6 @@
 
 The pictures are data in the page and drawn there by `report.js`; beside it the last one stands as a
 table, for whoever cannot see it or has no script.
-
-Source: design, The bot, item 10; docs/lab.md, Report.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""From what was asked for to the page: sources, groups of sessions side by side, the whole file.
-
-Source: docs/lab.md, Report.
-"""
+"""From what was asked for to the page: sources, groups of sessions side by side, the whole file."""
 
 from collections.abc import Sequence
 from functools import partial

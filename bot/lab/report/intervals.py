@@ -3,8 +3,6 @@
 Fills close together meet the same move, so stretches of time are drawn again, never single fills: a
 stretch as long as the horizon, as in `bot.core.profit.markouts`. Drawing is seeded: the same
 session gives the same page.
-
-Source: strategy, 3, Metrics and Protocol; docs/accounting.md.
 """
 
 from bisect import bisect_right

@@ -2,8 +2,6 @@
 
 It opens from a file, in light and dark, on a phone, and by keyboard; what a picture shows is told
 beside it in words or in a table. A plot without data says why in its place.
-
-Source: docs/lab.md, Report.
 """
 
 from collections.abc import Callable, Sequence

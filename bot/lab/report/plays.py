@@ -1,7 +1,4 @@
-"""The plays of a backtest: each tape under each reading, here or in processes of this machine.
-
-Source: docs/lab.md, Backtest.
-"""
+"""The plays of a backtest: each tape under each reading, here or in processes of this machine."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

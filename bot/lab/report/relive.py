@@ -1,6 +1,5 @@
-"""Makes sessions: of the newest run in a state directory, lived again, and of files of backtests.
-
-Source: docs/lab.md, Report.
+"""Makes sessions: of the newest run in a state directory, lived again, and of files of
+backtests.
 """
 
 import os

@@ -3,8 +3,6 @@
 Every mark is a trial: the mean of one number over the cases that all trials have. The line joins
 the means over trials that took the same value, whatever their other keys were: it is no optimum,
 and no interval; `bot sweep --html` tells what chance allows.
-
-Source: docs/lab.md, Report and Sweep.
 """
 
 from collections.abc import Mapping, Sequence

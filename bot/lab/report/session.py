@@ -2,8 +2,6 @@
 
 Money in cents or, where named so, thousandths of one; times in nanoseconds since 1970 by the bot's
 clock, of a backtest by the recorded one; prices canonical YES cents; sizes shares.
-
-Source: docs/lab.md, Report.
 """
 
 import enum

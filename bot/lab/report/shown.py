@@ -1,7 +1,4 @@
-"""Figures of a session as a person reads them: whole cents that close, times, names of rungs.
-
-Source: docs/lab.md, Report; docs/accounting.md.
-"""
+"""Figures of a session as a person reads them: whole cents that close, times, names of rungs."""
 
 from collections.abc import Sequence
 from typing import Final

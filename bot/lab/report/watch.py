@@ -3,8 +3,6 @@
 It reads and decides nothing. Whoever feeds the trader calls `saw` after each event; the same
 watching serves a journal that is lived again and a backtest that goes on. Memory is bounded:
 moments and pictures are thinned to every other one whenever there are too many.
-
-Source: docs/lab.md, Report; `bot.core.report`.
 """
 
 import zlib

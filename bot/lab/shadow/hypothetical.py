@@ -5,8 +5,6 @@ others come to rest at its price or better, for they would have met it first; an
 it meets what rests. A print fills no more than its own size, shared over the orders from the touch
 outward; what rests of others is met once, until its size changes. Fees are those of the rung, one
 ceiling an order (S16). Nobody reacts to such orders: the prints are those of a world without them.
-
-Source: strategy, 4, Backtest realism; silence S16.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -8,8 +8,6 @@ there more before us than the book shows.
 
 A book speaks of everything up to its own instant. So a print that is not newer is in it, whichever
 of the two comes first: traded shares are not taken for cancelled ones as well.
-
-Source: strategy, 4, Backtest realism.
 """
 
 import enum

@@ -4,8 +4,6 @@ It is asked whenever the live strategy is, with the same view; only its own shar
 quotes and cash are those of the orders that it would have had. What it wants is held to the limits
 and the curfew of the live one, on its own holdings, and reaches its hypothetical orders after its
 latency. Nothing of it is ever sent.
-
-Source: strategy, 4, Backtest realism; design, The bot, items 3 and 4.
 """
 
 from collections import deque

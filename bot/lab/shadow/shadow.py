@@ -3,8 +3,6 @@
 Any number of them, each under both readings of the queue, with an account of its own. They come
 after the live decision and touch nothing of it: a candidate that raises or returns nonsense is
 stopped, counted and explained, and the rest goes on. Where there are none, nothing is done.
-
-Source: strategy, 3 and 4; design, laws 2 and 9.
 """
 
 from collections.abc import Callable, Sequence

@@ -123,7 +123,7 @@ def _but_for_parked(
     process = world.process
     now_ns = process.clock.read(world.now_ns)
 
-    # What would reach too far through the best price of others is not sent (row 71).
+    # What would reach too far through the best price of others is not sent.
     most = process.settings.breakers.ticks_through
     capped = {
         (market, quote.side)

@@ -1,7 +1,4 @@
-"""Where every trial is lived: the same seeds of a world, or the same recorded events, in order.
-
-Source: strategy, 3, Protocol 1 and 2; docs/lab.md, Sweep.
-"""
+"""Where every trial is lived: the same seeds of a world, or the same recorded events, in order."""
 
 import gzip
 import hashlib

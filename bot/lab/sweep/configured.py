@@ -2,8 +2,6 @@
 
 The file's text is changed, not what was made of it: whatever the file would be refused for, a
 trial is refused for, and defaults follow as they would.
-
-Source: docs/lab.md, Sweep; docs/configuration.md.
 """
 
 import copy

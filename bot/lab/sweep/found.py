@@ -2,8 +2,6 @@
 
 Everything is paired: trials are compared case by case with the configuration as it stands, and
 every interval resamples cases for both at once.
-
-Source: strategy, 3, Protocol 2, 3 and 7; docs/lab.md, Sweep.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""One life of a trial: a pure function of the job, the same wherever it is carried out.
-
-Source: design, law 2; docs/lab.md, Sweep.
-"""
+"""One life of a trial: a pure function of the job, the same wherever it is carried out."""
 
 import hashlib
 import importlib

@@ -1,7 +1,4 @@
-"""The findings of a sweep as one HTML file that needs nothing else: tables, and plots as SVG.
-
-Source: docs/lab.md, Sweep.
-"""
+"""The findings of a sweep as one HTML file that needs nothing else: tables, and plots as SVG."""
 
 import math
 

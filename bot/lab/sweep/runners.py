@@ -2,8 +2,6 @@
 
 All three carry out the same pure function and give the outcomes in the order of the jobs, so what
 comes of a sweep does not hang on which of them it was.
-
-Source: docs/lab.md, Sweep.
 """
 
 import multiprocessing

@@ -6,7 +6,7 @@ many processes there are, and not from which of them is the first to end.
 
 Nothing is proposed twice: a point that was tried says nothing new, and costs no trial.
 
-Source: docs/lab.md, Sweep; Bergstra et al., Algorithms for hyper-parameter optimization (2011).
+Source: Bergstra et al., Algorithms for hyper-parameter optimization (2011).
 """
 
 import random

@@ -1,8 +1,6 @@
 """What is lived beside where it is: the trader's settings and its strategy, as plain values.
 
 It knows nothing of files: what carries out a job needs no more than this.
-
-Source: docs/lab.md, Sweep.
 """
 
 import hashlib

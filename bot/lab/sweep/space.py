@@ -1,8 +1,6 @@
 """What a sweep goes over: keys of the configuration, each with the values that it may take.
 
 Values stay texts, as they would stand in the YAML; what a key takes is checked where the file is.
-
-Source: docs/lab.md, Sweep.
 """
 
 import itertools

@@ -2,8 +2,6 @@
 
 Every trial sees the same cases. What a search learns is of the first past alone (`splits`), so that
 no proposal knows anything of what is reported as what followed.
-
-Source: strategy, 3, Protocol 2 and 3; docs/lab.md, Sweep.
 """
 
 import itertools

@@ -1,7 +1,4 @@
-"""The findings of a sweep as text: Markdown, what failed included, and what not to believe.
-
-Source: docs/lab.md, Sweep.
-"""
+"""The findings of a sweep as text: Markdown, what failed included, and what not to believe."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,4 @@
-"""Holdings and orders of one event in a YAML file, for `bot worst-case --file`.
-
-Source: docs/operations.md, What if; reliability, rows 68-70.
-"""
+"""Holdings and orders of one event in a YAML file, for `bot worst-case --file`."""
 
 from pathlib import Path
 from typing import Annotated

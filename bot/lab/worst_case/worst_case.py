@@ -2,8 +2,6 @@
 
 The sums are those of the trader (`bot.core.limits.risk`); here a picture of a running bot, a file
 or options become what they are asked about. Nothing here sends, reads a clock or waits.
-
-Source: strategy, 1(g); reliability, row 55; docs/operations.md, What if.
 """
 
 import itertools

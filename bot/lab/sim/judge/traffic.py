@@ -21,7 +21,7 @@ PARK_NS: Final = 60 * SECOND
 _PROBE_NS: Final = 5 * SECOND
 _READS_MAX: Final = 64
 _BARE_NS: Final = SECOND
-"""So long a 429 holds everything back that does not say how long (row 16)."""
+"""So long a 429 holds everything back that does not say how long."""
 
 _BACKOFF_NS: Final = (SECOND // 4, 4 * SECOND)
 """So long nothing is sent after the first refusal to take anything in, and after many in a row:
@@ -31,7 +31,7 @@ _OF_ALL: Final = (0, 429)
 """Statuses that speak of the venue or of our pace, whatever was asked for; 0: nobody was there."""
 
 _KEY_NS: Final = 10 * SECOND
-"""A key that was refused is asked for once in so long whether it works again (row 108)."""
+"""A key that was refused is asked for once in so long whether it works again."""
 
 Side_ = tuple[MarketId, bool]
 

@@ -224,7 +224,7 @@ class Exchange:
     def _shown(self, answer: v.Answer) -> m.Answer:
         told = shown(answer)
         if isinstance(told, m.Done) and isinstance(told.body, m.CancelShown):
-            # filled_qty comes from the projection and is a floor (interface, DELETE).
+            # filled_qty comes from the projection and is a floor.
             order = told.body.order
             seen = self.slow.views.account.order(MAKER, order.order_id)
             floor = msgspec.structs.replace(order, filled_qty=seen.filled_qty if seen else Qty(0))
