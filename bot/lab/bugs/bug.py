@@ -9,7 +9,7 @@ from bot.core.orders.order import Fact, OwnOrder
 from bot.core.trader import Trader
 from bot.lab.sim.run import Patch
 
-FORGOTTEN: Final = ("B1", "B2", "B3", "B6", "B8", "B9", "B11", "B13")
+FORGOTTEN: Final = ("B1", "B2", "B3", "B6", "B8", "B9", "B11", "B13", "B15")
 """What may be seen broken first once an order, or a part of one, is forgotten."""
 
 
