@@ -18,7 +18,7 @@ from bot.lab.sim.run import planted
 from tests.sim import simulation_page
 from tests.sim.test_sim_command import simulate
 
-BUGS_MIN = 36
+BUGS_MIN = 35
 
 
 @pytest.mark.parametrize("bug", bugs.rotating(), ids=lambda bug: bug.name)

@@ -128,6 +128,6 @@ def test_a_plan_that_nobody_told_of_other_orders_is_found():
         rung.touched = rung.ladder.stirred = True
 
     with planted((Patch(Rung, "touch", touch),)):
-        world = run(draw(1, "calm"), replays=True)
+        world = run(draw(2, "calm"), replays=True)
         with pytest.raises(Broken, match="other effects"):
             lived_again(world)

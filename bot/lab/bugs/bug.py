@@ -1,8 +1,4 @@
-"""A planted bug: one classic mistake as a few patches, and what the simulator needs to meet it.
-
-Nothing of this is known to the shipped core: a patch is put into the process of one simulated world
-and taken out after it.
-"""
+"""A planted bug: one classic mistake as a few patches, and what the simulator needs to meet it."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -13,7 +9,7 @@ from bot.core.orders.order import Fact, OwnOrder
 from bot.core.trader import Trader
 from bot.lab.sim.run import Patch
 
-FORGOTTEN: Final = ("B1", "B2", "B3", "B6", "B8", "B9", "B11", "B13")
+FORGOTTEN: Final = ("B1", "B2", "B3", "B6", "B8", "B9", "B11", "B13", "B15")
 """What may be seen broken first once an order, or a part of one, is forgotten."""
 
 

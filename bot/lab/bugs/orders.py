@@ -9,13 +9,11 @@ from bot.core import messages as m
 from bot.core.account.account import Account, Walk
 from bot.core.desk.desk import Desk
 from bot.core.desk.spend import Pace
-from bot.core.orders.known import Known
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.plan import reconcile
 from bot.core.trader import Trader
 from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
-from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId
@@ -110,14 +108,7 @@ CROSSES: Final = (
     ),
 )
 
-_shown_by_read = OwnOrder.shown_by_read
 _take_answer = Account.take_answer
-
-
-def _any_read_counts(self: OwnOrder, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
-    _shown_by_read(self, shown, begun_ns, lag_ns)
-    if self.state is State.OPEN and shown.status in model.RESTING:
-        self._know(Known.shown(shown, self.known.epoch))
 
 
 def _one_page(
@@ -130,14 +121,6 @@ def _one_page(
 
 
 READS: Final = (
-    Bug(
-        "stale-read-wins",
-        (36,),
-        "A read begun before our last write overwrites what its answer said.",
-        FORGOTTEN,
-        (Patch(OwnOrder, "shown_by_read", _any_read_counts),),
-        likely=("read_lag", "mad_strategy"),
-    ),
     Bug(
         "first-page-is-all",
         (37,),

@@ -5,7 +5,6 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.custody.custody import Custody
 from bot.core.limits.breaker import Breakers
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents
@@ -22,10 +21,6 @@ def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) 
 
 def _no_intents(self: Trader, event: m.Started) -> None:
     _started(self, msgspec.structs.replace(event, open_intents=()))
-
-
-def _unverified(self: Custody, now_ns: int) -> bool:
-    return not any(own.order_id is not None for own in self._desk.all_live())
 
 
 def _deaf_to(*kinds: type[m.Event]) -> Patch:
@@ -60,14 +55,6 @@ RESTART: Final = (
         ("B13",),
         (_deaf_to(m.JournalFailed),),
         likely=("disk_fault",),
-    ),
-    Bug(
-        "ends-unverified",
-        (65,),
-        "A stop ends when the orders it knows of are cancelled, and no list is read.",
-        FORGOTTEN,
-        (Patch(Custody, "drained", _unverified),),
-        likely=("late_commit",),
     ),
 )
 

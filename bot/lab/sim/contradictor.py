@@ -1,7 +1,6 @@
 """A venue that contradicts itself in one way, from a drawn instant on and for good (fault model B).
 
-Everything else is calm. Some kinds need an occasion: a fill that is booked, an order that was
-cancelled. They wait for it.
+Everything else is calm. Some kinds wait for an occasion: a fill that is booked, a cancelled order.
 """
 
 import random
@@ -104,7 +103,7 @@ class Contradictor:
     def _has_booked(self) -> bool:
         fills, opened_ns = self._world.auditor.truth.fills, self._world.process.opened_ns or 0
         if not fills or fills[-1][0] <= opened_ns:
-            self._take(2)
+            self._take(None)
             return False
         return fills[-1][0] <= self._believed_ns
 
@@ -155,9 +154,9 @@ class Contradictor:
     def _step_back(self) -> None:
         self._world.exchange.clock_ns -= self._rng.randint(*_STEP_S) * SECOND
 
-    def _take(self, qty: int) -> None:
+    def _take(self, qty: int | None) -> None:
         world = self._world
-        ours = [each for each in world.auditor.truth.ours() if each.remaining_qty > qty]
+        ours = [each for each in world.auditor.truth.ours() if each.remaining_qty > (qty or 0)]
         if ours:
             world.crowd.take(self._rng.choice(ours), self._rng, world.now_ns, qty)
 

@@ -111,8 +111,9 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
     kind, until_ns = world.odds.contradiction, world.now_ns + _SIGN_MAX_NS
     world.crowd_acts(until_ns)
     contradictor.plan()
-    world.run_until(until_ns, lambda: contradictor.first_ns is not None)
-    assert contradictor.first_ns is not None, f"no occasion for {kind} came"
+    begun = world.run_until(until_ns, lambda: contradictor.first_ns is not None)
+    check(begun, "B15", f"no occasion for {kind} came: {why_not(world)}")
+    assert contradictor.first_ns is not None
     end_ns = contradictor.first_ns + _STOPPED_MAX_NS
 
     def is_stopped() -> bool:

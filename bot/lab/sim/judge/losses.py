@@ -38,6 +38,7 @@ class Losses:
         self._marks: dict[MarketId, float] = {}
         self._opened_ns: int | None = None
         self._opening: float | None = None
+        self._resolved = 0
         self._recent: deque[tuple[int, float]] = deque()
 
     def follow(self, settings: TraderSettings) -> None:
@@ -51,8 +52,10 @@ class Losses:
         learned = self._learned(trader)
         self._mark(trader)
         worth = self._worth() if trader.ledgers.is_open else None
-        if worth is None:
-            self._opened_ns, self.over = None, ""
+        resolved = len(self._truth.resolved)
+        if worth is None or resolved != self._resolved:
+            # When the bot learns what a rung has paid is not known: it is reckoned from there.
+            self._opened_ns, self.over, self._resolved = None, "", resolved
             return learned
         if self._opened_ns is None:
             self._opened_ns, self._opening = now_ns, worth
