@@ -95,6 +95,7 @@ class Desk(Shelf):
         self.amends = self.amends_of_size = True
         self.last_write_ns = 0
         self._foreign_responses = 0
+        self._fell: dict[OwnOrder, int] = {}  # shown with fewer fills, and when to read it again
         self.closed_listed: dict[OrderId, bool] = {}
         # Two lists, and the fills between them, should be read before such a create is sent again.
         listed_ns = 2 * trust.read_lag_ns + 3 * trust.suspect_sweep_ns
@@ -170,6 +171,11 @@ class Desk(Shelf):
                 self._hedge_cancel(own, now_ns)
             if own.read_due_ns is not None and own.read_due_ns <= now_ns:
                 self._read_back(own, now_ns)
+        for own, due_ns in self._fell.items():
+            if due_ns <= now_ns and not own.is_live and own.order_id is not None:
+                request, why = ReadOrder(own.order_id), "it showed fewer fills than before"
+                if self._out.send(request, Lane.RECOVER, why, now_ns, own):
+                    self._fell[own] = now_ns + self._trust.resend_ns
         self._foreign_cancels.age(now_ns)
         if self._unknown or self._out.findings:
             self._tell_age(now_ns)
@@ -211,7 +217,7 @@ class Desk(Shelf):
                 own.state is _LOST or own.state is _CANCELLING or (own.doomed and own.is_free)
             ):
                 due_ns = own.due_ns
-        return due_ns
+        return min(due_ns, *self._fell.values()) if self._fell else due_ns
 
     # --- answers ----------------------------------------------------------------------------------
 
@@ -419,6 +425,9 @@ class Desk(Shelf):
             own.read_due_ns = None
         if order_id != own.order_id:
             return  # it has another id since
+        if not own.is_live:
+            self._read_closed(own, answer, begun_ns, now_ns)
+            return
         if isinstance(answer, Done) and isinstance(answer.body, OrderShown):
             self.merge_read(own, answer.body.order, begun_ns, now_ns, by_id=True)
             return
@@ -475,8 +484,10 @@ class Desk(Shelf):
         lag_ns, signs = self._trust.read_lag_ns, self._out.inconsistencies
         how = own.contradicted_by(shown, begun_ns, lag_ns, by_id=by_id)
         if how is None:
-            if own.doubted_ns is not None and begun_ns >= own.doubted_ns:
+            is_less = shown.filled_qty + own.fill_offset < own.filled
+            if own.doubted_ns is not None and begun_ns >= own.doubted_ns and not is_less:
                 own.doubted_ns = None
+                self._fell.pop(own, None)
                 signs.on_sign_gone(Inconsistency.FILLED_QTY_FELL, shown.order_id)
             return False
         if own.doubted_ns is None:
@@ -487,14 +498,7 @@ class Desk(Shelf):
             return True
         evidence = f"order {shown.order_id}: {how}"
         if how is Contradiction.FELL:
-            signs.on_sign(
-                Inconsistency.FILLED_QTY_FELL,
-                shown.order_id,
-                f"{evidence}, {shown.filled_qty} after {own.filled}",
-                begun_ns,
-                now_ns,
-                own.market_id,
-            )
+            self._note_fell(own, shown, begun_ns, now_ns)
         elif how is Contradiction.ELSEWHERE:
             signs.contradicts(Inconsistency.ORDER_ID_REUSED, evidence)
         else:
@@ -502,6 +506,26 @@ class Desk(Shelf):
             return False
         own.read_due_ns = own.read_due_ns or now_ns + lag_ns
         return True
+
+    def _note_fell(self, own: OwnOrder, shown: model.Order, begun_ns: int, now_ns: int) -> None:
+        self._fell.setdefault(own, now_ns)
+        evidence = f"order {shown.order_id}: {shown.filled_qty} filled after {own.filled}"
+        kind, key = Inconsistency.FILLED_QTY_FELL, shown.order_id
+        self._out.inconsistencies.on_sign(kind, key, evidence, begun_ns, now_ns, own.market_id)
+
+    def _read_closed(self, own: OwnOrder, answer: Answer, begun_ns: int, now_ns: int) -> None:
+        """A closed order that showed fewer fills than before is read until that is decided."""
+        if own not in self._fell or not isinstance(answer, Done):
+            return
+        if not isinstance(answer.body, OrderShown):
+            return
+        shown = answer.body.order
+        if shown.filled_qty + own.fill_offset < own.filled:
+            self._note_fell(own, shown, begun_ns, now_ns)
+        else:
+            del self._fell[own]
+            signs = self._out.inconsistencies
+            signs.on_sign_gone(Inconsistency.FILLED_QTY_FELL, shown.order_id)
 
     def closed_working(self, shown: model.Order, begun_ns: int, now_ns: int) -> None:
         """A read that began a lag after the end of an order of ours shows it working."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from bot.core.desk.outbox import Outbox
-from bot.core.inconsistency import Inconsistency
 from bot.core.limits.risk import Live
 from bot.core.orders.order import Finding, OwnOrder, Slot, State, slot_shown
 from bot.core.settings import TrustSettings
@@ -247,8 +246,6 @@ class Shelf:
             self._suspects.pop(own, None)
         if own.order_id is not None:
             self._id_over(own, own.order_id, at_ns)
-            signs = self._out.inconsistencies
-            signs.on_sign_gone(Inconsistency.FILLED_QTY_FELL, own.order_id)
         if own.filled > 0:
             self._unsettled.setdefault(own, at_ns)
         assert len(self._unsettled) <= UNSETTLED_MAX + 2 * LIVE_MAX

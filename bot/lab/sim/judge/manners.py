@@ -27,11 +27,10 @@ _RAMP_NS: Final = 10 * SECOND
 
 class _Told:
     """What the bot was told of an order: where it rests, how much at most, and its last write.
-    asked: what the change on its way is to make of all of it. meant: what the last one that was
-    carried out was to. None without one."""
+    asked: what the change on its way is to make of all of it. None without one."""
 
     __slots__ = (
-        *("asked", "is_bid", "is_yes", "market_id", "meant", "most", "price", "size"),
+        *("asked", "is_bid", "is_yes", "market_id", "most", "price", "size"),
         *("sure", "wrote_ns"),
     )
 
@@ -43,7 +42,6 @@ class _Told:
         self.size: int = shown.filled_qty + shown.remaining_qty
         self.most: int = shown.remaining_qty
         self.asked: int | None = None
-        self.meant: int | None = None
         self.sure = True
         self.wrote_ns = wrote_ns
 
@@ -147,13 +145,8 @@ class Manners:
         told.wrote_ns = now_ns
 
     def _changed(self, told: _Told, meant: int | None) -> None:
-        told.meant = meant
         if meant is not None and told.size > meant:
             self._seen.hit("amend_after_fill")
-
-    def is_oversized(self, order_id: OrderId) -> bool:
-        told = self._orders.get(order_id)
-        return told is not None and told.meant is not None and told.size > told.meant
 
     @property
     def is_kept_away(self) -> bool:

@@ -349,8 +349,6 @@ class Process:
                 reason = reason or self.decided.why(own.market_id)
                 is_bid = own.side is BookSide.BID
                 reason = reason or self._shrinking.must_go(own.market_id, is_bid, now_ns)
-                if not reason and own.order_id and self._manners.is_oversized(own.order_id):
-                    reason = "a fill came before its amend, and more works than was meant"
                 if reason:
                     since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
                     text = f"{own.order_id} rests and is not cancelled: {reason}"
