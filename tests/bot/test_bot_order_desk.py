@@ -366,7 +366,7 @@ def test_a_fill_that_a_later_read_shows_again_leaves_no_sign():
         shown = made.shown(made.own(), filled=filled, remaining=10 - filled)
         of.merge_read(own, shown, T0 + lag * LAG_NS, T0 + lag * LAG_NS, by_id=True)
     assert not out.inconsistencies.is_observing
-    assert own.doubted_ns is None
+    assert own.contradicted_ns is None
 
 
 def test_an_order_that_reads_in_another_market_twice_is_a_contradiction():

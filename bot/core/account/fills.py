@@ -34,7 +34,7 @@ FILL_IDS_KEPT_NS: Final = 1_800 * NS_PER_SECOND
 FILL_IDS_MAX: Final = 20_000
 """Ids kept at most. Twice as many may gather between two trims."""
 
-_DOUBTED_MAX: Final = 1_000
+_CONTRADICTORY_MAX: Final = 1_000
 
 
 class FillDeduplicator:
@@ -124,7 +124,7 @@ class FillBooker:
         self._agreed_ns: int | None = (
             None  # the venue's time of the newest fill that an audit proved
         )
-        self._doubted: OrderedDict[str, model.Fill] = OrderedDict()
+        self._contradictory: OrderedDict[str, model.Fill] = OrderedDict()
         self._trade_price_counts: bool | None = None  # None: no fill has shown yet what it means
         self._watched: tuple[FillMark, int] | None = None  # a booked fill, and since when it is
         self._shows_watched = self._reaches_watched = False
@@ -212,9 +212,9 @@ class FillBooker:
                 self.booked_ns = now_ns
         if self._ended_deep or self._takes_all_for_history or not self._ended_early:
             self.whole_ns = begun_ns
-        self.goes_deep = bool(self._doubted) or self._is_watched_missing
+        self.goes_deep = bool(self._contradictory) or self._is_watched_missing
         self._ended_deep = False
-        named = next(iter(self._doubted), "")
+        named = next(iter(self._contradictory), "")
         self._out.hold("fill_unreadable", f"fill {named} contradicts itself" if named else "")
         if self._ids.trim() and self._ids.floor_ns is not None:
             self._book.trim(self._ids.floor_ns, live_orders)
@@ -230,13 +230,13 @@ class FillBooker:
         except UnbookableFill as unbookable:
             fault = str(unbookable)
         if fault:
-            keep_newest(self._doubted, row.fill_id, row, _DOUBTED_MAX)
+            keep_newest(self._contradictory, row.fill_id, row, _CONTRADICTORY_MAX)
             market_id = row.market_id or None
             signs = self._out.inconsistencies
             signs.on_sign(kind, row.fill_id, fault, begun_ns, now_ns, market_id)
             return None
         self._ids.add(fill, created_ns_of(fill))
-        if self._doubted.pop(row.fill_id, None) is not None:
+        if self._contradictory.pop(row.fill_id, None) is not None:
             self._out.inconsistencies.on_sign_gone(kind, row.fill_id)
         return charged
 
@@ -246,7 +246,7 @@ class FillBooker:
             return f"fill {fill.fill_id}: an unknown outcome"
         agree = canonical(Outcome(fill.outcome.value), fill.outcome_price) == fill.trade_price
         if self._trade_price_counts is None and not agree:
-            before = self._doubted.get(fill.fill_id)
+            before = self._contradictory.get(fill.fill_id)
             if before is not None and before.trade_price == fill.trade_price:
                 # The first fills of all say so twice: here this field means something else.
                 self._trade_price_counts = False
@@ -290,7 +290,7 @@ class FillBooker:
 
     def reopened(self) -> None:
         """The books are opened anew: what they contradicted counts no more, ids stay booked."""
-        self._doubted.clear()
+        self._contradictory.clear()
         self._watched = self._agreed_ns = None
         self._ids.newest = None
         self.goes_deep = False

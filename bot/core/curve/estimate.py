@@ -29,7 +29,7 @@ _SIZE_REF: Final = 20.0
 _SPEAKS_QTY: Final = 5
 _SPEAKS_CENTS: Final = 10
 """A side of a book speaks from where so many shares stand, counted from its touch, or from so many
-cents behind that; what fewer shares say is doubted in proportion. An order of a share or two would
+cents behind that; fewer shares count in proportion. An order of a share or two would
 name a price for next to nothing. On two days of recorded depth the middle ten seconds later is met
 closer by this, by 1% and by 10%. In the reference world, where a maker knows as much with a share
 as with twenty, ten shares cost a hundredth of the edge, and five nothing."""

@@ -109,7 +109,6 @@ class FairCurve:
 
     __slots__ = (  # more fields than Python keeps near each other without
         "_blends",
-        "_doubted",
         "_drawn",
         "_due_ns",
         "_fair_cents",
@@ -129,6 +128,7 @@ class FairCurve:
         "_shown",
         "_steepness_guess",
         "_trust",
+        "_unsure",
         "_us",
         "_weighed",
         "again_ns",
@@ -165,7 +165,7 @@ class FairCurve:
         # What is shown, and the values of it.
         self._fairs: list[Fair | None] = [None] * count
         self._fair_cents = [math.nan] * count
-        self._doubted: set[int] = set()  # rungs whose values are not as sure as was shown
+        self._unsure: set[int] = set()  # rungs whose values are not as sure as was shown
         self._shown: tuple[Fair | None, ...] = (None,) * count
         self.moved: Sequence[int] = ()
         self._drawn: list[float] = []
@@ -352,7 +352,7 @@ class FairCurve:
                 weight = 1 / (rest * (allowance + rest * unsure))
             own.weight, shown = weight, own.shown_weight
             if weight > shown * _STEADY_WEIGHT or shown > weight * _STEADY_WEIGHT:
-                self._doubted.add(index)
+                self._unsure.add(index)
 
     def _draw_back(self, line: Line) -> None:
         """The line drawn back to each rung's own data, made monotone, inside one-sided bounds."""
@@ -385,9 +385,9 @@ class FairCurve:
             for index, change in enumerate(map(sub, values, shown))
             if not -_STEADY_CENTS < change < _STEADY_CENTS
         ]
-        if self._doubted:
-            moved = sorted(self._doubted.union(moved))
-            self._doubted.clear()
+        if self._unsure:
+            moved = sorted(self._unsure.union(moved))
+            self._unsure.clear()
         if not moved:
             return
         for index in moved:

@@ -455,7 +455,7 @@ class Desk(Shelf):
         if shown.order_id != own.order_id:
             self._found_renamed(own, shown, begun_ns)
             return
-        if self._is_doubted(own, shown, begun_ns, now_ns, by_id=by_id):
+        if self._is_contradicted(own, shown, begun_ns, now_ns, by_id=by_id):
             self._file(own, now_ns)
             return
         lag_ns = self._trust.read_lag_ns
@@ -467,7 +467,7 @@ class Desk(Shelf):
         ):
             self.closed_working(shown, begun_ns, now_ns)
         own.shown_by_read(shown, begun_ns, lag_ns)
-        if own.is_decided and own.doubted_ns is None and own.read_due_ns != NEVER_NS:
+        if own.is_decided and own.contradicted_ns is None and own.read_due_ns != NEVER_NS:
             own.read_due_ns = None
         if was_missed and own.is_free and own.evidence is None:
             own.due_ns = min(own.due_ns, now_ns + self._trust.resend_ns)
@@ -476,7 +476,7 @@ class Desk(Shelf):
             self._out.note("warning", "order_shrunk_without_fill", order_id=shown.order_id)
         self._file(own, begun_ns)
 
-    def _is_doubted(
+    def _is_contradicted(
         self, own: OwnOrder, shown: model.Order, begun_ns: int, now_ns: int, *, by_id: bool
     ) -> bool:
         """Whether a read takes from an order what no write of ours did, and is not to be merged: it
@@ -485,16 +485,16 @@ class Desk(Shelf):
         how = own.contradicted_by(shown, begun_ns, lag_ns, by_id=by_id)
         if how is None:
             is_less = shown.filled_qty + own.fill_offset < own.filled
-            if own.doubted_ns is not None and begun_ns >= own.doubted_ns and not is_less:
-                own.doubted_ns = None
+            if own.contradicted_ns is not None and begun_ns >= own.contradicted_ns and not is_less:
+                own.contradicted_ns = None
                 self._fell.pop(own, None)
                 signs.on_sign_gone(Inconsistency.FILLED_QTY_FELL, shown.order_id)
             return False
-        if own.doubted_ns is None:
-            own.doubted_ns = now_ns
-        if not by_id or begun_ns < own.doubted_ns + lag_ns:
+        if own.contradicted_ns is None:
+            own.contradicted_ns = now_ns
+        if not by_id or begun_ns < own.contradicted_ns + lag_ns:
             wait_ns = 0 if how is Contradiction.OVER else lag_ns
-            own.read_due_ns = own.read_due_ns or own.doubted_ns + wait_ns
+            own.read_due_ns = own.read_due_ns or own.contradicted_ns + wait_ns
             return True
         evidence = f"order {shown.order_id}: {how}"
         if how is Contradiction.FELL:
@@ -502,7 +502,7 @@ class Desk(Shelf):
         elif how is Contradiction.ELSEWHERE:
             signs.contradicts(Inconsistency.ORDER_ID_REUSED, evidence)
         else:
-            own.doubted_ns = None
+            own.contradicted_ns = None
             return False
         own.read_due_ns = own.read_due_ns or now_ns + lag_ns
         return True

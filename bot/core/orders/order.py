@@ -84,8 +84,8 @@ class OwnOrder:
 
     __slots__ = (
         "amend",
+        "contradicted_ns",
         "doomed",
-        "doubted_ns",
         "due_ns",
         "evidence",
         "fill_offset",
@@ -133,7 +133,7 @@ class OwnOrder:
         """When its create, or its cancel, may be sent once more."""
         self.read_due_ns: int | None = None
         """When it is to be read by its id; `shelf.NEVER_NS` while such a read is on its way."""
-        self.doubted_ns: int | None = None
+        self.contradicted_ns: int | None = None
         """Since when reads contradict what is known of it."""
         self.suspicion: Suspicion | None = None
         self.evidence: Evidence | None = None
@@ -362,7 +362,7 @@ class OwnOrder:
         if self.state is _DONE:
             self._know(self.known.join(Known(EARLIER, self.price, self.known.size, ended=True)))
             self.amend = self.suspicion = self.evidence = None
-            self.read_due_ns = self.doubted_ns = None
+            self.read_due_ns = self.contradicted_ns = None
 
     def suspect(self, finding: Finding, why: str, at_ns: int) -> None:
         """Trust it no more until a read settles it. What is suspected already stays so, but that
@@ -488,7 +488,7 @@ class OwnOrder:
     def found_renamed(self, shown: model.Order, begun_ns: int) -> None:
         """A list, or a read, shows under which id an undecided amend has it rest: there it is to be
         cancelled."""
-        self.amend = self.evidence = self.suspicion = self.doubted_ns = None
+        self.amend = self.evidence = self.suspicion = self.contradicted_ns = None
         self.doomed = True
         self._listed(shown, begun_ns)
 
@@ -547,7 +547,7 @@ class OwnOrder:
         return (
             self.state is _OPEN
             and self.suspicion is None
-            and self.doubted_ns is None
+            and self.contradicted_ns is None
             and not self.fill_offset
             and not known.ended
             and shown.order_id == self.order_id

@@ -30,7 +30,7 @@ class Vigil:
         self._latch = Latch(folder)
         self._crashes = CrashLog(folder)
         self._beats = Beats(Heartbeat(folder, boot_nonce))
-        self._latched = self._doubted = False
+        self._latched = self._feared = False
         self._look_ns = 0
         self._writing: asyncio.Task[None] | None = None
 
@@ -55,20 +55,20 @@ class Vigil:
         record = self._latch.read()
         if was and (record.is_doubt if record is not None else not self._latch.in_place):
             return None
-        doubted = self._doubted
+        feared = self._feared
         self._took(record)
         if record is not None and not was:
             return m.LatchSet(_why(record))
-        return m.LatchCleared(looked=not doubted) if was and record is None else None
+        return m.LatchCleared(looked=not feared) if was and record is None else None
 
     def _took(self, record: LatchRecord | None) -> LatchRecord | None:
         self._latched = record is not None
-        self._doubted = record is not None and record.is_doubt
+        self._feared = record is not None and record.is_doubt
         return record
 
     def latch(self, latched: m.Latched, failed: Callable[[str], None]) -> None:
         """Have the disk keep why this run latched. failed: called with a text when it does not."""
-        self._latched, self._doubted = True, False
+        self._latched, self._feared = True, False
         self._writing = asyncio.ensure_future(self._keep(latched, failed, self._writing))
 
     async def _keep(

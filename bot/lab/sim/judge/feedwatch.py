@@ -38,18 +38,18 @@ Book = tuple[Levels, Levels]
 
 
 class _Shown:
-    """A rung's book as it reached the bot. doubted: in doubt until it is confirmed."""
+    """A rung's book as it reached the bot. suspect: in doubt until it is confirmed."""
 
     __slots__ = (
         "book",
         "confirmed_ns",
         "depth_ns",
-        "doubted",
-        "doubted_ns",
         "emptied_ns",
         "looked_ns",
         "ours",
         "print_ns",
+        "suspect",
+        "suspect_ns",
         "ts_ns",
         "unasked",
     )
@@ -58,8 +58,8 @@ class _Shown:
         self.book: Book = ((), ())
         self.ts_ns: int | None = None
         self.confirmed_ns = 0
-        self.doubted = False
-        self.doubted_ns = 0
+        self.suspect = False
+        self.suspect_ns = 0
         self.depth_ns: int | None = None  # since when there was something of others' in it
         self.emptied_ns: int | None = None
         self.looked_ns = 0
@@ -73,8 +73,8 @@ class _Shown:
         return bool(bids and asks and bids[0][0] >= asks[0][0])
 
     def doubt(self, now_ns: int) -> None:
-        if not self.doubted:
-            self.doubted, self.doubted_ns = True, now_ns
+        if not self.suspect:
+            self.suspect, self.suspect_ns = True, now_ns
 
 
 class FeedWatch:
@@ -139,7 +139,7 @@ class FeedWatch:
 
     def _confirms(self, rung: _Shown, now_ns: int) -> None:
         if not rung.unasked:
-            rung.confirmed_ns, rung.doubted = now_ns, False
+            rung.confirmed_ns, rung.suspect = now_ns, False
 
     def _shows(self, market: MarketId, rung: _Shown, book: Book, now_ns: int) -> None:
         bids, asks = book
@@ -210,7 +210,7 @@ class FeedWatch:
         age_ns = now_ns - rung.confirmed_ns
         check(age_ns <= BOOK_NS, "B4", f"new exposure on a book {age_ns} ns old")
         check(not rung.crossed, "B4", f"new exposure on a crossed book of {market}")
-        check(not rung.doubted, "B4", f"new exposure on a book of {market} in doubt")
+        check(not rung.suspect, "B4", f"new exposure on a book of {market} in doubt")
         emptied = rung.emptied_ns is not None and now_ns - rung.emptied_ns < EMPTIED_NS - _STOOD_NS
         check(not emptied, "B4", f"new exposure on a book of {market} that was emptied")
         check(not self._is_late(now_ns), "B4", "new exposure while prints come late")
@@ -236,10 +236,10 @@ class FeedWatch:
             return "the channel is silent"
         if rung is None or rung.ts_ns is None:
             return "no book is known"
-        if not rung.doubted and now_ns - rung.confirmed_ns > BOOK_NS:
+        if not rung.suspect and now_ns - rung.confirmed_ns > BOOK_NS:
             return "its book is old"
         if rung.crossed:
             return "its book is crossed"
-        if rung.doubted and now_ns - rung.doubted_ns > PULLED_NS:
+        if rung.suspect and now_ns - rung.suspect_ns > PULLED_NS:
             return "its book is in doubt"
         return ""

@@ -44,7 +44,7 @@ class Traffic:
     ) -> None:
         self._settings = settings
         self.bucket = Bucket(settings.budget, seen, now_ns) if bucket is None else bucket
-        self._doubted_until_ns = now_ns
+        self._unsure_until_ns = now_ns
         self._key_until_ns: dict[m.Key, int] = {}  # of refused keys: when each may be tried
         self._in_flight: dict[m.RequestId, m.Send] = {}
         self._writes: dict[str, m.RequestId] = {}
@@ -211,7 +211,7 @@ class Traffic:
             self._side_of[answer.body.order.order_id] = side  # which may be another id now
         if isinstance(request, m.AmendResting) and side is not None:
             if isinstance(answer, m.Unknown):
-                self._doubted_until_ns = now_ns + 3 * self._settings.trust.read_lag_ns
+                self._unsure_until_ns = now_ns + 3 * self._settings.trust.read_lag_ns
                 if request.order_id not in self._ended:
                     self._blurred[request.order_id] = side
                 return
@@ -229,8 +229,8 @@ class Traffic:
     def all_decided(self, now_ns: int) -> bool:
         made = m.Create | m.AmendResting  # an amend may give its order another id
         making = any(isinstance(each.request, made) for each in self._in_flight.values())
-        doubted = now_ns < self._doubted_until_ns
-        return not (making or doubted or self._unknown or self._blurred)
+        unsure = now_ns < self._unsure_until_ns
+        return not (making or unsure or self._unknown or self._blurred)
 
     def _refusal(
         self, side: Side_, advice: Advice, answer: m.Refused, now_ns: int, again: bool
