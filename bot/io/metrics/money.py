@@ -120,12 +120,6 @@ RISK: Final[tuple[Family[Report], ...]] = (
         lambda r: one(r.ledger_difference_cents),
     ),
     Family(
-        "transfers_cents",
-        "Deposits less withdrawals of the run.",
-        (),
-        lambda r: one(r.transfers_cents),
-    ),
-    Family(
         "unallocated_settlement_cents",
         "Settlements of the run that fit no outcome of their event.",
         (),
