@@ -96,6 +96,7 @@ class Network:
         self.revoked = False
         self.stubborn = False
         self.foreign_replies = 0
+        self._foreign_to: object = None  # the life that had one
         self._success_status = int(odds.variant("success_status", "0"))
 
     def _one_way(self) -> int:
@@ -264,9 +265,13 @@ class Network:
         engine = self._world.exchange.engine
         others = [each for each in self._world.auditor.truth.ours() if each.order_id != about]
         order = engine.order(others[0].order_id) if others else None
+        process = self._world.process
         if order is None:
             return answer
         self.foreign_replies -= 1
+        if self._world.contradictor is None and process is self._foreign_to:
+            return answer  # a second one in a life is a contradiction
+        self._foreign_to = process
         self._world.seen.fault(f"foreign_reply:{call.kind}")
         if self._world.contradictor is not None:
             self._world.contradictor.says()
