@@ -171,8 +171,7 @@ def test_the_newest_fills_come_first_and_no_more_than_so_many_are_kept():
 def test_a_cancel_of_everything_says_why_and_not_what_the_order_was_made_for(standing, event, why):
     thin, _, own = standing
     made_for = own.why
-    thin.give(event)
-    sends = [each for each in thin.give(m.Beat()) if isinstance(each, m.Send)]
+    sends = [each for each in thin.give(event) if isinstance(each, m.Send)]
     cancels = [each for each in sends if isinstance(each.request, m.CancelResting)]
     assert made_for.startswith("quote bid")
     assert [each.why for each in cancels] == [why] * 4

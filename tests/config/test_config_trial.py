@@ -1,5 +1,7 @@
 """Claims about the minute in which a change of the configuration has to prove itself."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -38,7 +40,7 @@ def test_a_strategy_that_raises_brings_the_old_configuration_back_and_it_is_told
     assert venue.trader.reconfiguration.configured == before
     [note] = venue.told("config_rolled_back")
     assert note.level == "error"
-    assert "raising: changing.py:53: ZeroDivisionError: by design" in note.fields["why"]
+    assert re.search(r"raising: changing\.py:\d+: ZeroDivisionError: by design", note.fields["why"])
     shown = venue.trader.report(venue.now_ns).config
     assert (shown.rolled_back, shown.digest, shown.trial_left_s) == (1, "first", 0)
     assert "change 1 was rolled back" in shown.fault

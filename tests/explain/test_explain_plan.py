@@ -115,10 +115,8 @@ def test_what_would_be_sent_is_what_is_sent_at_the_next_decision(thin):
 
 
 def test_a_paused_trader_says_so_and_cancels(thin):
-    thin.trader.receive(m.PauseRequested("lunch"), thin.now_ns)
-    thin.now_ns += NS_PER_SECOND
     thin.trader.out.purse.told_to_wait(NS_PER_SECOND, thin.now_ns)
-    thin.give(m.Beat())
+    thin.trader.receive(m.PauseRequested("lunch"), thin.now_ns)
     plan = thin.trader.plan(thin.now_ns)
     assert plan.withheld == "paused"
     assert {each.act for _, each in plan.requests} == {Act.CANCEL}

@@ -149,7 +149,12 @@ def test_a_drain_that_the_loop_gave_up_is_no_difference(entries, tmp_path):
     finished = next(
         at for at, entry in enumerate(entries) if isinstance(entry.message, m.StopRequested)
     )
-    before = entries[: finished + 2]
+    end = next(
+        at
+        for at, entry in enumerate(entries)
+        if at > finished and isinstance(entry.message, m.Event)
+    )
+    before = entries[:end]
     (run,) = runs_meant(journal(tmp_path / "run.log", before), every=False)
     lived = Again(run, None, None, Makers(Path()))
     lived.live()
@@ -267,10 +272,10 @@ def test_an_effect_that_is_missing_now_or_was_missing_then_is_a_difference(entri
 
 
 def test_a_trader_that_raises_now_is_told_with_what_it_raised(entries, tmp_path):
-    def raises(self, event):
+    def raises(self):
         raise ZeroDivisionError("planted")
 
-    with planted((Patch(Trader, "_replied", raises),)):
+    with planted((Patch(Trader, "_beat", raises),)):
         found = lone(tmp_path / "run.log", entries).difference
     assert found.raised == "ZeroDivisionError: planted"
 

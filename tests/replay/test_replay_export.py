@@ -36,7 +36,7 @@ class Exported:
 
     def __init__(self, folder: Path) -> None:
         self.state = folder / "state"
-        recorded(brutal(16, 2 * NS_PER_SECOND), self.state)
+        recorded(brutal(16, 6 * NS_PER_SECOND), self.state)
         self.rows = raw.rows(self.state)
         self.done = invoke(str(self.state), "--csv", str(folder / "tables"), "--json")
         self.tables = {name: table(folder / "tables", name) for name in TABLES}

@@ -102,12 +102,12 @@ def test_the_markouts_on_the_page_are_those_of_pnl(told):
 
 def test_uptime_is_of_the_time_in_which_the_market_took_orders(told):
     (session,) = sessions_of(told.state, None, Makers(Path()), every_s=1.0)
-    marks = told.world.lives[-1].trader.quoting.scoring.marks
+    resolved = told.world.auditor.truth.resolved
     looked_at: dict[bool, set[int]] = {True: set(), False: set()}
     for rung, pair in zip(session.rungs, session.uptime, strict=True):
         for up in pair:
             whole_ns = up.on_target_ns + up.missing_ns + up.idle_ns
-            looked_at[marks.is_settled(rung.market_id)].add(whole_ns)
+            looked_at[rung.market_id in resolved].add(whole_ns)
     assert max(looked_at[True]) < min(looked_at[False]) / 2
     assert all(2 * ns < session.until_ns - session.begun_ns for ns in looked_at[True])
 
@@ -131,7 +131,7 @@ def test_requests_and_refusals_are_those_of_the_journal(told):
 
 
 def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
-    calm = narrowed(draw(39, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
+    calm = narrowed(draw(62, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
     world = recorded(often(calm, ("not_connected",)), tmp_path / "state")
     summed = world.lives[-1].trader.out.counters(0).refused
     assert summed["not_connected"] > 0

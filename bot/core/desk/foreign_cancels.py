@@ -49,7 +49,8 @@ class ForeignCancels:
             return
         shown = answer.body.order
         is_ours = own.state is State.OPEN and own.order_id == shown.order_id and not own.inherited
-        if not is_ours or shown.status is not OrderStatus.CANCELED:
+        is_canceled = shown.status is OrderStatus.CANCELED and shown.filled_qty < shown.qty
+        if not (is_ours and is_canceled):
             return
         if shown.order_id in self._asked or self._is_self_trade(now_ns):
             return

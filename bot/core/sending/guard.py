@@ -295,9 +295,9 @@ class Guard:
 
     def unlatch(self, *, looked: bool) -> None:
         """The latch is gone. looked: a person has taken it away, so that all is counted anew."""
-        self.latched = ""
-        if looked:
+        if looked and self.latched:
             self.breakers.rearm()
+        self.latched = ""
         for name in ("latched", "latched_not_flat", "inconsistency"):
             self._out.clear(name)
 
