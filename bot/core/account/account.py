@@ -237,7 +237,8 @@ class Account:
         if now_ns < self.next_due_ns() and not (self._walks and self._turns_pages(now_ns)):
             return []
         out: list[tuple[Walk, Read]] = []
-        for kind in _KINDS:
+        # Where tokens are short the list that has waited longest comes first.
+        for kind in sorted(_KINDS, key=lambda kind: self.done_ns.get(kind, 0)):
             walk = self._walks.get(kind)
             if walk is None:
                 if self.due_ns[kind] > now_ns:

@@ -504,6 +504,8 @@ def _variants(seed: int) -> dict[str, str]:
         there, value = rng.random() < _RARER.get(name, _VARIANT), rng.choice(values)
         if there:
             drawn[name] = value
+    if "amend_ids" in drawn:
+        drawn.pop("amend_qty", None)  # a venue reads one statement in one way
     return drawn
 
 
