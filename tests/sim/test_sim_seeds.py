@@ -5,9 +5,9 @@ import pytest
 from bot.lab.sim.coverage import GOAL, missed, table
 from tests.sim.blocks import BLOCKS, block, shared_folder, together
 
-SEEDS_MIN = 400
-EVENTS_MIN = 2_000_000
-FAULTS_MIN = 80_000
+SEEDS_MIN = 180
+EVENTS_MIN = 1_000_000
+FAULTS_MIN = 40_000
 
 
 @pytest.fixture
