@@ -329,7 +329,8 @@ class Trader:
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
             self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderShown, m.CancelShown)):
-                self.quoting.own_shown(answer.body.order, self._now_ns)
+                again = isinstance(pending.request, m.Create) and pending.request.again
+                self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
         if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
             self._hints.looked(pending.begun_ns, own)
         if own.filled > self.ledgers.booked_qty(own):

@@ -14,15 +14,15 @@ from pathlib import Path
 from bot.lab.sim.odds import LAG, ROWS, Odds, draw, often
 from bot.lab.sim.simulate import Summary, lived
 
-SWARM_SEEDS = 250
-BRUTAL_SEEDS = 20
-HALTED_SEEDS = range(11_000, 11_020)
+SWARM_SEEDS = 120
+BRUTAL_SEEDS = 10
+HALTED_SEEDS = range(11_000, 11_010)
 """Worlds whose venue halts often: who asks a halted one rarely is rarely refused."""
 
-REFUSED_SEEDS = range(12_000, 12_020)
+REFUSED_SEEDS = range(12_005, 12_015)
 """Worlds whose venue often calls a request invalid: who asks it no more is rarely told."""
 
-ROW_SEEDS = range(13_000, 13_010)
+ROW_SEEDS = range(13_000, 13_005)
 """Of each row of model A, and of late reads."""
 
 BLOCK = 10

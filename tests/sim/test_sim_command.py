@@ -115,7 +115,7 @@ STRATEGY = Small
 def test_a_strategy_that_is_at_fault_now_and_then_is_told_though_all_invariants_hold(tmp_path):
     path = tmp_path / "now_and_then.py"
     path.write_text(NOW_AND_THEN)
-    asked = ("--seed", "11", "--profile", "calm", "--strategy", str(path), "--quiet")
+    asked = ("--seed", "8", "--profile", "calm", "--strategy", str(path), "--quiet")
     done = simulate(*asked)
     assert done.returncode == 0, done.stdout
     told = r"broken: 0; the strategy was at fault (\d+) times, first .*ValueError: no idea$"

@@ -215,8 +215,9 @@ class Quoting:
         if rung is not None:
             rung.took_over()
 
-    def own_shown(self, shown: model.Order, now_ns: int) -> None:
-        """An answer to a write of ours showed this order: the book will show the change too."""
+    def own_shown(self, shown: model.Order, now_ns: int, *, may_be_old: bool = False) -> None:
+        """An answer to a write of ours showed this order: the book will show the change too.
+        may_be_old: the write was a repeated one, so it may have been carried out long ago."""
         rung = self._rungs.get(shown.market_id)
         is_take = shown.time_in_force in _NEVER_RESTS
         if is_take and not shown.filled_qty:
@@ -229,7 +230,8 @@ class Quoting:
             except ValueError:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
                 return
-            self.venue_time.on_stamp(at_ns, now_ns)
+            if not may_be_old:
+                self.venue_time.on_stamp(at_ns, now_ns)
             if self.venue_time.is_beyond(at_ns, now_ns):
                 at_ns = now_ns + (self.venue_time.ahead_ns or 0)
             rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)

@@ -105,6 +105,8 @@ CROSSES: Final = (
         "A new order is not compared with our own on the other side.",
         ("B11",),
         (Patch(reconcile, "crosses", _no_care),),
+        profile="calm",
+        shape=(("strategy", "fixed_spread"),),
     ),
 )
 
