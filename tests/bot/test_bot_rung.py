@@ -188,6 +188,7 @@ def test_four_minutes_after_a_venue_clock_that_stood_wrong_the_books_go_on():
 
 def test_a_line_that_is_slow_for_minutes_does_not_make_what_is_right_look_wrong():
     world = timed()
+    world.now_ns += 20 * NS_PER_SECOND  # what was sent by now is still on its way
     moves(world, 0, -20 * NS_PER_SECOND, times=70, apart_ns=2 * NS_PER_SECOND)
     assert world.trader.quoting.venue_time.ahead_ns == 0
     moves(world, 0, 0)
