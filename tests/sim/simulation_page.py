@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bot.lab.bugs.hunt import BUGS, CANARY, EVENTS_MAX, ROTATING
 from bot.lab.sim import odds
-from bot.lab.sim.coverage import GOAL, ROWS
+from bot.lab.sim.coverage import ROWS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
 
@@ -84,7 +84,7 @@ of both, to the cent, and its own shares. Both are replayed together.
 
 After a run each row of the failure catalogue, groups A to H, is printed with the number of times it
 was met: how often what the row describes befell the bot or the venue. A row at 0 was not tried, and
-says nothing. In the run that belongs to the tests every row is met at least {GOAL} times, but for
+says nothing. In the run that belongs to the tests every row is met at least 10 times, but for
 those that cannot occur in a world that begins at the trader's events:
 
 """
