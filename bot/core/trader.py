@@ -130,7 +130,7 @@ class Trader:
         self.out.effects = []
         if self.started_ns and gap_ns > self._trust.gap_ns:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
-            self._account.woke(self._now_ns)
+            self._account.on_resume(self._now_ns)
             self._stirred = True
         self._dispatch(event)
         self._stop_for_contradiction()
@@ -232,6 +232,7 @@ class Trader:
         self.reconfiguration.began(event.configured)
         self.started_ns = self.quoting.began_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
+        self._account.on_resume(self._now_ns)
         self._custody.begin(event, self._now_ns)
         for intent in event.open_intents:
             self.desk.add(OwnOrder.left_behind(intent, self._now_ns))
@@ -283,7 +284,6 @@ class Trader:
             self._contradicted = self._opened = False
             self._custody.reopen(self._now_ns)
         if self.phase is _LATCHED:
-            self._custody.goes_on()
             self._enter(self._open_phase() if self._opened else _STARTING)
 
     def _open_phase(self) -> Phase:
@@ -312,7 +312,7 @@ class Trader:
         elif isinstance(request, m.ReadBook):
             self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
         elif not isinstance(request, (m.Create, m.AmendResting, m.CancelResting)):
-            walk = self._account.take_answer(request, event.answer, pending.begun_ns, self._now_ns)
+            walk = self._account.take_answer(request, event.answer, self._now_ns)
             if walk is not None:
                 self._walked(walk)
             elif isinstance(request, m.ReadResting):
@@ -334,7 +334,7 @@ class Trader:
         if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
             self._hints.looked(pending.begun_ns, own)
         if own.filled > self.ledgers.booked_qty(own):
-            self._account.hasten_again(Kind.FILLS, self._now_ns)
+            self._account.hasten(Kind.FILLS, self._now_ns)
         if not own.is_live and row is None:
             self.quoting.parking.funds_changed(unseen=own.is_stranger)
         if row is None or isinstance(pending.request, m.ReadOrder):
@@ -395,12 +395,11 @@ class Trader:
             self.quoting.winner_told(market_id)
         if not self.ledgers.is_open:
             return
-        self.guard.opening_corrected(change.opening)
         self.guard.filled(change.fills, self._now_ns)
         for fill in change.fills:
             self.quoting.filled(fill, self._now_ns)
         if self.ledgers.series_wanted:
-            self._account.hasten_again(Kind.SERIES, self._now_ns)
+            self._account.hasten(Kind.SERIES, self._now_ns)
 
     def _series_read(self, walk: Walk) -> None:
         """Our series, and those of ours beside it, which tell what else pays into the cash."""
@@ -455,7 +454,7 @@ class Trader:
             self.guard.verify_flat(self._custody, now_ns)
         if self.phase is _STOPPING and self._custody.drained(now_ns):
             self.phase = _STOPPED
-            out.effects.append(self._custody.drained_to())
+            out.effects.append(self._custody.left_over())
         else:
             self._due_ns = self._wake_ns(again_ns)
             out.effects.append(m.WakeAt(self._due_ns))
@@ -497,8 +496,8 @@ class Trader:
         if is_hinted or silent or self.out.findings or self.desk.in_doubt():
             self._account.sweep_soon(self._now_ns)
         if is_hinted and self._hints.want_lists(self._now_ns):
-            self._account.hasten_again(Kind.FILLS, self._now_ns)
-            self._account.hasten_again(Kind.RESTING, self._now_ns)
+            self._account.hasten(Kind.FILLS, self._now_ns)
+            self._account.hasten(Kind.RESTING, self._now_ns)
 
     def _wake_ns(self, again_ns: int) -> int:
         desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()
