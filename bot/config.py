@@ -14,7 +14,7 @@ import msgspec
 
 from bot.caution import beyond_caps
 from bot.core.candidate import Candidate
-from bot.core.configured import Configuration, StrategyChoice
+from bot.core.messages import Configuration, StrategyChoice
 from bot.core.settings import (
     BudgetSettings,
     KeySettings,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from bot.core.candidate import LATENCY_NS, Candidate
-from bot.core.configured import StrategyChoice
+from bot.core.messages import StrategyChoice
 from bot.core.strategy import Strategy
 from bot.io.settings.plugins import StrategyFault, find_strategy, made
 from bot.io.settings.typed import typed

@@ -10,11 +10,11 @@ from bot.core.intentions import Act
 from bot.core.orders.life import Finding
 from bot.core.orders.order import State
 from bot.core.orders.tag import Tag
+from bot.core.picture import reason_of
 from bot.core.plan.wishes import WantAmend
 from bot.core.profit.attribution import Attribution, Entry
 from bot.core.profit.lastfills import KEPT_MAX
 from bot.core.profit.marks import Marks
-from bot.core.reasons import reason_of
 from bot.core.settings import PaceSettings
 from bot.core.strategy import EventView, Quote
 from strategies.fixed_spread import FixedSpread
