@@ -73,10 +73,9 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One rung. frame_ns: of the venue, when it showed the book that is believed, `bids` and `asks`
     with our own in them; confirmed_ns: of our clock, when that was last shown or confirmed.
     lean_cents: the middle of the two best wanted quotes less the fair value; None unless both sides
-    are wanted. wanted: the strategy's quotes within the limits; steady: the same without flicker,
-    which is what orders are compared with; cuts: what the limits took off. blocked: why nothing can
-    be quoted, else empty. takes: of the strategy's last answer, what was to trade at once; it left
-    then, or never will."""
+    are wanted. wanted: the strategy's quotes within the limits; cuts: what the limits took off.
+    blocked: why nothing can be quoted, else empty. takes: of the strategy's last answer, what was
+    to trade at once; it left then, or never will."""
 
     market_id: MarketId
     ticker: Ticker
@@ -90,7 +89,6 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
     lean_cents: float | None
     net_qty: int
     wanted: tuple[Quote, ...]
-    steady: tuple[Quote, ...]
     cuts: tuple[Cut, ...]
     intentions: tuple[Intention, ...]
     takes: tuple[Take, ...] = ()
@@ -255,7 +253,6 @@ class _Preview:
             lean_cents=_lean_cents(rung),
             net_qty=yes_qty - no_qty,
             wanted=rung.wanted,
-            steady=tuple(rung.planned),
             cuts=tuple(cut for cut in cuts if cut.market_id == rung.market_id),
             intentions=tuple(self._intentions(rung)),
             takes=answered.get(rung.market_id, ()),

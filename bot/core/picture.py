@@ -78,7 +78,6 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
 
 
 def _cents(millicents: int) -> Cents:
-    """Thousandths of a cent as whole cents, rounded as wherever profit is told."""
     return Cents(round(millicents / MILLI))
 
 
@@ -102,7 +101,7 @@ def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
 
 
 def limits_used(exposure: Exposure, bounds: Bounds) -> tuple[BreakerReport, ...]:
-    """How much of each limit of an event is used up; bounds: what the other events leave it."""
+    """How much of each limit is used up; bounds: what the other events leave this one."""
     return (
         BreakerReport("event_loss_cents", loss_cents(exposure.worst_cents), bounds.loss_cents),
         BreakerReport("event_net_qty", exposure.net_qty, bounds.net_qty),
@@ -140,7 +139,7 @@ def _rung(trader: "Trader", rung: Rung, now_ns: int) -> RungReport:
 
 
 def _book_age_ns(rung: Rung, now_ns: int) -> int | None:
-    """Since its book was confirmed; None without one, and where no book will ever come again."""
+    """None without a book, and where none will ever come again."""
     if not rung.book.known or rung.is_over:
         return None
     return now_ns - rung.confirmed_ns

@@ -267,7 +267,6 @@ class Reconfiguration:
         return ConfigReport(
             number=self._number,
             digest=self._in_force.configured.digest,
-            trial_left_s=0 if self.trial is None else -(-self.trial.left_ns // NS_PER_SECOND),
             applied=self._applied,
             refused=self._refused,
             rolled_back=self._rolled_back,

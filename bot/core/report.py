@@ -1,6 +1,6 @@
-"""A picture of the trader at one instant, for the status page, the metrics and the summary.
+"""The trader at one instant, for the status page, the metrics and the summary.
 
-Read only: nothing here decides. Money in cents, times in nanoseconds, prices canonical YES.
+Money in cents, times in nanoseconds, prices canonical YES.
 """
 
 import enum
@@ -19,8 +19,6 @@ FEED_SILENT_NS: Final = 10 * NS_PER_SECOND
 
 
 class Phase(enum.StrEnum):
-    """What the trader is doing."""
-
     STARTING = "starting"  # reading the account, settling what an earlier run left
     QUOTING = "quoting"
     PAUSED = "paused"
@@ -30,11 +28,10 @@ class Phase(enum.StrEnum):
 
 
 class OrderReport(msgspec.Struct, frozen=True):
-    """One order of ours that may be live. `state` is its place in the order life. may_fill_qty,
-    worst_price: as the limits count it, at the worst price of its own outcome. why: of its last
-    request; reason: why it stands where it does now. ahead_qty: shares of others that are likely
-    to stand before it, ahead_at_least and ahead_at_most the bounds; None while nothing is known.
-    """
+    """One order of ours that may be live. may_fill_qty, worst_price: as the limits count it, at the
+    worst price of its own outcome. why: of its last request; reason: why it is where it is now.
+    ahead_qty: shares of others that are likely to be before it, ahead_at_least and ahead_at_most
+    the bounds; None while nothing is known."""
 
     client_order_id: ClientOrderId
     order_id: OrderId | None
@@ -110,7 +107,7 @@ class EventReport(msgspec.Struct, frozen=True):
 
 
 class BreakerReport(msgspec.Struct, frozen=True):
-    """One breaker or limit: how much of it is used up now, in the unit of its setting's name."""
+    """How much of a breaker or limit is used up now, in the unit of its setting's name."""
 
     name: str
     used: int
@@ -152,8 +149,6 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Against(enum.StrEnum):
-    """What a fill's price is compared with."""
-
     FAIR = "fair"  # the fair value that we believe in
     MID = "mid"  # the middle of the others' best bid and ask
 
@@ -260,14 +255,13 @@ class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
 
 class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration in force. number: of the newest change that was applied in this run, 0
-    before any. digest: hex of its content, empty where nobody said it. trial_left_s: seconds of
-    quoting in which that change may still be rolled back. applied, refused, rolled_back: changes
-    since the start. fault: why the newest change of the file does not hold; empty when it does.
+    before any. digest: hex of its content, empty where nobody said it. applied, refused,
+    rolled_back: changes since the start. fault: why the newest change of the file does not hold;
+    empty when it does.
     """
 
     number: int = 0
     digest: str = ""
-    trial_left_s: int = 0
     applied: int = 0
     refused: int = 0
     rolled_back: int = 0
@@ -275,24 +269,22 @@ class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole picture.
+    """All of it.
 
     flat_ns: how long it would take to cancel everything with the tokens there are; the last answer
     comes a round trip later. foreign_tokens: those that somebody else took from our keys, where
-    that is a finding.
-    first_two_sided_ns: when, while quoting, both sides first rested on every active rung, None
-    before. pnl_cents: the total of `profit` in whole cents, 0 without one.
+    that is a finding. first_two_sided_ns: when, while quoting, both sides first rested on every
+    active rung, None before. pnl_cents: the total of `profit` in whole cents, 0 without one.
     ledger_difference_cents: the venue's cash less ours at the newest audit, None before the books
     are open. transfers_cents: deposits less withdrawals of the run. unallocated_cents: settlements
     of the run that fit no outcome of their event. latched: why nothing is quoted until a person
     clears it, else empty. inconsistency: the kind of contradiction that latched it, else empty.
-    flattening: why
-    only what shrinks a position is quoted, else empty. fills: the newest first.
+    flattening: why only what shrinks a position is quoted, else empty. fills: the newest first.
     unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
-    order may leave at all, empty when one may. fills_from_ns: when the last whole walk of the fills
-    was begun, None before: fills of after it may be unknown. feed_silent_after_ns: a longer silence
-    of the channel is one that a person is told of.
+    order may leave at all, else empty. fills_from_ns: when the last whole walk of the fills began,
+    None before: later fills may be unknown. feed_silent_after_ns: a person is told of a longer
+    silence of the channel.
     """
 
     now_ns: int

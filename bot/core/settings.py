@@ -1,7 +1,4 @@
-"""The trader's numbers, frozen, with their units: what the configuration file turns into.
-
-Defaults are the figures of docs/operations.md; each is a bound or a pace, never a secret.
-"""
+"""The trader's numbers, with their units: what the configuration file turns into."""
 
 import enum
 
@@ -71,8 +68,7 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     capital_millicents: int = 2
 
     def resizes(self, off_qty: int, wanted_qty: int) -> bool:
-        """Whether a level of `wanted_qty` shares that is off by so many, >= 0, is worth a request
-        (`resize_pct`)."""
+        """Whether a level that is off by so many shares, >= 0, is worth a request."""
         return 100 * off_qty >= self.resize_pct * wanted_qty
 
 
@@ -121,8 +117,6 @@ class Strangers(enum.StrEnum):
 
 
 class StartSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run begins."""
-
     strangers: Strangers = Strangers.CANCEL
 
 

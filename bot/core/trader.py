@@ -45,7 +45,6 @@ _BEAT_NS = 100 * NS_PER_MS
 _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "cancels_fail", "journal_failed", *_KEYS_REFUSED)
-
 _OPEN = (Phase.QUOTING, Phase.PAUSED)
 _ENDING = (Phase.STOPPING, Phase.STOPPED)
 
@@ -309,18 +308,19 @@ class Trader:
             self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
-        if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
+        is_read = isinstance(pending.request, m.ReadOrder)
+        if isinstance(answer, m.Done) and is_read:
+            self._hints.looked(pending.begun_ns, own)
+        elif isinstance(answer, m.Done):
             self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderShown, m.CancelShown)):
                 again = isinstance(pending.request, m.Create) and pending.request.again
                 self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
-        if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
-            self._hints.looked(pending.begun_ns, own)
         if own.filled > self.ledgers.booked_qty(own):
             self._account.hasten_again(Kind.FILLS, self._now_ns)
         if not own.is_live and row is None:
             self.quoting.parking.funds_changed(unseen=own.is_stranger)
-        if row is None or isinstance(pending.request, m.ReadOrder):
+        if row is None or is_read:
             return
         assert isinstance(answer, m.Refused)
         if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
