@@ -113,11 +113,10 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     open_intents: creates of earlier runs that must be settled before anything is quoted.
     new_account: the account was opened for this run, so no earlier one can have written to it.
     working: orders of earlier runs that the journal knows; empty unless it was found whole.
-    latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
-    configured: what the trader was made with; a journal before version 3 does not say. winners: of
-    rungs of ours that have resolved, as what they paid told an earlier run. newest_fill: the newest
-    fill that earlier runs booked; None on a first start, and where the journal was lost, is damaged
-    or does not say. event_cash: net cash of the fills and payouts that they booked, by event.
+    latched: why nothing may be quoted until a person has looked, else empty. winners: of rungs of
+    ours that resolved in an earlier run. newest_fill: the newest fill that earlier runs booked;
+    None where the journal does not say. event_cash: net cash of the fills and payouts that they
+    booked, by event.
     """
 
     boot_nonce: str
@@ -149,9 +148,7 @@ class PauseRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class FlattenRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Only shrink positions until resumed: quotes and takes of the strategy that bring the YES and
-    NO shares held of a rung together, and no others. Once nothing is left to shrink, a pause.
-    """
+    """Only shrink positions until resumed. Once nothing is left to shrink, a pause."""
 
     reason: str
 
@@ -169,8 +166,8 @@ class LatchSet(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class LatchCleared(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The latch is gone: quote again. reason: what the person says of it who took it away. looked:
-    whether one did; False where it only had not been known for a while whether there is one."""
+    """The latch is gone: quote again. looked: a person took it away, for this reason; False where
+    it only had not been known for a while whether there is one."""
 
     reason: str = ""
     looked: bool = True
@@ -183,11 +180,8 @@ class JournalFailed(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class StrategyOverran(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A call of a strategy took longer than it may; told after it, so that it can be replayed.
-
-    call: its number among the calls of this event's strategy, from 1. took_ns: processor time, or
-    wall time where it was interrupted: then the call has raised `interrupted` to the trader.
-    """
+    """A call of a strategy took too long. call: its number among those of this event's strategy,
+    from 1. took_ns: processor time, or wall time where it was interrupted: then it has raised."""
 
     event_ticker: Ticker
     strategy: str

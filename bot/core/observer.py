@@ -109,7 +109,7 @@ class Observer:
         self.effects.append(m.Noted(level, name, fields))
 
     def _go_on(self, now_ns: int) -> None:
-        """Ask for what is due, one read at a time, and say when to be asked again."""
+        """Ask for what is due, one read at a time."""
         if self.phase is Phase.STOPPED:
             return
         if self._asked is None:

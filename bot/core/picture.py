@@ -21,7 +21,7 @@ from bot.core.report import (
     RungReport,
 )
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Levels, Quote
+from bot.core.strategy import Levels
 from venue.wire.money import BookSide, Cents
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _serves(own: OwnOrder, rung: Rung) -> str:
     planned = [quote for quote in rung.planned if quote.side is own.side]
     if not planned:
         return f"nothing is wanted on this side: {rung.blocked or 'see the limits'}"
-    planned.sort(key=_boldest_first)
+    planned.sort(key=lambda quote: quote.price, reverse=own.side is BookSide.BID)
     prices = [quote.price for quote in planned]
     if own.level in prices:
         level = prices.index(own.level)
@@ -224,7 +224,3 @@ def _to_fair(own: OwnOrder, rung: Rung) -> str:
         away = -away
     side = "below" if own.side is BookSide.BID else "above"
     return f", {away:.1f} {side} fair" if away >= 0 else f", {-away:.1f} through fair"
-
-
-def _boldest_first(quote: Quote) -> int:
-    return -quote.price if quote.side is BookSide.BID else quote.price

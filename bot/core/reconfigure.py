@@ -39,8 +39,8 @@ LIVE: Final = ("risk", "pace", "news", "curfew", "breakers")
 """The parts of the settings that may change while the trader runs."""
 
 FIXED_PACE: Final = ("requests_in_flight", "queue_power_pct")
-"""What of the pace may not: a connection pool has the size of the first, and what was learned of
-the queues has been learned under the second."""
+"""What of the pace may not: a connection pool has the size of the first, and the queues have been
+learned under the second."""
 
 TIGHTER: Final = "+tighter"
 """Ends the digest of what a rollback brought back with tighter limits than it had."""
@@ -274,8 +274,8 @@ class Reconfiguration:
         )
 
     def _strategies(self, choice: StrategyChoice) -> tuple[MakeStrategy, Sequence[Strategy] | None]:
-        """What makes the strategies of a choice, and a fresh one for each event there is; None for
-        these where it is the choice in force. Raises what a plugin raises."""
+        """What makes the strategies of a choice, and a fresh one for each event, None where it is
+        the choice in force. Raises what a plugin raises."""
         if choice == self._in_force.configured.strategy:
             return self._in_force.make_strategy, None
         if choice == self._proven.configured.strategy:

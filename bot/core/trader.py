@@ -102,7 +102,6 @@ class Trader:
         self.started_ns = 0
         self.first_two_sided_ns: int | None = None
         self._now_ns = 0
-        self._journal_failed = False
         self._pause_wanted = False
         self._opened = False
         self._contradicted = False  # latched because the books contradict each other
@@ -148,8 +147,6 @@ class Trader:
         """Why no new order may leave at all; empty when one may."""
         if self.phase is not Phase.QUOTING:
             return f"{self.phase}: {self.guard.latched}" if self.guard.latched else str(self.phase)
-        if self._journal_failed:
-            return "the journal cannot be written"
         return "; ".join(self.out.findings[name] for name in self._blocking())
 
     def _dispatch(self, event: m.Event) -> None:
@@ -207,7 +204,6 @@ class Trader:
             case m.StrategyOverran():
                 self.quoting.supervision.overran(event, now_ns)
             case m.JournalFailed():
-                self._journal_failed = True
                 self.out.find("journal_failed", event.reason)
                 self._stop("the journal cannot be written")
 
@@ -232,8 +228,9 @@ class Trader:
             self._enter(phase)
 
     def _enter(self, phase: Phase) -> None:
-        self.phase = phase
-        self._clear()
+        if self.phase not in _ENDING:
+            self.phase = phase
+            self._clear()
 
     def _clear(self) -> None:
         """Where nothing may rest in the phase, the cancels leave now."""
@@ -242,11 +239,7 @@ class Trader:
 
     def _latch(self, reason: str, *, ours: bool) -> None:
         self.guard.latch(reason, self._now_ns, ours=ours)
-        self._enter_latched()
-
-    def _enter_latched(self) -> None:
-        if self.phase not in _ENDING:
-            self._enter(Phase.LATCHED)
+        self._enter(Phase.LATCHED)
 
     def _stop_for_contradiction(self) -> None:
         """Latch if the event just taken in contradicts the books."""
@@ -254,7 +247,7 @@ class Trader:
         if contradiction is not None and not self._contradicted:
             self._contradicted = True
             self.guard.latch_by(contradiction, self._now_ns)
-            self._enter_latched()
+            self._enter(Phase.LATCHED)
 
     def _unlatch(self, *, looked: bool) -> None:
         """The latch is gone; where a contradiction had set it, the books are opened anew."""
@@ -420,9 +413,9 @@ class Trader:
         self.desk.recover(now_ns)
         self._doubt()
         self._read()
-        may_write, before = may_quote and not self._journal_failed, out.writes_in_flight
-        sending.spend(wishes if may_write else (), now_ns, quoting.takes if may_write else ())
-        if may_write and self.guard.breakers.tripped:
+        before = out.writes_in_flight
+        sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
+        if may_quote and self.guard.breakers.tripped:
             self._trip()  # over what has just left
         if may_quote and self.first_two_sided_ns is None and quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
@@ -488,11 +481,10 @@ class Trader:
         """Leave STARTING once the account is known and nothing of an earlier run is left."""
         if self._custody.refuses:
             self._stop("orders that the journal does not know rest in our rungs")
-        if self.phase is not Phase.STARTING or not self._custody.has_opened(self._now_ns):
-            return
-        self._opened = True
-        self.phase = self._open_phase()
-        self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
+        elif self._custody.has_opened(self._now_ns):
+            self._opened = True
+            self.phase = self._open_phase()
+            self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
     def _read(self) -> None:
         for walk, request in self._account.wanted(self._now_ns):
