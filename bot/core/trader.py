@@ -404,8 +404,7 @@ class Trader:
         self._custody.watch(now_ns)
         out.hold("inconsistency_observed", out.inconsistencies.observed)
         may_quote = self.phase is Phase.QUOTING and not (out.findings and self._blocking())
-        if self.reconfiguration.trial is not None:
-            self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
+        self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
         self._clear()
         wishes, again_ns = self._decided(may_quote=may_quote)
         out.probe_key(now_ns)
