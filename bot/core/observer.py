@@ -28,7 +28,6 @@ PAGES_MAX: Final = 100
 RESUBSCRIBE_NS: Final = NS_PER_SECOND
 """Between two subscribes at least."""
 
-_NOT_OURS: Final = (401, 403)
 _NEVER_NS: Final = 2**63 - 1
 
 
@@ -170,7 +169,7 @@ class Observer:
                 self._fills_before = self._fills
             return
         self._due[kind] = now_ns + max(FAILED_NS, replied.retry_after_ns or 0)
-        if isinstance(answer, m.Refused) and answer.status in _NOT_OURS:
+        if isinstance(answer, m.Refused) and answer.status in (401, 403):
             self._refused(kind, answer)
 
     def _refused(self, kind: Kind, answer: m.Refused) -> None:
