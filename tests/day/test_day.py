@@ -14,7 +14,6 @@ from bot.core.desk import shelf
 from bot.core.desk.outbox import Outbox
 from bot.core.event import answers
 from bot.core.limits import cutting
-from bot.core.pricing import lots
 from bot.core.profit import attribution, marks
 from strategies import ladder_joint
 from tests.day.day import Asked, distant_market, live
@@ -38,7 +37,6 @@ BOUNDED = (
     (queue, "_PRINTS_KEPT"),
     (answers, "_SANE_MAX"),
     (cutting, "_KNOWN_MAX"),
-    (lots, "_KNOWN_MAX"),
     (attribution, "KEPT_MAX"),
     (ladder_joint, "_PRICED_MAX"),
 )
