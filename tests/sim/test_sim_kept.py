@@ -1,6 +1,6 @@
 """What is kept is what would be computed anew: a life lived again, with nothing kept, is the same.
 
-What a plan, a limit, a curve or a price hangs on is kept until somebody tells that it is another.
+What a plan, a limit or a price hangs on is kept until somebody tells that it is another.
 Whoever forgets to tell changes what the bot does without breaking any limit; so each life is lived
 again by a trader that works everything out at each turn, and has to have the same effects.
 """
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from bot.core.books.others import Others
-from bot.core.curve.ladder import FairCurve
 from bot.core.event.room import Ladder
 from bot.core.event.rung import Rung
 from bot.core.limits.freecash import FreeCash
@@ -78,13 +77,6 @@ def forgotten(name: str, value: Any) -> Forget:
     return forget
 
 
-UPDATE = FairCurve.update
-
-
-def whole(curve: FairCurve, rungs: Any, implied: Any, left_s: float, now_ns: int, _: Any) -> Any:
-    return UPDATE(curve, rungs, implied, left_s, now_ns, None)
-
-
 ANEW = (
     before(Quoting, "_plan_ladder", no_plan),
     before(Weighing, "exposure", no_exposure),
@@ -94,7 +86,6 @@ ANEW = (
     before(LadderJoint, "quote", no_prices),
     before(Others, "settled", no_others),
     Patch(Ladder, "holdings", lambda _, rung, ledgers: ledgers.holdings(rung.market_id)),
-    Patch(FairCurve, "update", whole),
     Patch(Exposure, "ample", lambda *_: (-1, -1)),
     Patch(FreeCash, "suffices_at_once", lambda *_: False),
 )
