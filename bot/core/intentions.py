@@ -14,7 +14,7 @@ from bot.core.limits.cutting import Cut
 from bot.core.limits.risk import Bounds, Exposure, Live
 from bot.core.orders.order import OwnOrder, State
 from bot.core.picture import limits_used
-from bot.core.plan.ours import Ours
+from bot.core.plan.stand import Ours
 from bot.core.plan.wishes import WantCancel, WantCreate, Wish, free_shares
 from bot.core.report import BreakerReport, Phase
 from bot.core.strategy import Levels, Quote, Take

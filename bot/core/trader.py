@@ -296,7 +296,6 @@ class Trader:
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
         row = self.desk.take_answer(pending, answer, self._now_ns)
-        self._hints.answered(own)
         if changes:
             self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:

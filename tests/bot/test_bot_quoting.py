@@ -9,7 +9,7 @@ from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.event.rung import Rung
 from bot.core.orders.order import State
-from bot.core.plan.ours import Ours
+from bot.core.plan.stand import Ours
 from bot.core.series.quoting import Quoting
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
 from bot.core.strategy import EventView, Quote, Quotes, Strategy

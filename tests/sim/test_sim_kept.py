@@ -15,8 +15,6 @@ from bot.core.event.room import Ladder
 from bot.core.event.rung import Rung
 from bot.core.limits.freecash import FreeCash
 from bot.core.limits.risk import Exposure
-from bot.core.plan.steady import Steady
-from bot.core.sending.hints import Hints
 from bot.core.series.quoting import Quoting
 from bot.core.series.weighing import Weighing
 from bot.lab.sim.judge.broken import Broken
@@ -41,7 +39,7 @@ def before(home: type, name: str, forget: Forget) -> Patch:
 
 def no_plan(quoting: Quoting, ladder: Ladder, _now_ns: int) -> None:
     for rung in ladder.rungs:
-        rung.ours = rung._stood = None
+        rung.ours = None
 
 
 def no_exposure(weighing: Weighing, ladder: Ladder) -> None:
@@ -81,15 +79,12 @@ def forgotten(name: str, value: Any) -> Forget:
 
 ANEW = (
     before(Quoting, "_plan_ladder", no_plan),
-    before(Steady, "quotes", forgotten("_wanted", None)),
-    Patch(Rung, "_are_idle", lambda *_: False),
     before(Weighing, "exposure", no_exposure),
     before(Weighing, "cut", no_cut),
     before(Ladder, "want", forgotten("is_plain", False)),
     before(Ladder, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
     before(Others, "settled", no_others),
-    before(Hints, "next_due_ns", forgotten("_next_ns", None)),
     Patch(Ladder, "holdings", lambda _, rung, ledgers: ledgers.holdings(rung.market_id)),
     Patch(Exposure, "ample", lambda *_: (-1, -1)),
     Patch(FreeCash, "suffices_at_once", lambda *_: False),
