@@ -129,7 +129,7 @@ class Telling:
         """A rung as it is told now; sets when to tell it anew at the latest. own: what is live."""
         rung, curve = self._rungs[index], self._curve
         bids, asks = book = self._books[index]
-        yes_qty, no_qty = rung.ladder.holdings(rung, ledgers)
+        yes_qty, no_qty = ledgers.holdings(rung.market_id)
         prints: tuple[Print, ...] = ()
         fills: tuple[OwnFill, ...] = ()
         if rung.recent.has_news:
