@@ -180,7 +180,6 @@ class Ladder:
             self.is_ladder = all(rung.strike is not None for rung in self.rungs)
             self.curve = self._fresh_curve()
             self.telling = Telling(self.rungs, self.curve, self.learner)
-            self.news.rungs_changed()
             self.dirty = self.unjudged = True
             self.again_ns = 0
         return new + repriced
@@ -245,8 +244,7 @@ class Ladder:
 
     def seconds_left(self, now_ns: int) -> float:
         """Seconds until it resolves, never below zero."""
-        left_ns = self.resolution_ns - now_ns
-        return left_ns / NS_PER_SECOND if left_ns > 0 else 0.0
+        return max(0, self.resolution_ns - now_ns) / NS_PER_SECOND
 
     def printed(
         self, rung: Rung, seen: m.TradeSeen, taker: BookSide, ours: int, now_ns: int
@@ -272,7 +270,7 @@ class Ladder:
     def learn(self, view: EventView, now_ns: int) -> None:
         """The event is decided now: learn from what has become of fills, and look for news."""
         told = self.telling
-        self.news.looked(view.rungs, now_ns, told.anew)
+        self.news.looked([view.rungs[index] for index in told.anew], now_ns)
         if self.learner.looked(len(told.fairs) - told.fairs.count(None), now_ns):
             fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
             judged = self.learner.judge(fairs, now_ns)
@@ -374,8 +372,10 @@ class Ladder:
         for rung in self.rungs:
             if pulled or rung.blocked:
                 rung.want((), pulled=True)
-            else:
-                rung.want(quotes.get(rung.market_id, ()), pulled=False)
+                continue
+            wanted = quotes.get(rung.market_id, ())
+            if wanted is not rung.wanted:
+                rung.want(wanted, pulled=False)
 
 
 def _name_of(strategy: Strategy) -> str:

@@ -199,7 +199,7 @@ class Rung:
         self._confirmed(now_ns)
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
-            self.recent.place_changed()
+            self.recent.own_changed()
         self.ladder.dirty |= not self.is_settled
         if (old_bids, old_asks) == (seen.bids, seen.asks):
             self._look_at_others()
@@ -325,7 +325,7 @@ class Rung:
         self.forget_book()
         self.others.forget_stamps()
         self.queues = Queues(self.ladder.pace.queue_power_pct / 100)
-        self.recent.place_changed()
+        self.recent.own_changed()
 
     def forget_book(self) -> None:
         """The channel is gone."""

@@ -23,6 +23,7 @@ from typing import Final
 
 import msgspec
 
+from bot.core.books.book import size_at
 from bot.core.books.queue import Queues
 from bot.core.orders.order import OwnOrder
 from bot.core.settings import PaceSettings
@@ -115,14 +116,6 @@ def edge_cents(fair_cents: float | None, side: BookSide, price: Price) -> float:
         return EDGE_MIN_CENTS
     away = fair_cents - price if side is _BID else price - fair_cents
     return away if away > EDGE_MIN_CENTS else EDGE_MIN_CENTS
-
-
-def size_at(book: Levels, price: Price) -> int:
-    """Shares at a price of one side of a book."""
-    for level, size in book:
-        if level == price:
-            return size
-    return 0
 
 
 class Worth(msgspec.Struct, eq=False):

@@ -7,8 +7,9 @@ from typing import Final
 
 import msgspec
 
+from bot.core.books.book import size_at
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.place import MILLICENTS, REQUEST_MIN, Worth, edge_cents, size_at
+from bot.core.plan.place import MILLICENTS, REQUEST_MIN, Worth, edge_cents
 from bot.core.plan.wishes import FreeShares
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Levels, Quote

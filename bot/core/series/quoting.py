@@ -308,7 +308,8 @@ class Quoting:
                 self._plan_ladder(ladder, now_ns)
             again_ns = min(again_ns, ladder.again_ns)
             for rung in ladder.rungs:
-                wishes += [(rung, wish) for wish in rung.wishes]
+                if rung.wishes:
+                    wishes += [(rung, wish) for wish in rung.wishes]
         return wishes, again_ns
 
     def _plan_ladder(self, ladder: Ladder, now_ns: int) -> None:
