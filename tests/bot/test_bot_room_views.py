@@ -240,7 +240,9 @@ def test_quotes_are_put_on_the_grid_that_the_market_has_now():
     quotes = {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(10)),)}
     assert ladder.as_taken(quotes) is quotes
     market = msgspec.structs.replace(rung.market, min_price=Price(5), tick_size=5)
-    rung.refresh(market, thin.now_ns)
+    markets = tuple(market if row == rung.market else row for row in ladder.event.markets)
+    event = msgspec.structs.replace(ladder.event, markets=markets)
+    ladder.refresh(event, thin.now_ns, lambda: ladder.strategy)
     on_grid = (Quote(BookSide.BID, Price(50), Qty(10)),)
     assert ladder.as_taken(quotes) == {rung.market_id: on_grid}
 

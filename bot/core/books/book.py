@@ -145,8 +145,14 @@ class Book:
 def _without(levels: Levels, own: Mapping[Price, Qty]) -> Levels:
     if not own:
         return levels
-    left = [(price, Qty(size - own.get(price, 0))) for price, size in levels]
-    return tuple([level for level in left if level[1] > 0])
+    left = dict(levels)
+    for price, mine in own.items():
+        size = left.get(price, 0)
+        if size > mine:
+            left[price] = Qty(size - mine)
+        else:
+            left.pop(price, None)
+    return tuple(left.items())
 
 
 def size_at(levels: Levels, price: Price) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
 from bot.core.books.book import size_at
-from bot.core.books.queue import QueueAhead, Queues
+from bot.core.books.queue import Queues
 from bot.core.orders.order import OwnOrder, State
 from bot.core.strategy import Levels, OwnFill, OwnQuote, Print
 from venue.wire.instant import NS_PER_SECOND
@@ -111,28 +111,27 @@ def _resting(
 ) -> tuple[OwnQuote, ...]:
     """One row for each price of each side at which something of ours rests, bids before asks and
     the boldest first."""
-    bids: dict[Price, list[OwnOrder]] = {}
-    asks: dict[Price, list[OwnOrder]] = {}
+    bids: dict[Price, tuple[int, float, int]] = {}  # shares, those before them, placed when
+    asks: dict[Price, tuple[int, float, int]] = {}
     for own in orders:
-        if own.remaining > 0 and own.state in _RESTS:
-            (bids if own.side is _BID else asks).setdefault(own.level, []).append(own)
-    places = [(_BID, price, bids[price], book[0]) for price in sorted(bids, reverse=True)]
-    places += [(_ASK, price, asks[price], book[1]) for price in sorted(asks)]
+        qty = own.remaining
+        if qty <= 0 or own.state not in _RESTS:
+            continue
+        rows, levels = (bids, book[0]) if own.side is _BID else (asks, book[1])
+        queue, price, placed_ns = queues.of(own), own.level, own.placed_ns
+        if queue is not None and queue.is_placed:
+            ahead = queue.likely
+        else:
+            ahead = float(size_at(levels, price))
+        if price in rows:
+            more, least, first_ns = rows[price]
+            qty, ahead, placed_ns = Qty(qty + more), min(ahead, least), min(placed_ns, first_ns)
+        rows[price] = (qty, ahead, placed_ns)
+    sides = ((_BID, sorted(bids.items(), reverse=True)), (_ASK, sorted(asks.items())))
     return tuple(
         [
-            OwnQuote(
-                side,
-                price,
-                Qty(sum(own.remaining for own in here)),
-                min(_ahead(queues.of(own), levels, price) for own in here),
-                _seconds(now_ns - min(own.placed_ns for own in here)),
-            )
-            for side, price, here, levels in places
+            OwnQuote(side, price, Qty(qty), ahead, _seconds(now_ns - placed_ns))
+            for side, rows_of in sides
+            for price, (qty, ahead, placed_ns) in rows_of
         ]
     )
-
-
-def _ahead(queue: QueueAhead | None, levels: Levels, price: Price) -> float:
-    if queue is not None and queue.is_placed:
-        return queue.likely
-    return float(size_at(levels, price))

@@ -84,6 +84,8 @@ class NewsGuard:
             touches.clear()
             return False
         bid, ask = rung.bids[0][0], rung.asks[0][0]
+        if touches and touches[-1][1:] == (bid, ask):
+            return False
         from_ns, least = now_ns - self._settings.jump_ns, 2 * self._settings.jump_cents
         # The one before the window stood until it began.
         while len(touches) > 1 and touches[1][0] < from_ns:

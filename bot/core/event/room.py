@@ -28,7 +28,7 @@ from bot.core.event.newsguard import NewsGuard
 from bot.core.event.rung import PARK_MIN_NS, Rung, rates_of
 from bot.core.event.supervision import Conduct, Unmade, made_by
 from bot.core.event.telling import Telling
-from bot.core.limits.bounds import taken
+from bot.core.limits.bounds import taken, takes_any
 from bot.core.settings import TraderSettings
 from bot.core.strategy import (
     EventView,
@@ -67,6 +67,7 @@ class Ladder:
         self.loss_limit_cents: Cents | None = None  # what the event may lose at worst
         # The largest order that the venue was seen to take on a rung where it has refused a larger.
         self.ceilings: dict[MarketId, Qty] = {}
+        self._takes_any = True  # every market takes every price
         self.pace = settings.pace
 
         self.strategy = strategy
@@ -182,6 +183,7 @@ class Ladder:
             self.telling = Telling(self.rungs, self.curve, self.learner)
             self.dirty = self.unjudged = True
             self.again_ns = 0
+        self._takes_any = all(takes_any(rung.market) for rung in self.rungs)
         return new + repriced
 
     def unread(self) -> None:
@@ -356,7 +358,7 @@ class Ladder:
     def as_taken(self, quotes: Resting) -> Resting:
         """The quotes as the venue takes them: none larger than it was seen to take, each on the
         grid of its market."""
-        if not self.ceilings and all(rung.takes_any for rung in self.rungs):
+        if not self.ceilings and self._takes_any:
             return quotes
         return {
             rung.market_id: taken(

@@ -20,7 +20,7 @@ from bot.core.curve.ladder import Fair
 from bot.core.desk.desk import Desk
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.owntakes import OwnTakes
-from bot.core.limits.bounds import grid_of, takes_any
+from bot.core.limits.bounds import grid_of
 from bot.core.limits.risk import Live, RungTerms
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.tag import Tag, tag_of
@@ -69,7 +69,6 @@ class Rung:
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
         self.ladder = ladder
         self.market = market
-        self.takes_any = takes_any(market)
         self.market_id = market.market_id
         self.book = Book()
         self.others = Others(self.book)
@@ -153,7 +152,6 @@ class Rung:
         is_same = market.state is self.market.state and grid_of(market) == grid_of(self.market)
         self.ladder.dirty |= changed or not is_same
         self.market = market
-        self.takes_any = takes_any(market)
         self.strike = strike_dollars(market.strike_value, market.strike_unit)
         self.news.add(self.place)
         parked = self.parked_at_ns
