@@ -163,17 +163,6 @@ def size_at(levels: Levels, price: Price) -> int:
     return 0
 
 
-def shrunk(before: Levels, after: Levels) -> tuple[Price, ...]:
-    """The prices of one side at which less rests than before, in the order of `before`.
-
-    An own order there may have filled: its read is worth a request.
-    """
-    if before == after:
-        return ()
-    now = dict(after)
-    return tuple([price for price, size in before if now.get(price, 0) < size])
-
-
 def microprice(bids: Levels, asks: Levels) -> float | None:
     """The mid of the touch weighted by the opposite sizes, in cents; None unless both sides are.
 

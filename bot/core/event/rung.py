@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.core.books.book import Book, shrunk
+from bot.core.books.book import Book, size_at
 from bot.core.books.others import Others
 from bot.core.books.queue import Queues
 from bot.core.books.recent import Recent
@@ -187,10 +187,9 @@ class Rung:
         """Take in a book frame. True if a level of ours shrank, so that we may have filled."""
         if self.ladder.venue_time.is_beyond(self.book.newest_ns, now_ns):
             self.forget_stamps()  # they were believed before the venue's clock was known
-        old_bids, old_asks = self.book.bids, self.book.asks
-        book, held_ns = self.book, self.book.ts_ns
-        if not book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
-            if self.book.ts_ns is not None and seen.ts_ns < self.book.ts_ns - STEP_NS:
+        old_bids, old_asks, held_ns = self.book.bids, self.book.asks, self.book.ts_ns
+        if not self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
+            if held_ns is not None and seen.ts_ns < held_ns - STEP_NS:
                 self._saw_older(seen.ts_ns, now_ns)
             return False
         self._saw_newer(seen.ts_ns, held_ns)
@@ -205,8 +204,12 @@ class Rung:
         self.ladder.dirty = True
         self.news.add(self.place)
         self.others.book_changed()
-        fallen = {_BID: shrunk(old_bids, seen.bids), _ASK: shrunk(old_asks, seen.asks)}
-        return any(level in fallen[order.side] for order in own for level in order.levels)
+        sides = {_BID: (old_bids, seen.bids), _ASK: (old_asks, seen.asks)}
+        return any(
+            size_at(sides[order.side][0], level) > size_at(sides[order.side][1], level)
+            for order in own
+            for level in order.levels
+        )
 
     def _confirmed(self, now_ns: int) -> None:
         """The book held was shown, or confirmed. What a paused process finds waiting says nothing:
@@ -387,10 +390,9 @@ class Rung:
 
     def settled_others(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
         """The book without our own size, as of the last instant at which both spoke of one time."""
-        others = self.others
-        was_settled = others.settled_from_ns is None
-        shown = others.settled(own, now_ns)
-        if was_settled and others.settled_from_ns is not None:
+        was_settled = self.is_settled
+        shown = self.others.settled(own, now_ns)
+        if was_settled and not self.is_settled:
             self.doubt()
         return shown
 
