@@ -222,7 +222,7 @@ def test_a_take_leaves_as_immediate_or_cancel_and_a_whole_one_as_fill_or_kill():
 def test_where_a_take_left_nothing_else_leaves_before_the_rung_is_planned_anew():
     of = Account()
     assert [each.price for each in spent(of, take(), wishes=(create(40, value=9.0),))] == [52]
-    assert of.rung.touched
+    assert of.rung.again_ns == 0
 
 
 def test_a_limit_cuts_a_take_and_keeps_a_whole_one_back():

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.event.conduct import Conduct
+from bot.core.event.supervision import Conduct
 from bot.core.fault_text import fault_text
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.io.journal.journal import read_journal, segments

@@ -188,7 +188,7 @@ class Channel:
     def _judge(self, ladder: Ladder, rungs: Iterable[Rung], everyone: bool, now_ns: int) -> None:
         ladder.unjudged = False
         for rung in rungs:
-            if everyone or rung.unjudged:
+            if everyone or now_ns >= rung.judge_ns:
                 rung.judge(self._why, self._trust, now_ns)
                 self._judge_ns = min(self._judge_ns, rung.judge_ns)
                 if rung.is_suspect:

@@ -113,7 +113,7 @@ class Quoting:
             if self._rungs[market_id].market.state is not state:
                 self._desk.market_changed(market_id, now_ns)
         self._out.hold("event_unreadable", unreadable)
-        self.supervision.replaced()  # a ladder whose order is another asks another strategy
+        self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
         for over in departing(self.ladders, self._desk, self._ledgers, now_ns):
             self._let_go(over)
@@ -296,7 +296,7 @@ class Quoting:
             turned = turned or ladder.news.turns(now_ns)
             if ladder.conduct.fault:
                 self.supervision.look(ladder, may_quote, now_ns)
-                again_ns = min(again_ns, max(now_ns, ladder.pulled_until_ns))
+                again_ns = min(again_ns, max(now_ns, ladder.conduct.pulled_until_ns))
             if ladder.dirty or turned or (ladder.is_cut and self.weighing.leaves_more(ladder)):
                 # Pulling everything does not wait for the pace, nor does what follows a resume.
                 if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
@@ -304,31 +304,25 @@ class Quoting:
                     self.scoring.decided(ladder, asked, now_ns)
                 else:
                     again_ns = min(again_ns, ladder.decided_ns + self.settings.pace.decide_ns)
-            if ladder.stirred or now_ns >= ladder.again_ns:
+            if now_ns >= ladder.again_ns:
                 self._plan_ladder(ladder, now_ns)
             again_ns = min(again_ns, ladder.again_ns)
-            if ladder.has_wishes:
-                for rung in ladder.rungs:
-                    for wish in rung.wishes:
-                        wishes.append((rung, wish))
+            for rung in ladder.rungs:
+                if rung.wishes:
+                    wishes += [(rung, wish) for wish in rung.wishes]
         return wishes, again_ns
 
     def _plan_ladder(self, ladder: Ladder, now_ns: int) -> None:
         """Plan the rungs of an event whose plan no longer stands."""
-        ladder.stirred, has_wishes, again_ns = False, False, NEVER_NS
         is_open = self._ledgers.is_open
         for rung in ladder.rungs:
-            if rung.touched or now_ns >= rung.again_ns:
+            if now_ns >= rung.again_ns:
                 if rung.ours is None or not is_open:
                     orders = self._desk.live(rung.market_id)
-                    held = ladder.holdings(rung, self._ledgers)
+                    held = self._ledgers.holdings(rung.market_id)
                     rung.ours = Ours(orders, free_shares(*held, orders))
                 rung.plan(rung.ours, now_ns)
-            if rung.again_ns < again_ns:
-                again_ns = rung.again_ns
-            if rung.wishes:
-                has_wishes = True
-        ladder.again_ns, ladder.has_wishes = again_ns, has_wishes
+        ladder.again_ns = min([rung.again_ns for rung in ladder.rungs], default=NEVER_NS)
 
     def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> EventView | None:
         """Decide what is wanted of an event. What its strategy was shown; None where it was not
@@ -362,10 +356,8 @@ class Quoting:
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
-        if ladder.ceilings:
-            quotes = ladder.within_ceilings(quotes)
-        left, anew = self.weighing.cut(ladder, quotes, loss_cents)
-        ladder.want(left, pulled=False, anew=anew)
+        quotes = self.weighing.cut(ladder, ladder.as_taken(quotes), loss_cents)
+        ladder.want(quotes, pulled=False)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wished, ladder.ceilings.get(market_id))

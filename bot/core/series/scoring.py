@@ -120,7 +120,7 @@ class Scoring:
         """What is wanted of an event was decided; its candidates come after the live strategy.
         asked: what that was shown; None where it was not asked."""
         if self._shadows is not None:
-            failed = now_ns < ladder.pulled_until_ns
+            failed = now_ns < ladder.conduct.pulled_until_ns
             self._shadows.decided(ladder, asked, None if failed else ladder.answers.resting, now_ns)
 
     def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:
