@@ -12,8 +12,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, TOO_MANY, WAIT_DEFAULT_NS
 from bot.core.desk.spend import Lane, Purse
 from bot.core.sending.cancel_all import send_cancels
 from bot.core.sending.venuepark import VenuePark

@@ -15,8 +15,7 @@ from bot.core import messages as m
 from bot.core.account.account import Account, Kind, Walk
 from bot.core.account.ledgers import AccountChange, Ledgers
 from bot.core.custody.custody import Custody
-from bot.core.desk.credible import is_news
-from bot.core.desk.desk import Desk
+from bot.core.desk.desk import Desk, is_news
 from bot.core.desk.outbox import Pending
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.room import PARK_MIN_NS, Rung
@@ -173,7 +172,7 @@ class Trader:
                 self._happened(event)
 
     def _saw(self, event: m.BookSeen | m.TradeSeen | m.ImpliedValueSeen) -> None:
-        self.out.frames += 1
+        self.out.counters.frames += 1
         if self.quoting.saw(event, self._now_ns) and not isinstance(event, m.ImpliedValueSeen):
             self._hints.saw(event, self.desk.live(event.market_id), self._now_ns)
             self._due_ns = min(self._due_ns, self._hints.next_due_ns())
@@ -193,7 +192,7 @@ class Trader:
                 self.out.note("warning", "feed_closed", reason=event.reason)
                 self.quoting.channel.closed()
             case m.FrameGarbled():
-                self.out.frames_garbled += 1
+                self.out.counters.frames_garbled += 1
                 self.quoting.channel.garbled(event.known, now_ns)
             case m.SubscriptionRefused():
                 self.out.note("error", "subscription_refused", code=event.code)
@@ -231,7 +230,6 @@ class Trader:
         self._sending.nonce = event.boot_nonce
         self.reconfiguration.began(event.configured)
         self.started_ns = self.quoting.began_ns = self._now_ns
-        self.out.purse.begin(self._now_ns)
         self._custody.begin(event, self._now_ns)
         for intent in event.open_intents:
             self.desk.add(OwnOrder.left_behind(intent, self._now_ns))

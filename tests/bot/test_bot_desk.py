@@ -5,8 +5,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.desk.desk import REPEAT_NS, Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, Outbox
 from bot.core.orders.order import OwnOrder, State
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
@@ -400,7 +399,7 @@ def test_a_create_that_ended_cancelled_met_our_own_order_and_is_counted_once():
         of.add(own)
         seen = made.shown(own, status=model.OrderStatus.CANCELED, remaining=0, qty=10)
         answer(of, own, create(own, again), made.done(seen))
-    assert out.self_trades == 1
+    assert out.counters.self_trades == 1
 
 
 # --- what was refused is not sent again -----------------------------------------------------------

@@ -15,8 +15,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from bot.core.desk.outbox import HANGS_NS
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import HANGS_NS, NEVER_NS
 from bot.core.messages import (
     Answer,
     BalanceShown,

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.desk.shelf import keep_newest
+from bot.core.desk.outbox import keep_newest
 from bot.core.messages import AmendResting, Create, Write
 from bot.core.orders.order import OwnOrder
 from venue.wire.errors import Advice, Row, Sequenced

@@ -17,7 +17,7 @@ from bot.core.books.recent import Recent
 from bot.core.books.venueclock import STEP_NS
 from bot.core.curve.estimate import TradedPrice
 from bot.core.curve.ladder import Fair
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.event.owntakes import OwnTakes
 from bot.core.limits.bounds import takes_any
 from bot.core.limits.risk import RungTerms

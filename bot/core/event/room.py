@@ -11,8 +11,7 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.books.venueclock import VenueClock
 from bot.core.curve.ladder import FairCurve, is_ladder
 from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, Outbox
 from bot.core.distribution import (
     Alarm,
     Implied,
@@ -339,7 +338,7 @@ class Ladder:
         """Whether news keeps its quotes away now; counted and told once when it begins."""
         was_pulled, pulled = self.news.was_pulled, self.news.is_pulled(now_ns)
         if pulled and not was_pulled:
-            out.news_pulls += 1
+            out.counters.news_pulls += 1
             out.note("warning", "news", event=self.event.event_ticker, why=self.news.why)
         return pulled
 

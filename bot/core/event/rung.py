@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from bot.core.desk.desk import Desk
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.event.believed import BelievedRung
 from bot.core.limits.risk import Live
-from bot.core.orders.order import State
-from bot.core.orders.tag import Tag, tag_of
+from bot.core.orders.order import State, Tag, tag_of
 from bot.core.plan.ours import Ours
 from bot.core.plan.place import Worth, worth_of
 from bot.core.plan.reconcile import NOTHING, plan_sides

@@ -11,7 +11,7 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.books.book import microprice
 from bot.core.curve.ladder import Fair, FairCurve, RungInput
 from bot.core.desk.desk import Desk
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.event.learning import Learner
 from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder

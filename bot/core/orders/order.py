@@ -6,7 +6,9 @@ what to send; the desk reads `state` and the due times.
 """
 
 import enum
-from typing import Final
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -14,9 +16,9 @@ from bot.core.limits.risk import Live
 from bot.core.messages import OpenIntent
 from bot.core.orders.known import EARLIER, Known
 from bot.core.orders.life import IN_FLIGHT, LIFE, UNDONE, Barred, Fact, Finding, State, Suspect
-from bot.core.orders.tag import UNTAGGED
+from bot.core.strategy import Quote
 from venue.wire import model
-from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
@@ -34,6 +36,31 @@ BEYOND_LIMITS: Final = "beyond a limit that was lowered"
 
 Slot = tuple[MarketId, str, str, Price]
 """Market, outcome, side and price: what an order without an id can be known by."""
+
+
+class Tag(NamedTuple):
+    """Why an order was placed, for the account of profit. level: the place of its quote on its
+    side, 0 at the touch, -1 when it is no quote of the plan. strategy: whose idea it was."""
+
+    level: int
+    strategy: str
+    reason: str
+
+
+UNTAGGED: Final = Tag(-1, "not known", "not known")
+"""Of orders that this run did not place, or no longer remembers."""
+
+
+def tag_of(planned: Iterable[Quote], side: BookSide, price: Price, strategy: str, why: str) -> Tag:
+    """The tag of an order that leaves now for a canonical price. planned: the quotes of the plan
+    that it serves. The reason is `why` without its numbers, so that there are few of them."""
+    better = at = 0
+    for quote in planned:
+        if quote.side is side:
+            at += quote.price == price
+            better += quote.price > price if side is BookSide.BID else quote.price < price
+    reason = re.sub(r" from [0-9].*|,? ?[0-9]+", "", why) or "not known"
+    return Tag(better if at else -1, strategy, reason)
 
 
 class Suspicion(msgspec.Struct, frozen=True):
@@ -82,34 +109,6 @@ class OwnOrder:
     the table bars.
     """
 
-    __slots__ = (
-        "amend",
-        "contradicted_ns",
-        "doomed",
-        "due_ns",
-        "evidence",
-        "fill_offset",
-        "inherited",
-        "intent",
-        "known",
-        "last_write_ns",
-        "level",
-        "market_id",
-        "order_id",
-        "outcome",
-        "own_side",
-        "placed_ns",
-        "previous_ids",
-        "read_due_ns",
-        "remaining",
-        "side",
-        "state",
-        "suspicion",
-        "tag",
-        "why",
-        "worst_price",
-    )
-
     def __init__(self, intent: OpenIntent, now_ns: int, why: str) -> None:
         order = intent.order
         self.intent = intent
@@ -132,7 +131,7 @@ class OwnOrder:
         self.due_ns = now_ns
         """When its create, or its cancel, may be sent once more."""
         self.read_due_ns: int | None = None
-        """When it is to be read by its id; `shelf.NEVER_NS` while such a read is on its way."""
+        """When it is to be read by its id; `NEVER_NS` while such a read is on its way."""
         self.contradicted_ns: int | None = None
         """Since when reads contradict what is known of it."""
         self.suspicion: Suspicion | None = None

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.orders.tag import UNTAGGED, Tag
+from bot.core.orders.order import UNTAGGED, Tag
 from bot.core.profit.lastfills import LastFill, LastFills
 from bot.core.profit.markouts import ADVERSE, HORIZONS_S, MILLI, Horizons, Markouts
 from bot.core.profit.marks import Marks

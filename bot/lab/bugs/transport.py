@@ -8,8 +8,8 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.desk.refusals import Refusals
-from bot.core.desk.shelf import NEVER_NS
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder
