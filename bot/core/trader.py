@@ -350,7 +350,7 @@ class Trader:
                 Kind.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
             )
         elif row.advice is Advice.REREAD_FUNDS:
-            often = self.desk.often_refused(own, self._now_ns)
+            often = self.desk.refusals.often(own, self._now_ns)
             self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
             self._account.hasten(Kind.BALANCE, self._now_ns)
             self._account.hasten(Kind.POSITIONS, self._now_ns)
@@ -362,7 +362,7 @@ class Trader:
                 self.quoting.parking.too_large(own.market_id, asked)
                 return
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
-        elif row.advice is Advice.GIVE_UP and self.desk.often_refused(own, self._now_ns):
+        elif row.advice is Advice.GIVE_UP and self.desk.refusals.often(own, self._now_ns):
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
     def _walked(self, walk: Walk) -> None:

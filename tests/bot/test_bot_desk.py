@@ -450,10 +450,10 @@ def test_three_refusals_of_one_side_within_a_minute_are_often():
     for number in range(3):
         own = first(of, number + 1, qty=number + 1)
         assert own is not None
-        assert not of.often_refused(own, T0 + number)
+        assert not of.refusals.often(own, T0 + number)
         refused = m.Refused(400, "invalid_price", "")
         answer(of, own, create(own), refused, T0 + number)
-    assert of.often_refused(own, T0 + 2)
+    assert of.refusals.often(own, T0 + 2)
     other = made.own(State.SENT, number=9, side="sell")
     assert not of.often_refused(other, T0 + 2)
 

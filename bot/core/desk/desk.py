@@ -14,9 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from bot.core.desk.foreign_cancels import ForeignCancels
 from bot.core.desk.outbox import HANGS_NS, NEVER_NS, Outbox, Pending, keep_newest
-from bot.core.desk.refusals import Refusals
+from bot.core.desk.refusals import ForeignCancels, Refusals
 from bot.core.desk.spend import Lane
 from bot.core.inconsistency import Inconsistency
 from bot.core.limits.risk import Live
@@ -51,12 +50,13 @@ from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.errors import CODES, Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Price, Qty
+from venue.wire.money import Qty
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
 
 _LOST: Final = State.LOST
 _UNCLEAR: Final = (State.BLURRED, State.CLOSING)
+_SETTLES: Final = (State.OPEN, *_UNCLEAR)
 _CANCELLING: Final = State.CANCELLING
 
 _NOT_FOUND: Final = Evidence()
@@ -124,7 +124,7 @@ class Desk:
         # When it ended, and the name it was made by; empty for one that was found resting.
         self._ended: OrderedDict[OrderId, tuple[int, ClientOrderId]] = OrderedDict()
         self._strays: OrderedDict[Slot, None] = OrderedDict()
-        self._refusals = Refusals()
+        self.refusals = Refusals()
         self._foreign_cancels = ForeignCancels(out)
         self.amends = self.amends_of_size = True
         self.last_write_ns = 0
@@ -143,7 +143,6 @@ class Desk:
         return self._by_market.get(market_id, [])
 
     def exposures(self, market_id: MarketId) -> tuple[Live, ...]:
-        """Those orders as the limits count them."""
         return tuple([own.exposure() for own in self.live(market_id)])
 
     def all_live(self) -> Iterable[OwnOrder]:
@@ -151,7 +150,6 @@ class Desk:
         return self._live.keys()
 
     def live_count(self) -> int:
-        """How many orders may still trade."""
         return len(self._live)
 
     @property
@@ -184,8 +182,6 @@ class Desk:
 
     def not_live(self, listed: Mapping[OrderId, _V]) -> list[_V]:
         """The rows of a list that are of no live order, in its order."""
-        if listed.keys() <= self._by_id.keys():
-            return []
         return [row for order_id, row in listed.items() if order_id not in self._by_id]
 
     def owner(self, order_id: OrderId) -> OwnOrder | None:
@@ -199,7 +195,6 @@ class Desk:
         return None
 
     def market_of(self, order_id: OrderId) -> MarketId | None:
-        """The market of that order."""
         own = self.owner(order_id)
         return None if own is None else own.market_id
 
@@ -281,7 +276,6 @@ class Desk:
         assert len(self._by_id) <= len(self._live)
 
     def is_full(self) -> bool:
-        """Whether another order of ours would pass a bound."""
         return len(self._live) >= LIVE_MAX or len(self._unsettled) >= UNSETTLED_MAX
 
     def _file(self, own: OwnOrder, at_ns: int) -> None:
@@ -343,7 +337,6 @@ class Desk:
             self._out.hold(finding, "; ".join(about[:5]))
 
     def _may_stray(self, own: OwnOrder) -> None:
-        """Remember where an order may yet appear that no list has shown."""
         for slot in own.slots:
             keep_newest(self._strays, slot, None, STRAYS_MAX)
 
@@ -381,7 +374,7 @@ class Desk:
         False, and nothing changed, when there is no token, when a bound is reached, or when just
         this was refused before as something that cannot succeed.
         """
-        if self.is_full() or self._refusals.is_latched(request):
+        if self.is_full() or self.refusals.is_latched(request):
             return False
         if not self._out.send(request, Lane.CREATE, own.why, now_ns, own):
             return False
@@ -397,7 +390,7 @@ class Desk:
         if not self.amends:
             return self.send_cancel(own, _AMENDS_OFF, now_ns)
         request = AmendResting(own.order_id, amend)
-        if self._refusals.is_latched(request):
+        if self.refusals.is_latched(request):
             return self.send_cancel(own, "its change was refused", now_ns)
         if not self._out.send(request, Lane.AMEND, why, now_ns, own):
             return False
@@ -556,17 +549,13 @@ class Desk:
                 answer, row = Unknown("it has another id since"), None
             self._after_cancel(own, answer, row, now_ns)
         if row is not None and isinstance(request, Create | AmendResting):
-            self._refusals.refused(own, request, row, now_ns)
+            self.refusals.refused(own, request, row, now_ns)
         self._file(own, now_ns)
         return row
 
     def was_refused(self, order: QtyOrder) -> bool:
         """Whether just this order was refused before as something that cannot succeed."""
-        return self._refusals.is_latched(Create(order, RequestBody(b""), False))
-
-    def often_refused(self, own: OwnOrder, now_ns: int) -> bool:
-        """Whether writes on this side of its rung were refused three times within a minute."""
-        return self._refusals.often(own, now_ns)
+        return self.refusals.is_latched(Create(order, RequestBody(b""), False))
 
     def _after_create(
         self, own: OwnOrder, request: Create, answer: Answer, row: Row | None, now_ns: int
@@ -641,7 +630,12 @@ class Desk:
         if shown.order_id != own.order_id and not self._rename(own, shown, now_ns):
             return
         own.shown_by_write(shown, now_ns)
-        self._count_place(amend, was.price, was_remaining)
+        price = was.price if amend.price is None else amend.price
+        qty = was_remaining if amend.qty is None else amend.qty
+        if keeps_priority(was.price, was_remaining, price, qty):
+            self._out.counters.amends_kept_place += 1
+        else:
+            self._out.counters.amends_lost_place += 1
         if amend.qty is not None and _meant_as_total(amend.qty, shown, was.filled):
             self.amends_of_size = False
             self._out.find("amend_qty_is_total", "amends of size are switched off")
@@ -694,7 +688,6 @@ class Desk:
             own.read_due_ns = own.read_due_ns or now_ns + self._trust.read_lag_ns
 
     def _is_hedged(self, own: OwnOrder) -> bool:
-        """Whether another cancel of an order is under way."""
         return any(
             each.own is own and isinstance(each.request, CancelResting)
             for each in self._out.pending.values()
@@ -871,11 +864,15 @@ class Desk:
     ) -> bool:
         """Whether a list tells what became of an order that the venue has denied."""
         lag_ns, held = self._trust.read_lag_ns, own.evidence
-        from_ns = own.gone_from_ns(self._trust.refused_resend_ns, lag_ns)
-        assert held is not None
-        if from_ns is None or walk.begun_ns < from_ns:
-            return False
         is_lost = own.state is _LOST
+        if held is None or held.denied_ns is None or not (is_lost or own.state in _SETTLES):
+            return False
+        # From when on a whole list would show it if it rested.
+        from_ns = held.denied_ns + lag_ns
+        if is_lost:
+            from_ns = max(from_ns + self._trust.refused_resend_ns, own.last_write_ns + lag_ns)
+        if walk.begun_ns < from_ns:
+            return False
         if is_lost and own.due_ns == NEVER_NS:
             return False  # a re-send is on its way: its answer is better than any list
         if own.is_id_open and not own.is_take:
@@ -932,14 +929,6 @@ class Desk:
             other.is_stranger and other.slots[0] == own.slots[0]
             for other in self.live(own.market_id)
         )
-
-    def _count_place(self, amend: Amend, old_price: Price, old_remaining: Qty) -> None:
-        new_price = old_price if amend.price is None else amend.price
-        new_qty = old_remaining if amend.qty is None else amend.qty
-        if keeps_priority(old_price, old_remaining, new_price, new_qty):
-            self._out.counters.amends_kept_place += 1
-        else:
-            self._out.counters.amends_lost_place += 1
 
 
 def _put(index: dict[OwnOrder, None], own: OwnOrder, belongs: bool) -> None:

@@ -163,7 +163,6 @@ class Outbox:
             self.clear(name)
 
     def took(self, fate: str) -> None:
-        """Count what became of a take."""
         _count(self.counters.takes, str(fate))
 
     def holds_back(self, limit: str) -> None:

@@ -94,7 +94,6 @@ class ForeignUsageDetector:
         self._shorts = 0
 
     def on_limit(self, limit: int, now_ns: int) -> None:
-        """The venue's bucket holds another number of tokens now."""
         _resize(self._alone, RATE_PER_SECOND * limit // RATE_BURST, limit, now_ns)
 
     def on_sent(self, number: int, in_flight: int, now_ns: int) -> None:
@@ -160,7 +159,6 @@ class Purse:
         return len(self._users) - 1
 
     def tokens(self, now_ns: int) -> int:
-        """Whole tokens there now."""
         self._bucket.refill(now_ns)
         return self._bucket.whole_tokens
 
@@ -174,7 +172,6 @@ class Purse:
         return self._closed_until_ns
 
     def shown(self, now_ns: int) -> BudgetReport:
-        """What there is to spend now, for a person to see."""
         return BudgetReport(
             tokens=self.tokens(now_ns),
             burst=self._bucket.burst,
@@ -342,7 +339,6 @@ class Pace:
         )
 
     def wrote(self, market_id: MarketId, now_ns: int) -> None:
-        """A write of this market has left, whatever it was."""
         for bucket in self._buckets(market_id, now_ns):
             bucket.take(now_ns)
 
@@ -351,7 +347,6 @@ class Pace:
         return now_ns + max(bucket.wait_ns() for bucket in self._buckets(market_id, now_ns))
 
     def reconfigure(self, settings: PaceSettings, now_ns: int) -> None:
-        """Hold to another pace."""
         self._settings = settings
         _resize(self._all, settings.writes_per_second, settings.writes_burst, now_ns)
         rate, burst = settings.market_writes_per_second, settings.market_writes_burst

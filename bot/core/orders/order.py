@@ -159,7 +159,6 @@ class OwnOrder:
 
     @classmethod
     def first_sent(cls, order: QtyOrder, body: RequestBody, now_ns: int, why: str) -> "OwnOrder":
-        """An order whose create leaves now."""
         return cls(OpenIntent(order, body), now_ns, why)
 
     @classmethod
@@ -314,18 +313,6 @@ class OwnOrder:
         """The price at which it would cost us more, or bring us less."""
         return max(price, other) if self.own_side is Side.BUY else min(price, other)
 
-    def gone_from_ns(self, refused_ns: int, lag_ns: int) -> int | None:
-        """From when on a whole list would show it if it rested; None while no list tells anything.
-
-        refused_ns: longer than a create that was sent again can be on its way.
-        """
-        denied_ns = None if self.evidence is None else self.evidence.denied_ns
-        if denied_ns is None or self.state not in (_LOST, _OPEN, _BLURRED, _CLOSING):
-            return None
-        if self.state is _LOST:
-            return max(denied_ns + refused_ns, self.last_write_ns) + lag_ns
-        return denied_ns + lag_ns
-
     def contradicted_by(
         self, shown: model.Order, begun_ns: int, lag_ns: int, *, by_id: bool
     ) -> Contradiction | None:
@@ -372,7 +359,6 @@ class OwnOrder:
         self._know(self.known.join(known))
 
     def _shown(self, shown: model.Order, epoch: int) -> Known:
-        """A row as a fact about this order."""
         known = Known.shown(shown, epoch)
         if not self.fill_offset:
             return known
@@ -380,7 +366,6 @@ class OwnOrder:
         return Known(epoch, known.price, Qty(filled + known.unfilled), filled, known.ended)
 
     def note_evidence(self, **changes: object) -> None:
-        """Remember what was said of its fate."""
         self.evidence = msgspec.structs.replace(self.evidence or Evidence(), **changes)
 
     def _denied(self, at_ns: int) -> None:
@@ -390,11 +375,9 @@ class OwnOrder:
     # --- acts -------------------------------------------------------------------------------------
 
     def sent_again(self) -> None:
-        """Its create leaves once more, byte for byte."""
         self.move(Fact.RESEND, self.last_write_ns)
 
     def sent_amend(self, amend: Amend) -> None:
-        """An amend leaves now."""
         self.move(Fact.AMEND, self.last_write_ns)
         self.amend = amend
         if amend.price is not None:
@@ -585,7 +568,6 @@ class OwnOrder:
         self._not_read(begun_ns, lag_ns)
 
     def _read_resting(self, seen: Known, begun_ns: int, lag_ns: int) -> None:
-        """A read of the present epoch shows it resting."""
         if self.state is _BLURRED:
             if self._rests_alike(seen, begun_ns, lag_ns):
                 self._know(
@@ -624,5 +606,4 @@ class OwnOrder:
 
 
 def slot_shown(shown: model.Order) -> Slot:
-    """Where a listed order rests."""
     return shown.market_id, shown.outcome.value, shown.side.value, shown.price
