@@ -455,7 +455,7 @@ def test_three_refusals_of_one_side_within_a_minute_are_often():
         answer(of, own, create(own), refused, T0 + number)
     assert of.refusals.often(own, T0 + 2)
     other = made.own(State.SENT, number=9, side="sell")
-    assert not of.often_refused(other, T0 + 2)
+    assert not of.refusals.often(other, T0 + 2)
 
 
 def test_the_intent_of_an_order_encodes_to_its_body():

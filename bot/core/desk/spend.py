@@ -312,10 +312,12 @@ class Purse:
 
 
 def _resize(bucket: TokenBucket, rate_per_second: int, burst: int, now_ns: int) -> None:
-    """Give a bucket another rate and size; it keeps the tokens that it has room for."""
+    """Give a bucket another rate and size: as much is missing from a smaller one, and a larger one
+    gains no token by it."""
     bucket.refill(now_ns)
+    left_e9 = bucket.level_e9 + (burst - bucket.burst) * NS_PER_SECOND
     bucket.rate_per_second, bucket.burst = rate_per_second, burst
-    bucket.level_e9 = min(bucket.level_e9, burst * NS_PER_SECOND)
+    bucket.level_e9 = min(bucket.level_e9, max(0, left_e9))
 
 
 class Pace:
