@@ -37,7 +37,6 @@ from bot.core.messages import (
 from bot.core.orders.order import (
     UNDONE,
     Contradiction,
-    Evidence,
     Fact,
     Finding,
     OwnOrder,
@@ -56,10 +55,9 @@ from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
 
 _LOST: Final = State.LOST
 _UNCLEAR: Final = (State.BLURRED, State.CLOSING)
+_SUSPECTED: Final = frozenset(Finding)
 _SETTLES: Final = (State.OPEN, *_UNCLEAR)
 _CANCELLING: Final = State.CANCELLING
-
-_NOT_FOUND: Final = Evidence()
 
 REPEAT_NS: Final = 200 * NS_PER_MS
 """A create or cancel whose answer failed to come is sent again so soon the first time."""
@@ -119,7 +117,6 @@ class Desk:
         self._by_id: dict[OrderId, OwnOrder] = {}
         self._attention: dict[OwnOrder, None] = {}
         self._unknown: dict[OwnOrder, int] = {}  # and since when
-        self._suspects: dict[OwnOrder, None] = {}
         self._unsettled: dict[OwnOrder, int] = {}  # and since when
         # When it ended, and the name it was made by; empty for one that was found resting.
         self._ended: OrderedDict[OrderId, tuple[int, ClientOrderId]] = OrderedDict()
@@ -280,12 +277,11 @@ class Desk:
 
     def _file(self, own: OwnOrder, at_ns: int) -> None:
         """Keep the indexes true after an order changed at `at_ns`."""
-        was_suspected = own in self._suspects
         if own.is_live:
             self._file_live(own, at_ns)
         else:
             self._file_ended(own, at_ns)
-        if was_suspected or own.suspicion is not None:
+        if own.suspicion is not None or not _SUSPECTED.isdisjoint(self._out.findings):
             self._tell_suspects()
 
     def _file_live(self, own: OwnOrder, at_ns: int) -> None:
@@ -295,12 +291,14 @@ class Desk:
             if unclear and own.read_due_ns is None:
                 own.read_due_ns = at_ns + self._trust.read_lag_ns
         needs = own.state is _LOST or own.read_due_ns is not None or own.doomed
-        _put(self._attention, own, needs or own.evidence is not None)
+        if needs or own.evidence is not None:
+            self._attention[own] = None
+        else:
+            self._attention.pop(own, None)
         if not own.is_unknown:
             self._unknown.pop(own, None)
         elif own not in self._unknown:
             self._unknown[own] = at_ns
-        _put(self._suspects, own, own.suspicion is not None)
 
     def _file_ended(self, own: OwnOrder, at_ns: int) -> None:
         if own in self._live:
@@ -311,7 +309,6 @@ class Desk:
                 del self._by_market[own.market_id]
             self._attention.pop(own, None)
             self._unknown.pop(own, None)
-            self._suspects.pop(own, None)
         if own.order_id is not None:
             self._id_over(own, own.order_id, at_ns)
         if own.filled > 0:
@@ -331,7 +328,7 @@ class Desk:
         for finding in Finding:
             about = [
                 f"order {own.order_id or own.client_order_id}: {own.suspicion.why}"
-                for own in self._suspects
+                for own in self._unknown
                 if own.suspicion is not None and own.suspicion.finding is finding
             ]
             self._out.hold(finding, "; ".join(about[:5]))
@@ -432,7 +429,10 @@ class Desk:
             if own.state is _CANCELLING and own.due_ns <= now_ns:
                 self._hedge_cancel(own, now_ns)
             if own.read_due_ns is not None and own.read_due_ns <= now_ns:
-                self._read_back(own, now_ns)
+                assert own.order_id is not None
+                why = f"read back: {own.state}"
+                if self._out.send(ReadOrder(own.order_id), Lane.RECOVER, why, now_ns, own):
+                    own.read_due_ns = NEVER_NS
         for own, due_ns in self._fell.items():
             if due_ns <= now_ns and not own.is_live and own.order_id is not None:
                 request, why = ReadOrder(own.order_id), "it showed fewer fills than before"
@@ -445,7 +445,7 @@ class Desk:
     def _resend(self, own: OwnOrder, now_ns: int) -> None:
         request = Create(own.intent.order, own.intent.body, True)
         if self._out.send(request, Lane.RECOVER, "no answer yet", now_ns, own):
-            own.sent_again()
+            own.move(Fact.RESEND, own.last_write_ns)
             own.due_ns = NEVER_NS
 
     def _hedge_cancel(self, own: OwnOrder, now_ns: int) -> None:
@@ -455,12 +455,6 @@ class Desk:
         if self._out.send(CancelResting(own.order_id), Lane.CANCEL, "no answer yet", now_ns, own):
             own.due_ns = NEVER_NS
             self._out.note("warning", "cancel_hangs", order_id=own.order_id)
-
-    def _read_back(self, own: OwnOrder, now_ns: int) -> None:
-        assert own.order_id is not None
-        why = f"read back: {own.state}"
-        if self._out.send(ReadOrder(own.order_id), Lane.RECOVER, why, now_ns, own):
-            own.read_due_ns = NEVER_NS
 
     def _tell_age(self, now_ns: int) -> None:
         if self.oldest_unknown_ns(now_ns) >= UNKNOWN_OLD_NS:
@@ -579,8 +573,7 @@ class Desk:
                 self._may_stray(own)
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
-            denied_ns = (own.evidence or _NOT_FOUND).denied_ns or now_ns
-            own.note_evidence(denied_ns=denied_ns)
+            denied_ns = own.denied(now_ns)
             # Lists that are slow need longer to rule it out; where its equal rests they never do.
             wait_ns = max(self._again_ns, now_ns - denied_ns)
             own.due_ns = now_ns + min(wait_ns, self._again_max_ns)
@@ -929,13 +922,6 @@ class Desk:
             other.is_stranger and other.slots[0] == own.slots[0]
             for other in self.live(own.market_id)
         )
-
-
-def _put(index: dict[OwnOrder, None], own: OwnOrder, belongs: bool) -> None:
-    if belongs:
-        index[own] = None
-    else:
-        index.pop(own, None)
 
 
 # --- readings of answers --------------------------------------------------------------------------

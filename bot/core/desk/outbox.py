@@ -217,13 +217,11 @@ class Outbox:
         """Whether as many writes are under way as may be, a few that hang apart."""
         if self.writes_in_flight < self.writes_max:
             return False
-        if self.writes_in_flight >= self.writes_max + _HUNG_MAX:
-            return True
-        young = (
-            kind_of(each.request) != "read" and now_ns < each.begun_ns + HANGS_NS
+        hang = sum(
+            kind_of(each.request) != "read" and now_ns >= each.begun_ns + HANGS_NS
             for each in self.pending.values()
         )
-        return sum(young) >= self.writes_max
+        return self.writes_in_flight - min(hang, _HUNG_MAX) >= self.writes_max
 
     def is_dry(self, lane: Lane, now_ns: int) -> bool:
         """Whether a request of this lane was denied a token at this very instant."""

@@ -368,14 +368,14 @@ class OwnOrder:
     def note_evidence(self, **changes: object) -> None:
         self.evidence = msgspec.structs.replace(self.evidence or Evidence(), **changes)
 
-    def _denied(self, at_ns: int) -> None:
+    def denied(self, at_ns: int) -> int:
+        """The venue says that there is no such order, or none any more. When it first said so."""
         if self.evidence is None or self.evidence.denied_ns is None:
             self.note_evidence(denied_ns=at_ns)
+            return at_ns
+        return self.evidence.denied_ns
 
     # --- acts -------------------------------------------------------------------------------------
-
-    def sent_again(self) -> None:
-        self.move(Fact.RESEND, self.last_write_ns)
 
     def sent_amend(self, amend: Amend) -> None:
         self.move(Fact.AMEND, self.last_write_ns)
@@ -404,7 +404,7 @@ class OwnOrder:
             self.note_evidence(rested=None)
         self.move(fact, now_ns)
         if denies and self.is_live:
-            self._denied(now_ns)
+            self.denied(now_ns)
         if was is State.AMENDING:
             if self.state is _BLURRED:
                 self.doomed, self.why = True, "its amend has no answer"
@@ -444,7 +444,7 @@ class OwnOrder:
             self.amend = None  # under this id it rested
         self.move(Fact.SHORT if unaccounted else Fact.ENDED, now_ns)
         if self.is_live:
-            self._denied(now_ns)
+            self.denied(now_ns)
 
     def identified(self, shown: model.Order, begun_ns: int) -> None:
         """A list shows the one order that this lost create, which exists, can be."""
@@ -564,7 +564,7 @@ class OwnOrder:
             self.move(Fact.READ_ENDED, begun_ns)
             return
         self.move(Fact.READ_MOVED, begun_ns)
-        self._denied(begun_ns)
+        self.denied(begun_ns)
         self._not_read(begun_ns, lag_ns)
 
     def _read_resting(self, seen: Known, begun_ns: int, lag_ns: int) -> None:
