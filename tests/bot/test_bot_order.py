@@ -77,7 +77,7 @@ def test_every_cell_does_what_the_table_says(state, fact, word):
     assert own.suspicion is not None
     assert (own.suspicion.finding, own.suspicion.since_ns) == (expected, T0 + 5)
     assert own.suspicion.why.startswith(f"{fact}: ")
-    assert own.doomed
+    assert own.doomed is (expected is Finding.IMPOSSIBLE)
     assert own.is_unknown
 
 

@@ -43,10 +43,10 @@ def test_a_refused_amend_is_forgotten(fact):
     assert (own.last_write_ns, own.known.epoch) == (T0 + 7, 1)
 
 
-def test_an_amend_answered_404_keeps_the_order_as_it_was_and_cancels_it():
+def test_an_amend_answered_404_keeps_the_order_as_it_was_and_suspects_it():
     own = amending(Amend(price=Price(45)))
     own.answered(Fact.MISSING, T0)
-    assert (own.state, own.amend, own.is_unknown, own.doomed) == (State.OPEN, None, True, True)
+    assert (own.state, own.amend, own.is_unknown, own.doomed) == (State.OPEN, None, True, False)
 
 
 def test_an_amend_of_an_ended_order_waits_for_how_it_ended():

@@ -95,18 +95,18 @@ def test_an_accepted_order_counts_as_resting():
     assert (own.state, own.may_fill, own.suspicion) == (State.OPEN, 10, None)
 
 
-def test_a_status_that_cannot_be_read_has_the_order_cancelled_and_counted_whole():
+def test_a_status_that_cannot_be_read_keeps_the_order_and_its_size():
     own = made.own(State.OPEN)
     read(own, T0, status=STRANGE, filled=2, remaining=1)
-    assert (own.state, own.may_fill, own.doomed, own.is_unknown) == (State.OPEN, 8, True, True)
+    assert (own.state, own.may_fill, own.doomed, own.is_unknown) == (State.OPEN, 8, False, True)
     assert own.suspicion is not None
     assert own.suspicion.finding is Finding.UNREADABLE
 
 
-def test_a_404_to_a_read_has_the_order_cancelled_and_counted_whole():
+def test_a_404_to_a_read_keeps_the_order_and_its_size():
     own = made.own(State.OPEN)
     own.missing(T0, T0, LAG_NS)
-    assert (own.state, own.may_fill, own.doomed, own.is_unknown) == (State.OPEN, 10, True, True)
+    assert (own.state, own.may_fill, own.doomed, own.is_unknown) == (State.OPEN, 10, False, True)
 
 
 def test_a_suspicion_ends_with_a_read_begun_a_lag_after_it_and_not_before():
@@ -116,6 +116,15 @@ def test_a_suspicion_ends_with_a_read_begun_a_lag_after_it_and_not_before():
     assert own.is_unknown
     read(own, T0 + LAG_NS)
     assert (own.suspicion, own.is_unknown) == (None, False)
+
+
+def test_a_graver_suspicion_takes_the_place_of_a_lighter_one_and_not_the_other_way():
+    own = made.own(State.OPEN)
+    own.suspect(Finding.MISSING, "gone", T0)
+    own.suspect(Finding.IMPOSSIBLE, "no", T0 + 1)
+    own.suspect(Finding.UNREADABLE, "odd", T0 + 2)
+    assert own.suspicion is not None
+    assert (own.suspicion.finding, own.suspicion.why) == (Finding.IMPOSSIBLE, "no")
 
 
 def test_an_order_said_to_be_over_is_never_cancelled_again_though_reads_show_it_resting():
@@ -270,7 +279,7 @@ def test_a_create_whose_reply_cannot_be_read_rests_at_full_size_until_a_read():
     own = made.own(State.SENT)
     own.shown_by_write(made.shown(own, order_id="7", status=STRANGE, remaining=0), T0)
     assert (own.state, own.order_id, own.may_fill, own.is_unknown) == (State.OPEN, "7", 10, True)
-    assert (own.known.epoch, own.doomed) == (1, True)
+    assert (own.known.epoch, own.doomed) == (1, False)
 
 
 def test_a_lost_create_that_a_list_identifies_takes_what_that_shows():

@@ -69,6 +69,10 @@ CANCEL_AGAIN_NS: Final = 10 * NS_PER_SECOND
 """A cancel that the halt of a market refused, or of what nothing finds, is sent again so late,
 unless the market changes its state, or something shows the order, before that."""
 
+MISSING_FOR_NS: Final = 10 * NS_PER_SECOND
+"""An order that neither lists nor reads have shown for so long is cancelled, so that the engine's
+own word is heard."""
+
 LIVE_MAX: Final = 5_000
 """Orders possibly live at once. Beyond it none is created, and strangers wait for the next list."""
 
@@ -814,9 +818,19 @@ class Desk:
         )
 
     def not_listed(self, own: OwnOrder, begun_ns: int, now_ns: int) -> None:
-        """A whole list does not show this order: it is read by its id."""
+        """A whole list does not show this order: it is read by its id. One that reads do not find
+        for long is cancelled."""
+        held = own.suspicion
         if own.state is State.OPEN and begun_ns >= own.last_write_ns + self._trust.read_lag_ns:
             own.read_due_ns = own.read_due_ns or now_ns
+            self._file(own, now_ns)
+        if (
+            held is not None
+            and held.finding is Finding.MISSING
+            and begun_ns >= held.since_ns + MISSING_FOR_NS
+            and not own.doomed
+        ):
+            own.doomed, own.why, own.due_ns = True, "neither listed nor found", now_ns
             self._file(own, now_ns)
 
     def explain_lost(

@@ -4,8 +4,8 @@ What may live here: the states, the facts, and the table `LIFE`. A fact is an ac
 to one, or what a read or a list shows. A cell is one of three decisions:
 
     To(state)            the order goes there, or stays
-    Suspect(state, why)  the venue, or we, broke a promise: the order goes there, is cancelled and
-                         read back, and no new order is made on its side of the rung until then
+    Suspect(state, why)  the venue, or we, broke a promise: the order goes there, is read back, and
+                         no new order is made on its side of the rung until a read settles it
     Barred(why)          an act of ours that is not taken
 
 Nothing else in the project gives an order a state. The page docs/order-life.md is drawn from here.
@@ -71,11 +71,16 @@ UNDONE: Final = (Fact.NEVER, Fact.REFUSED, Fact.NO_ANSWER, Fact.MISSING)
 
 
 class Finding(enum.StrEnum):
-    """The name of the alert about a suspected order."""
+    """The name under which a suspected order is told."""
 
     IMPOSSIBLE = "impossible_fact"
     MISSING = "order_missing"
     UNREADABLE = "status_unreadable"
+
+    @property
+    def dooms(self) -> bool:
+        """Whether the order is to be cancelled; one that is merely not shown is kept."""
+        return self is Finding.IMPOSSIBLE
 
 
 class To(msgspec.Struct, frozen=True):

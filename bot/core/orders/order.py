@@ -351,9 +351,13 @@ class OwnOrder:
             self.read_due_ns = self.contradicted_ns = None
 
     def suspect(self, finding: Finding, why: str, at_ns: int) -> None:
-        """Trust it no more until a read settles it, and cancel it. The first suspicion stands."""
-        self.suspicion = self.suspicion or Suspicion(finding, why, at_ns)
-        self.doomed = True
+        """Trust it no more until a read settles it. What is suspected already stays so, but that
+        one which could not be read may be missing now."""
+        held = None if self.suspicion is None else self.suspicion.finding
+        is_lost = held is Finding.UNREADABLE and finding is Finding.MISSING
+        if held is None or is_lost or (finding.dooms and not held.dooms):
+            self.suspicion = Suspicion(finding, why, at_ns)
+        self.doomed = self.doomed or finding.dooms
 
     def _learn(self, known: Known) -> None:
         self._know(self.known.join(known))
