@@ -72,7 +72,11 @@ def test_what_the_venue_has_forgotten_while_we_quote_is_cancelled_to_be_sure_and
     thin = quoting()
     forgotten = next(iter(thin.orders))
     slot = thin.orders.pop(forgotten)
-    thin.run(30, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
+    since_ns = thin.now_ns
+    thin.run(10)
+    asked = [each.order_id for each in thin.writes(since_ns) if isinstance(each, m.CancelResting)]
+    assert forgotten not in asked, "reads may lag"
+    thin.run(20, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
     assert thin.gone() == {forgotten}
     assert thin.trader.out.findings == {}
     assert slot.outcome in [order.outcome for order in thin.orders.values()]
