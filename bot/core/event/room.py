@@ -265,7 +265,7 @@ class Ladder:
         """Whether news keeps its quotes away now; counted and told once when it begins."""
         was_pulled, pulled = self.news.was_pulled, self.news.is_pulled(now_ns)
         if pulled and not was_pulled:
-            out.news_pulls += 1
+            out.counters.news_pulls += 1
             out.note("warning", "news", event=self.event.event_ticker, why=self.news.why)
         return pulled
 

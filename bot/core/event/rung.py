@@ -18,12 +18,11 @@ from bot.core.books.venueclock import STEP_NS
 from bot.core.curve.estimate import TradedPrice
 from bot.core.curve.ladder import Fair
 from bot.core.desk.desk import Desk
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.event.owntakes import OwnTakes
 from bot.core.limits.bounds import grid_of
 from bot.core.limits.risk import Live, RungTerms
-from bot.core.orders.order import OwnOrder, State
-from bot.core.orders.tag import Tag, tag_of
+from bot.core.orders.order import OwnOrder, State, Tag, tag_of
 from bot.core.plan.place import Flow, Worth, worth_of
 from bot.core.plan.reconcile import plan_sides
 from bot.core.plan.stand import Ours

@@ -119,7 +119,7 @@ class Supervision:
 
     def raised(self, ladder: "Ladder", fault: Exception, now_ns: int) -> None:
         """A strategy raised, or its answer was nonsense: its event is pulled."""
-        self._out.strategy_errors += 1
+        self._out.counters.strategy_errors += 1
         self._out.first_fault = self._out.first_fault or fault_text(fault)
         ladder.conduct.raised(fault, now_ns)
         self._tell(ladder, "strategy_failed")
@@ -131,8 +131,8 @@ class Supervision:
 
     def overran(self, event: StrategyOverran, now_ns: int) -> None:
         """A call took too long: three in a row, or one that was interrupted, pull its event."""
-        self._out.strategy_overruns += 1
-        self._out.strategy_interrupted += event.interrupted
+        self._out.counters.strategy_overruns += 1
+        self._out.counters.strategy_interrupted += event.interrupted
         for ladder in self._ladders:
             mine = ladder.event.event_ticker == event.event_ticker
             if mine and ladder.conduct.answers_for(event):

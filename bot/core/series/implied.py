@@ -5,7 +5,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.books.venueclock import VenueClock
-from bot.core.desk.shelf import keep_newest
+from bot.core.desk.outbox import keep_newest
 from bot.core.strategy import ImpliedView
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import ProjectId

@@ -12,8 +12,7 @@ from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
 from bot.core.books.venueclock import VenueClock
 from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, Outbox
 from bot.core.event.listed import listed_now, refuse_claimed
 from bot.core.event.room import Ladder, Rung
 from bot.core.event.supervision import Supervision, made_by
@@ -331,7 +330,7 @@ class Quoting:
         self.weighing.wants_changed()
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
-        self._out.decisions += 1
+        self._out.counters.decisions += 1
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
         implied = self._implied.view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)

@@ -12,8 +12,7 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.event.room import Ladder, Rung
-from bot.core.orders.order import OwnOrder
-from bot.core.orders.tag import UNTAGGED
+from bot.core.orders.order import UNTAGGED, OwnOrder
 from bot.core.profit.attribution import Attribution, Entry
 from bot.core.profit.marks import Marks
 from bot.core.report import Against, FillReport, ProfitReport, ShadowReport

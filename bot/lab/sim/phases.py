@@ -337,7 +337,7 @@ def _parked(world: "World") -> bool:
 
 
 def _writes(world: "World") -> int:
-    requests = world.process.trader.out.requests
+    requests = world.process.trader.out.counters.requests
     return sum(requests[kind] for kind in ("create", "amend", "cancel"))
 
 
