@@ -8,8 +8,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, Outbox
 from bot.core.desk.spend import Lane
 from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder, State
