@@ -31,7 +31,6 @@ from bot.core.sending.cancel_all import WHY as NOTHING_RESTS_IN
 from bot.core.sending.guard import Gate, Guard
 from bot.core.sending.hints import Hints
 from bot.core.sending.sending import Sending
-from bot.core.series.ending import is_flat
 from bot.core.series.quoting import Quoting
 from bot.core.series.scoring import MakeShadow
 from bot.core.settings import TraderSettings
@@ -481,7 +480,7 @@ class Trader:
 
     def _rest_when_flat(self) -> None:
         """Once everything that was to be shrunk is gone, there is nothing left to do but wait."""
-        if not self.desk.live_count() and is_flat(self.quoting.ladders, self.ledgers):
+        if not self.desk.live_count() and self.quoting.is_flat():
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
 
