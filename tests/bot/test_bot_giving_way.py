@@ -83,7 +83,6 @@ def busy(of: Account, own: OwnOrder, beats: int) -> tuple[int | None, int]:
     made = 0
     for beat in range(1, beats):
         now_ns = T0 + beat * SECOND // 200
-        of.sending.affording.cash.look()
         if of.cancel(merged(own), now_ns=now_ns):
             return beat, made
         made += len(of.spend(create(30, 1), create(29, 1), now_ns=now_ns))

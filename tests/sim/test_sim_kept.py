@@ -14,7 +14,6 @@ from bot.core.books.others import Others
 from bot.core.curve.ladder import FairCurve
 from bot.core.event.room import Ladder
 from bot.core.event.rung import Rung
-from bot.core.limits.freecash import FreeCash
 from bot.core.limits.risk import Exposure
 from bot.core.plan.steady import Steady
 from bot.core.sending.hints import Hints
@@ -101,7 +100,6 @@ ANEW = (
     Patch(Ladder, "holdings", lambda _, rung, ledgers: ledgers.holdings(rung.market_id)),
     Patch(FairCurve, "update", whole),
     Patch(Exposure, "ample", lambda *_: (-1, -1)),
-    Patch(FreeCash, "suffices_at_once", lambda *_: False),
 )
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 
