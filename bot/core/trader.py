@@ -294,7 +294,6 @@ class Trader:
         self._enter(_STOPPING)
         for ladder in self.quoting.ladders:
             ladder.want({}, pulled=True)
-        self.quoting.weighing.wants_changed()
         self.out.note("info", "stopping", reason=reason)
 
     # --- answers ----------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from bot.core.books.others import Others
 from bot.core.curve.ladder import FairCurve
 from bot.core.event.room import Ladder
 from bot.core.event.rung import Rung
-from bot.core.limits.risk import Exposure
 from bot.core.plan.steady import Steady
 from bot.core.sending.hints import Hints
 from bot.core.series.quoting import Quoting
@@ -99,7 +98,6 @@ ANEW = (
     before(Hints, "next_due_ns", forgotten("_next_ns", None)),
     Patch(Ladder, "holdings", lambda _, rung, ledgers: ledgers.holdings(rung.market_id)),
     Patch(FairCurve, "update", whole),
-    Patch(Exposure, "ample", lambda *_: (-1, -1)),
 )
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 

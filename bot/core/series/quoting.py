@@ -324,7 +324,6 @@ class Quoting:
         """
         self.takes = []
         self.scoring.beat(now_ns)
-        self.weighing.time_passed()
         wishes: list[tuple[Rung, Wish]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
@@ -370,7 +369,6 @@ class Quoting:
         """Decide what is wanted of an event. What its strategy was shown; None where it was not
         asked."""
         ladder.dirty = ladder.is_cut = False
-        self.weighing.wants_changed()
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
         self._out.decisions += 1
