@@ -333,8 +333,6 @@ class Trader:
             self._hints.looked(pending.begun_ns, own)
         if own.filled > self.ledgers.booked_qty(own):
             self._account.hasten_again(Kind.FILLS, self._now_ns)
-        if not own.is_live and row is None:
-            self.quoting.parking.funds_changed(unseen=own.is_stranger)
         if row is None or isinstance(pending.request, m.ReadOrder):
             return
         assert isinstance(answer, m.Refused)

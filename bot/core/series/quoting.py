@@ -138,7 +138,6 @@ class Quoting:
         for market_id in ids:
             del self._rungs[market_id]
         self.weighing.forget(ladder)
-        self.parking.forget(ladder.rungs)
         self._out.note("info", "event_left", event=ladder.event.event_ticker)
 
     def rung(self, market_id: MarketId) -> Rung | None:
@@ -274,7 +273,6 @@ class Quoting:
 
     def fills_booked(self, market_id: MarketId) -> None:
         """Cash or holdings of a rung are not what they were."""
-        self.parking.funds_changed()
         self.orders_changed(market_id)
         rung = self._rungs.get(market_id)
         if rung is not None:
