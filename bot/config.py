@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 
 from bot.caution import beyond_caps
-from bot.core.candidate import Candidate
-from bot.core.configured import Configuration, StrategyChoice
+from bot.core.messages import Configuration, StrategyChoice
 from bot.core.settings import (
     BudgetSettings,
+    Candidate,
     KeySettings,
     PaceSettings,
     RiskSettings,

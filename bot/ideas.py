@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from bot.core.candidate import LATENCY_NS, Candidate
-from bot.core.configured import StrategyChoice
+from bot.core.messages import StrategyChoice
+from bot.core.settings import SHADOW_LATENCY_NS, Candidate
 from bot.core.strategy import Strategy
 from bot.io.settings.plugins import StrategyFault, find_strategy, made
 from bot.io.settings.typed import typed
@@ -50,7 +50,7 @@ class ShadowPart(Part):
     strategy: str = Field(description="as strategy.name")
     params: dict[str, Any] = Field(default_factory=dict, description="as strategy.params")
     latency_ms: int = Field(
-        LATENCY_NS // NS_PER_MS,
+        SHADOW_LATENCY_NS // NS_PER_MS,
         ge=0,
         le=5_000,
         description="how long its quotes take to reach its hypothetical orders",

@@ -103,7 +103,7 @@ class LiveConfig:
         if not told:
             if now.digest.endswith(TIGHTER):
                 told = (_AFTER_ROLLBACK,)
-            elif self._in_force.is_at_fault:
+            elif self._in_force.fault:
                 told = (_TAKEN_BACK,)
             else:
                 return None

@@ -15,7 +15,7 @@ import pydantic
 from pydantic import Field
 
 from bot.core.pricing.price import gap_of, legal, quotes_of
-from bot.core.pricing.wealth import cash_in_all
+from bot.core.pricing.sizes import cash_in_all
 from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
 from venue.wire.money import PAYOUT_CENTS, BookSide, Price, complement
 

@@ -20,11 +20,10 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from bot.core.pricing import avellaneda
-from bot.core.pricing.around import Source, placed, value_of
 from bot.core.pricing.cycle import Cycle, CycleRules, Wanted, Wish
-from bot.core.pricing.price import gap_of
+from bot.core.pricing.price import Source, gap_of, placed, value_of
 from bot.core.pricing.samples import TickVolatility, TradeDistances
-from bot.core.pricing.wealth import base_and_cash, cash_in_all
+from bot.core.pricing.sizes import base_and_cash, cash_in_all
 from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
 from venue.wire.money import BookSide, Price, Qty
 

@@ -17,8 +17,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.core.pricing import glft
-from bot.core.pricing.around import Source, placed, value_of
-from bot.core.pricing.price import gap_of
+from bot.core.pricing.price import Source, gap_of, placed, value_of
 from bot.core.pricing.samples import Arrivals, Fit
 from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
 from venue.wire.money import BookSide, Price, Qty

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from bot.core.pricing import costs, fees, hurdle, sizes, skew
+from bot.core.pricing import costs, fees, sizes, skew
 from bot.core.pricing.levels import (
     LadderSide,
     Levels,
@@ -29,7 +29,6 @@ from bot.core.pricing.levels import (
     beside,
     standing,
 )
-from bot.core.pricing.lots import LotsOf
 from bot.core.pricing.price import STALE_BOOK_S, quotes_of
 from bot.core.strategy import EventView, Intensity, Quotes, Resting, RungView, Strategy
 from venue.wire.money import (
@@ -160,7 +159,9 @@ class LadderJoint(Strategy):
         self._by_meaning = skew.c_by_meaning(
             params.rule, params.skew_half_spread_cents, params.lot_qty, params.q_half_lots
         )
-        self._lots = LotsOf(params.lot_qty, params.levels, params.level_growth, params.fee_basis)
+        self._lots = sizes.LotsOf(
+            params.lot_qty, params.levels, params.level_growth, params.fee_basis
+        )
         self._clock: _Clock | None = None
         self._how = Pricing(params.intensity_per_cent, 0.0, None)
         self._epoch = 0
@@ -231,7 +232,7 @@ class LadderJoint(Strategy):
         self._heard = heard
         if cash is not None and cash >= self._most_cents(len(view.rungs)):
             cash = None
-        tight = hurdle.tightness(view.loss_limit_cents, len(view.rungs), self._lots.full_qty)
+        tight = costs.tightness(view.loss_limit_cents, len(view.rungs), self._lots.full_qty)
         clock = (step, intensity, cash, tight)
         if clock == self._clock:
             return False
@@ -268,14 +269,14 @@ class LadderJoint(Strategy):
         """Take in the curve and what is held. Whether every rung is to be looked at, as it is when
         what all have in common has `turned`."""
         everything, seen, held = turned, self._seen, self._held
-        moved: list[int] = []
+        has_moved = False
         for at in fresh:
             before, rung = seen[at], rungs[at]
             seen[at] = rung
             fair = rung.fair_cents
             if before is None or fair != before.fair_cents:
                 self._fairs[at] = _UNKNOWN if fair is None else fair / PAYOUT_CENTS
-                moved.append(at)
+                has_moved = True
             net = rung.yes_qty - rung.no_qty
             if net != held[at]:
                 held[at] = net
@@ -284,11 +285,8 @@ class LadderJoint(Strategy):
                 if self._lots.filled(fill.qty):
                     self._epoch += 1
                     everything = True
-        if turned or moved:
-            # Mostly all of them are known, in order, and moved by little.
-            plain = self._chances is self._fairs and not self._is_cara and not turned
-            if not (plain and self._linear.holds(self._fairs, moved)):
-                everything |= self._draw(turned)
+        if turned or has_moved:
+            everything |= self._draw(turned)
         if everything:
             self._share(rungs)
         return everything
@@ -347,7 +345,7 @@ class LadderJoint(Strategy):
             return [(0, 0)] * len(known)
         held = [(int(rung.yes_qty), int(rung.no_qty)) for rung in rungs]
         fairs = [(at, PAYOUT_CENTS * each) for at, each in zip(known, chances, strict=True)]
-        both = hurdle.charges(held, fairs, self.params.lot_qty, self._hurdle)
+        both = costs.charges(held, fairs, self.params.lot_qty, self._hurdle)
         return [(round(bid * _COST_GRID), round(ask * _COST_GRID)) for bid, ask in both]
 
     # --- one rung ---------------------------------------------------------------------------------
@@ -464,7 +462,7 @@ class LadderJoint(Strategy):
 
 _Clock = tuple[int, Intensity | None, int | None, float]
 """What all rungs hang on: the time left in steps, the learned flow, the cash free where it may not
-suffice, and how tight the limit of loss is (`hurdle.tightness`)."""
+suffice, and how tight the limit of loss is (`costs.tightness`)."""
 
 
 _Shared = tuple[int, int, int, tuple[int, int], int]

@@ -14,10 +14,9 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.core.pricing.around import Source, outward, placed, value_of
 from bot.core.pricing.cycle import Cycle, CycleRules, Wanted, Wish
-from bot.core.pricing.price import inside
-from bot.core.pricing.wealth import base_and_cash, cash_in_all
+from bot.core.pricing.price import Source, inside, outward, placed, value_of
+from bot.core.pricing.sizes import base_and_cash, cash_in_all
 from bot.core.strategy import EventView, Levels, Quotes, RungView, Strategy
 from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide
 

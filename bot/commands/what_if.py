@@ -16,7 +16,7 @@ from bot.commands.common import (
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
-    from bot.core.configured import Configuration
+    from bot.core.messages import Configuration
     from bot.lab.backtest.terms import Reading, Terms
     from bot.lab.instead.compare import Compared
     from bot.lab.replay.again import Again

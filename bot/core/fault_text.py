@@ -1,8 +1,4 @@
-"""What a strategy raised, for a person: where in its own file, which exception, and its text.
-
-Nothing of the machine is in it: the name of the file alone, no folder. The same calls raise the
-same again, so a run that is lived again tells the same.
-"""
+"""What a strategy raised, for a person. No folder is in it, so that a replay says the same."""
 
 from types import TracebackType
 from typing import Final
@@ -32,11 +28,10 @@ def _said(fault: BaseException) -> str:
     except BaseException as other:  # noqa: BLE001 - the plugin boundary: the text is its own code
         said = f"its text cannot be had, {type(other).__name__}"
     line = " ".join(filter(None, said.splitlines()))
-    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in line)
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in line
+    )
 
 
 def place_of(fault: BaseException) -> str:

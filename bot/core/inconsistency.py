@@ -29,7 +29,6 @@ SIGNS_MAX: Final = 1_000
 """Signs under observation at once. One more is taken for a contradiction without patience: so much
 that contradicts itself is no lag."""
 
-
 _SIGNS_SHOWN: Final = 5
 
 
@@ -48,12 +47,11 @@ class Inconsistency(enum.StrEnum):
 
 
 class InconsistencyRow(NamedTuple):
-    """One kind."""
+    """What a person is told of a kind."""
 
     saw: str  # for a person
     money: str  # what it means for money
     patience: bool  # True: a first sign is observed before it counts; False: one is enough
-    detector: str  # the package that finds it
 
 
 RUNBOOK: Final = "docs/runbooks/BooksContradict.md"
@@ -64,55 +62,46 @@ INCONSISTENCIES: Final[Mapping[Inconsistency, InconsistencyRow]] = {
         "a fill that is booked is missing from complete lists of fills",
         "cash, shares and profit may be those of a trade that the venue no longer has",
         True,
-        "bot/core/account",
     ),
     Inconsistency.ORDER_ID_REUSED: InconsistencyRow(
         "the venue gave one order id to two orders of ours",
         "one of the two may rest without being counted",
         False,
-        "bot/core/desk",
     ),
     Inconsistency.CLOSED_ORDER_WORKING: InconsistencyRow(
         "an order that the venue said was closed is listed as working",
         "it may fill without being counted in any limit",
         True,
-        "bot/core/custody",
     ),
     Inconsistency.FILLED_QTY_FELL: InconsistencyRow(
         "an order shows fewer shares filled than it showed before",
         "shares held may be fewer than the books say",
         True,
-        "bot/core/desk",
     ),
     Inconsistency.FILL_CONTRADICTS_ITSELF: InconsistencyRow(
         "the fields of one fill contradict each other or its order",
         "what it cost and what it bought are not known",
         True,
-        "bot/core/account",
     ),
     Inconsistency.SHARES_DIFFER: InconsistencyRow(
         "positions differ from the fills at three quiet audits in a row",
         "every limit that counts shares may be wrong by the difference",
         True,
-        "bot/core/account",
     ),
     Inconsistency.CASH_DIFFERS: InconsistencyRow(
         "the balance differs from the fills at three quiet audits in a row",
         "profit and the loss limits may be wrong by the difference",
         True,
-        "bot/core/account",
     ),
     Inconsistency.FOREIGN_RESPONSE: InconsistencyRow(
         "a second response was about another order than was asked",
         "orders may rest that no response told of",
         False,
-        "bot/core/desk",
     ),
     Inconsistency.STAMPS_RUN_BACKWARDS: InconsistencyRow(
         "the venue's time stamps ran backwards twice within a minute",
         "books and trades cannot be put in order, so no quote can be priced",
         False,
-        "bot/core/books",
     ),
 }
 
@@ -196,12 +185,12 @@ class InconsistencyMonitor:
         if sign.reads >= READS_MIN and now_ns >= sign.first_ns + PERSISTS_NS:
             self.contradicts(kind, evidence)
 
-    def on_sign_gone(self, kind: Inconsistency, key: str) -> bool:
-        """A read shows that a sign is over. Whether there was one."""
-        return self._signs.pop((kind, key), None) is not None
+    def on_sign_gone(self, kind: Inconsistency, key: str) -> None:
+        """A read shows that a sign is over, if there was one."""
+        self._signs.pop((kind, key), None)
 
     def observes(self, kind: Inconsistency, key: str) -> bool:
-        """Whether a sign is under observation, so that it is worth a read."""
+        """True while a sign is under observation."""
         return (kind, key) in self._signs
 
     @property
@@ -213,7 +202,7 @@ class InconsistencyMonitor:
 
     @property
     def is_observing(self) -> bool:
-        """Whether any sign is under observation: reads come at the quicker pace meanwhile."""
+        """True while any sign is under observation."""
         return bool(self._signs)
 
     def blocks(self, market_id: MarketId) -> str:

@@ -1,12 +1,10 @@
-"""What the trader would do next and why: of every order to leave, move, cancel or make, the reason.
+"""What the trader would do next, and why. For people alone: nothing here sends.
 
-Drawn from what the trader believes and wants at one instant, for people alone. Nothing here sends,
-and nothing of the trader is another one for having been asked: a run whose plan was read takes the
-same course as one whose plan was not.
+A run whose plan was read takes the same course as one whose plan was not.
 """
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,8 +14,8 @@ from bot.core.limits.cutting import Cut
 from bot.core.limits.risk import Bounds, Exposure, Live
 from bot.core.orders.order import OwnOrder, State
 from bot.core.picture import limits_used
-from bot.core.plan.ours import Ours
-from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish, free_shares
+from bot.core.plan.stand import Ours
+from bot.core.plan.wishes import WantCancel, WantCreate, Wish, free_shares
 from bot.core.report import BreakerReport, Phase
 from bot.core.strategy import Levels, Quote, Take
 from venue.wire.limits import QTY_MAX
@@ -40,7 +38,7 @@ class Act(enum.StrEnum):
 
 
 class Room(msgspec.Struct, frozen=True):
-    """The largest order that one limit by itself still admits; below zero is 0."""
+    """The largest order that one limit by itself still admits, >= 0."""
 
     limit: str
     qty: Qty
@@ -74,11 +72,10 @@ class Intention(msgspec.Struct, frozen=True, kw_only=True):
 class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One rung. frame_ns: of the venue, when it showed the book that is believed, `bids` and `asks`
     with our own in them; confirmed_ns: of our clock, when that was last shown or confirmed.
-    lean_cents: the middle of the two best wanted quotes less the fair value, which is what is held
-    and what it costs to be traded with; None unless both sides are wanted. wanted: the strategy's
-    quotes within the limits; steady: the same without flicker, which is what orders are compared
-    with; cuts: what the limits took off. blocked: why nothing can be quoted, else empty. takes: of
-    the strategy's last answer, what was to trade at once; it left then, or never will."""
+    lean_cents: the middle of the two best wanted quotes less the fair value; None unless both sides
+    are wanted. wanted: the strategy's quotes within the limits; cuts: what the limits took off.
+    blocked: why nothing can be quoted, else empty. takes: of the strategy's last answer, what was
+    to trade at once; it left then, or never will."""
 
     market_id: MarketId
     ticker: Ticker
@@ -92,7 +89,6 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
     lean_cents: float | None
     net_qty: int
     wanted: tuple[Quote, ...]
-    steady: tuple[Quote, ...]
     cuts: tuple[Cut, ...]
     intentions: tuple[Intention, ...]
     takes: tuple[Take, ...] = ()
@@ -138,14 +134,22 @@ class TraderPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rooms(
-    exposure: Exposure, candidate: Live, bounds: Bounds, cash_qty: Qty | None = None
+    exposure: Exposure,
+    candidate: Live,
+    bounds: Bounds,
+    cash_qty: Qty | None = None,
+    instead_of: OwnOrder | None = None,
 ) -> tuple[Room, ...]:
     """What each limit of an event by itself leaves of an order, the tightest first. cash_qty: what
-    the free cash of the account does, told besides."""
+    the free cash leaves of it. instead_of: the order that it is a change of."""
+    if instead_of is not None:
+        exposure.remove(instead_of.exposure())
     found = [
         Room(name, exposure.largest(candidate, msgspec.structs.replace(_BOUNDLESS, **{name: left})))
         for name, left in msgspec.structs.asdict(bounds).items()
     ]
+    if instead_of is not None:
+        exposure.add(instead_of.exposure())
     if cash_qty is not None:
         found.append(Room("cash", cash_qty))
     return tuple(sorted(found, key=lambda room: room.qty))
@@ -167,66 +171,17 @@ _BOUNDLESS: Final = Bounds(
 
 def plan_of(trader: "Trader", sending: "Sending", reserve: int, now_ns: int) -> TraderPlan:
     """The plan at `now_ns`; changes nothing."""
-    withheld = trader.withheld
-    foreseen = {
-        rung.market_id: (rung, _foreseen(trader, rung, now_ns))
-        for ladder in trader.quoting.ladders
-        for rung in ladder.rungs
-    }
-    wishes = [(rung, wish) for rung, wished in foreseen.values() for wish in wished]
-    turns = sending.turns(wishes, now_ns)
-    events = tuple(
-        _event(trader, sending, ladder, foreseen, turns, withheld, now_ns)
-        for ladder in trader.quoting.ladders
-    )
+    preview = _Preview(trader, sending, now_ns)
     return TraderPlan(
         now_ns=now_ns,
         phase=trader.phase,
         series_ticker=trader.series_ticker,
-        withheld=withheld,
+        withheld=trader.withheld,
         flattening=trader.quoting.flattening,
         tokens=trader.out.purse.tokens(now_ns),
         reserve=reserve,
         in_flight=len(trader.out.pending),
-        events=events,
-    )
-
-
-def _foreseen(trader: "Trader", rung: Rung, now_ns: int) -> tuple[Wish, ...]:
-    """The changes that would be planned now on a rung."""
-    orders = trader.desk.live(rung.market_id)
-    yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
-    return rung.foreseen(Ours(orders, free_shares(yes_qty, no_qty, orders)), now_ns)
-
-
-def _event(
-    trader: "Trader",
-    sending: "Sending",
-    ladder: Ladder,
-    foreseen: Mapping[MarketId, tuple[Rung, tuple[Wish, ...]]],
-    turns: Mapping[int, int],
-    withheld: str,
-    now_ns: int,
-) -> EventPlan:
-    weighing = trader.quoting.weighing
-    exposure, bounds = weighing.exposure(ladder), weighing.bounds(ladder)
-    cuts, pulled = weighing.cuts(ladder), why_pulled(ladder, now_ns)
-    rungs = []
-    for rung in ladder.rungs:
-        orders = trader.desk.live(rung.market_id)
-        yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
-        _, wishes = foreseen[rung.market_id]
-        asked = _Asked(sending, exposure, bounds, rung, turns, withheld, now_ns)
-        mine = tuple(cut for cut in cuts if cut.market_id == rung.market_id)
-        plan = _rung(rung, yes_qty - no_qty, mine, tuple(asked.intentions(orders, wishes)))
-        takes = () if pulled or rung.blocked else ladder.takes.get(rung.market_id, ())
-        rungs.append(msgspec.structs.replace(plan, takes=takes))
-    return EventPlan(
-        ladder.event.event_ticker,
-        ladder.conduct.name,
-        pulled,
-        limits_used(exposure, bounds),
-        tuple(rungs),
+        events=tuple(preview.event(ladder) for ladder in trader.quoting.ladders),
     )
 
 
@@ -245,27 +200,120 @@ def why_pulled(ladder: Ladder, now_ns: int) -> str:
     return ""
 
 
-def _rung(
-    rung: Rung, net_qty: int, cuts: tuple[Cut, ...], intentions: tuple[Intention, ...]
-) -> RungPlan:
-    fair = rung.fair
-    return RungPlan(
-        market_id=rung.market_id,
-        ticker=rung.market.ticker,
-        blocked=rung.blocked,
-        frame_ns=rung.book.ts_ns,
-        confirmed_ns=rung.confirmed_ns,
-        bids=rung.book.bids[:SHOWN_LEVELS],
-        asks=rung.book.asks[:SHOWN_LEVELS],
-        fair_cents=None if fair is None else fair.value_cents,
-        fair_sd_cents=None if fair is None else fair.sd_cents,
-        lean_cents=_lean_cents(rung),
-        net_qty=net_qty,
-        wanted=rung.wanted,
-        steady=tuple(rung.planned),
-        cuts=cuts,
-        intentions=intentions,
-    )
+class _Preview:
+    """The plan of one instant, drawn rung by rung."""
+
+    def __init__(self, trader: "Trader", sending: "Sending", now_ns: int) -> None:
+        self._desk = trader.desk
+        self._ledgers = trader.ledgers
+        self._weighing = trader.quoting.weighing
+        self._sending = sending
+        self._withheld = trader.withheld
+        self._now_ns = now_ns
+        self._wishes = [
+            (rung, wish)
+            for ladder in trader.quoting.ladders
+            for rung in ladder.rungs
+            for wish in self._foreseen(rung)
+        ]
+        self._turns = sending.turns(self._wishes, now_ns)
+
+    def _foreseen(self, rung: Rung) -> tuple[Wish, ...]:
+        """The changes that would be planned now on a rung."""
+        orders = self._desk.live(rung.market_id)
+        yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
+        return rung.foreseen(Ours(orders, free_shares(yes_qty, no_qty, orders)), self._now_ns)
+
+    def event(self, ladder: Ladder) -> EventPlan:
+        """An event with its rungs."""
+        exposure, bounds = self._weighing.exposure(ladder), self._weighing.bounds(ladder)
+        pulled = why_pulled(ladder, self._now_ns)
+        return EventPlan(
+            ladder.event.event_ticker,
+            ladder.conduct.name,
+            pulled,
+            limits_used(exposure, bounds),
+            tuple(self._rung(rung, pulled) for rung in ladder.rungs),
+        )
+
+    def _rung(self, rung: Rung, pulled: str) -> RungPlan:
+        yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
+        fair, cuts = rung.fair, self._weighing.cuts(rung.ladder)
+        answered = {} if pulled or rung.blocked else rung.ladder.takes
+        return RungPlan(
+            market_id=rung.market_id,
+            ticker=rung.market.ticker,
+            blocked=rung.blocked,
+            frame_ns=rung.book.ts_ns,
+            confirmed_ns=rung.confirmed_ns,
+            bids=rung.book.bids[:SHOWN_LEVELS],
+            asks=rung.book.asks[:SHOWN_LEVELS],
+            fair_cents=None if fair is None else fair.value_cents,
+            fair_sd_cents=None if fair is None else fair.sd_cents,
+            lean_cents=_lean_cents(rung),
+            net_qty=yes_qty - no_qty,
+            wanted=rung.wanted,
+            cuts=tuple(cut for cut in cuts if cut.market_id == rung.market_id),
+            intentions=tuple(self._intentions(rung)),
+            takes=answered.get(rung.market_id, ()),
+        )
+
+    def _intentions(self, rung: Rung) -> Iterator[Intention]:
+        """Of every order there is, and of those that are wanted."""
+        wishes = [wish for place, wish in self._wishes if place is rung]
+        about = {id(wish.order): wish for wish in wishes if not isinstance(wish, WantCreate)}
+        for own in self._desk.live(rung.market_id):
+            wish = about.get(id(own))
+            yield _left(own) if wish is None else self._wished(rung, wish)
+        for each in wishes:
+            if isinstance(each, WantCreate):
+                yield self._wished(rung, each)
+
+    def _wished(self, rung: Rung, wish: Wish) -> Intention:
+        held_back = self._sending.held_back(rung, wish, self._now_ns)
+        turn = self._turns[id(wish)]
+        if isinstance(wish, WantCreate):
+            return Intention(
+                act=Act.CREATE,
+                side=wish.side,
+                price=wish.price,
+                qty=wish.qty,
+                why=wish.why,
+                value_cents=wish.value,
+                turn=turn,
+                room=self._room(rung, rung.live(wish, QTY_MAX)),
+                held_back=self._withheld or held_back,
+            )
+        own = wish.order
+        cancel = msgspec.structs.replace(
+            _left(own),
+            act=Act.CANCEL,
+            qty=own.remaining,
+            why=wish.why,
+            value_cents=wish.value,
+            turn=turn,
+            held_back=held_back,
+        )
+        if isinstance(wish, WantCancel):
+            return cancel
+        amend = wish.amend
+        own_price = own.price if amend.price is None else amend.price
+        wanted = Live(own.market_id, own.outcome, own.own_side, own_price, Qty(QTY_MAX))
+        return msgspec.structs.replace(
+            cancel,
+            act=Act.AMEND,
+            price=canonical(own.outcome, own_price),
+            qty=own.remaining if amend.qty is None else amend.qty,
+            from_price=own.level,
+            from_qty=own.remaining,
+            room=self._room(rung, wanted, own),
+            held_back=self._withheld or held_back,
+        )
+
+    def _room(self, rung: Rung, candidate: Live, own: OwnOrder | None = None) -> Room:
+        cash_qty = self._sending.affording.room(rung, candidate, own)
+        exposure, bounds = self._weighing.exposure(rung.ladder), self._weighing.bounds(rung.ladder)
+        return rooms(exposure, candidate, bounds, cash_qty, own)[0]
 
 
 def _lean_cents(rung: Rung) -> float | None:
@@ -274,100 +322,6 @@ def _lean_cents(rung: Rung) -> float | None:
     if rung.fair is None or not bids or not asks:
         return None
     return (max(bids) + min(asks)) / 2 - rung.fair.value_cents
-
-
-class _Asked:
-    """One rung, asked what is to become of its orders."""
-
-    def __init__(
-        self,
-        sending: "Sending",
-        exposure: Exposure,
-        bounds: Bounds,
-        rung: Rung,
-        turns: Mapping[int, int],
-        withheld: str,
-        now_ns: int,
-    ) -> None:
-        self._sending = sending
-        self._exposure = exposure
-        self._bounds = bounds
-        self._rung = rung
-        self._turns = turns
-        self._withheld = withheld
-        self._now_ns = now_ns
-
-    def intentions(self, orders: Sequence[OwnOrder], wishes: Sequence[Wish]) -> Iterator[Intention]:
-        """Of every order there is, and of those that are wanted."""
-        about = {id(wish.order): wish for wish in wishes if not isinstance(wish, WantCreate)}
-        for own in orders:
-            wish = about.get(id(own))
-            if wish is None:
-                yield _left(own)
-            elif isinstance(wish, WantCancel):
-                yield self._cancel(own, wish)
-            else:
-                yield self._amend(own, wish)
-        for each in wishes:
-            if isinstance(each, WantCreate):
-                yield self._create(each)
-
-    def _held_back(self, wish: Wish) -> str:
-        return self._sending.held_back(self._rung, wish, self._now_ns)
-
-    def _room(self, candidate: Live, own: OwnOrder | None = None) -> Room:
-        cash_qty = self._sending.affording.room(self._rung, candidate, own)
-        return rooms(self._exposure, candidate, self._bounds, cash_qty)[0]
-
-    def _create(self, wish: WantCreate) -> Intention:
-        return Intention(
-            act=Act.CREATE,
-            side=wish.side,
-            price=wish.price,
-            qty=wish.qty,
-            why=wish.why,
-            value_cents=wish.value,
-            turn=self._turns[id(wish)],
-            room=self._room(self._rung.live(wish, QTY_MAX)),
-            held_back=self._withheld or self._held_back(wish),
-        )
-
-    def _cancel(self, own: OwnOrder, wish: WantCancel) -> Intention:
-        return Intention(
-            act=Act.CANCEL,
-            side=own.side,
-            price=own.level,
-            qty=own.remaining,
-            why=wish.why,
-            client_order_id=own.client_order_id,
-            order_id=own.order_id,
-            value_cents=wish.value,
-            turn=self._turns[id(wish)],
-            held_back=self._held_back(wish),
-        )
-
-    def _amend(self, own: OwnOrder, wish: WantAmend) -> Intention:
-        amend, before = wish.amend, own.exposure()
-        own_price = own.price if amend.price is None else amend.price
-        self._exposure.remove(before)
-        wanted = Live(own.market_id, own.outcome, own.own_side, own_price, Qty(QTY_MAX))
-        room = self._room(wanted, own)
-        self._exposure.add(before)
-        return Intention(
-            act=Act.AMEND,
-            side=own.side,
-            price=canonical(own.outcome, own_price),
-            qty=own.remaining if amend.qty is None else amend.qty,
-            why=wish.why,
-            client_order_id=own.client_order_id,
-            order_id=own.order_id,
-            from_price=own.level,
-            from_qty=own.remaining,
-            value_cents=wish.value,
-            turn=self._turns[id(wish)],
-            room=room,
-            held_back=self._withheld or self._held_back(wish),
-        )
 
 
 def _left(own: OwnOrder) -> Intention:

@@ -1,13 +1,11 @@
 """What goes into the trader and what comes out: events, requests, answers, effects.
 
-Events are facts, each with the time it reached this process passed beside it (`now_ns`, a clock
-that never steps: wall time at the start plus time elapsed since). Effects are wishes that the
-shell carries out in order. All are plain frozen values: the journal holds exactly these, and the
-same events in the same order give the same effects, to the byte. All are `gc=False`: plain values
-cannot make a cycle, and the collector need not count a page of a hundred.
+Events are facts; each comes with `now_ns`, the wall time at the start plus the time elapsed since.
+The shell carries effects out in order. The journal holds exactly these values, and the same events
+in the same order give the same effects, to the byte. They are `gc=False`: plain values cannot make
+a cycle, and the collector need not count a page of a hundred.
 
-Books here are canonical YES: bids and asks as (price, size), best first.
-See docs/design.md#law-2, #law-3.
+Books are canonical YES: bids and asks as (price, size), best first. See docs/design.md#law-2.
 """
 
 import enum
@@ -15,10 +13,7 @@ from typing import NewType
 
 import msgspec
 
-from bot.core.configured import ConfigRefused as ConfigRefused
-from bot.core.configured import Configuration as Configuration
-from bot.core.configured import Reconfigured as Reconfigured
-from bot.core.configured import StrategyChoice as StrategyChoice
+from bot.core.settings import TraderSettings
 from venue.wire import model
 from venue.wire.instant import Instant
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
@@ -32,6 +27,40 @@ Levels = tuple[tuple[Price, Qty], ...]
 """One side of a book, best first."""
 
 # --- events: the shell and the operator -----------------------------------------------------------
+
+
+class StrategyChoice(msgspec.Struct, frozen=True):
+    """A strategy by text alone, so that it can be made again. params_json: its checked parameters,
+    the defaults among them, as one JSON object."""
+
+    name: str
+    params_json: str
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """What a configuration file says, without secrets. digest: hex of its content."""
+
+    settings: TraderSettings
+    strategy: StrategyChoice
+    digest: str
+
+
+class Reconfigured(msgspec.Struct, frozen=True, tag=True):
+    """Another configuration, checked whole: in force from the next decision on, all of it.
+
+    number: of this run's, from 1. changed: the keys that changed in the file, for a person.
+    """
+
+    number: int
+    configured: Configuration
+    changed: tuple[str, ...]
+
+
+class ConfigRefused(msgspec.Struct, frozen=True, tag=True):
+    """The configuration file was changed, and nothing of it holds; what was in force stays so.
+    why: every fault with its file, line and key, or the keys that only a restart can change."""
+
+    why: str
 
 
 class OpenIntent(msgspec.Struct, frozen=True, gc=False):
@@ -84,11 +113,10 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     open_intents: creates of earlier runs that must be settled before anything is quoted.
     new_account: the account was opened for this run, so no earlier one can have written to it.
     working: orders of earlier runs that the journal knows; empty unless it was found whole.
-    latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
-    configured: what the trader was made with; a journal before version 3 does not say. winners: of
-    rungs of ours that have resolved, as what they paid told an earlier run. newest_fill: the newest
-    fill that earlier runs booked; None on a first start, and where the journal was lost, is damaged
-    or does not say. event_cash: net cash of the fills and payouts that they booked, by event.
+    latched: why nothing may be quoted until a person has looked, else empty. winners: of rungs of
+    ours that resolved in an earlier run. newest_fill: the newest fill that earlier runs booked;
+    None where the journal does not say. event_cash: net cash of the fills and payouts that they
+    booked, by event.
     """
 
     boot_nonce: str
@@ -120,9 +148,7 @@ class PauseRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class FlattenRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Only shrink positions until resumed: quotes and takes of the strategy that bring the YES and
-    NO shares held of a rung together, and no others. Once nothing is left to shrink, a pause.
-    """
+    """Only shrink positions until resumed. Once nothing is left to shrink, a pause."""
 
     reason: str
 
@@ -140,8 +166,8 @@ class LatchSet(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class LatchCleared(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The latch is gone: quote again. reason: what the person says of it who took it away. looked:
-    whether one did; False where it only had not been known for a while whether there is one."""
+    """The latch is gone: quote again. looked: a person took it away, for this reason; False where
+    it only had not been known for a while whether there is one."""
 
     reason: str = ""
     looked: bool = True
@@ -154,11 +180,8 @@ class JournalFailed(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class StrategyOverran(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A call of a strategy took longer than it may; told after it, so that it can be replayed.
-
-    call: its number among the calls of this event's strategy, from 1. took_ns: processor time, or
-    wall time where it was interrupted: then the call has raised `interrupted` to the trader.
-    """
+    """A call of a strategy took too long. call: its number among those of this event's strategy,
+    from 1. took_ns: processor time, or wall time where it was interrupted: then it has raised."""
 
     event_ticker: Ticker
     strategy: str
@@ -256,44 +279,35 @@ class CancelResting(msgspec.Struct, frozen=True, tag=True, gc=False):
     order_id: OrderId
 
 
-class ReadOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """GET /orders/{order_id}."""
+# Of a list one page is read; an empty cursor is the first.
 
+
+class ReadOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
     order_id: OrderId
 
 
 class ReadResting(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """GET /orders?status=resting, one page; an empty cursor is the first."""
-
     cursor: str
 
 
 class ReadFills(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """GET /portfolio/fills, one page, newest first; an empty cursor is the first."""
-
     cursor: str
 
 
 class ReadPositions(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """GET /portfolio/positions, one page; an empty cursor is the first."""
-
     cursor: str
 
 
 class ReadBalance(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """GET /portfolio/balance."""
+    pass
 
 
 class ReadSeries(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """GET /events/{series_ticker}, one page; an empty cursor is the first."""
-
     series_ticker: Ticker
     cursor: str
 
 
 class ReadBook(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """GET /markets/{market_id}/orderbook."""
-
     market_id: MarketId
 
 
@@ -309,15 +323,11 @@ class OrderShown(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class CancelShown(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The body of a cancel."""
-
     order: model.Order
     reduced_by: Qty
 
 
 class OrdersShown(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A page of resting orders."""
-
     orders: tuple[model.Order, ...]
     cursor: str
 
@@ -330,28 +340,20 @@ class FillsShown(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class PositionsShown(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A page of positions."""
-
     positions: tuple[model.Position, ...]
     cursor: str
 
 
 class BalanceShown(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The account's cash."""
-
     balance: model.Balance
 
 
 class SeriesShown(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A page of events of a series with their rungs."""
-
     events: tuple[model.Event, ...]
     cursor: str
 
 
 class BookShown(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """An order book read."""
-
     book: model.Orderbook
 
 
@@ -479,10 +481,8 @@ class Noted(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Finished(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """The drain is over: nothing of ours rests, as a read has shown; or `left` names what does.
-
-    unshown: there was no time for a read that could show what rests.
-    """
+    """The drain is over. left: what still rests. unshown: there was no time for a read that could
+    show it."""
 
     left: tuple[OrderId, ...]
     unknown: tuple[ClientOrderId, ...]
@@ -504,10 +504,8 @@ class Latched(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class IntentSettled(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A create without an answer has been explained by a read: its intent is no longer open.
-
-    order_id: of the order that was found to be it; None when there is none.
-    """
+    """A read has explained a create without an answer. order_id: of the order that it made; None
+    when it made none."""
 
     client_order_id: ClientOrderId
     order_id: OrderId | None = None

@@ -1,17 +1,15 @@
-"""Watches one series as a trader would and asks for nothing but reads: what a recording is made by.
+"""Watches one series as a trader would and sends nothing but reads: it makes a recording.
 
-Pure, like the trader: the same events give the same effects, so that a recording is lived again as
-a run is. It reads the series, subscribes to every rung that is not resolved and to its companies,
-asks for all books anew where one has not been confirmed for as long as a trader would wait, and now
-and then reads the account. No create, no amend and no cancel stands in this file: whatever rests on
-the account stays as it is.
+Pure, like the trader: the same events give the same effects, so a recording replays as a run does.
+It reads the series and the account, and subscribes to every rung that is not resolved and to its
+companies.
 """
 
-import enum
 from collections.abc import Callable
 from typing import Final
 
 from bot.core import messages as m
+from bot.core.account.account import Kind
 from bot.core.report import Phase
 from bot.core.settings import TraderSettings
 from venue.wire import model
@@ -30,18 +28,7 @@ PAGES_MAX: Final = 100
 RESUBSCRIBE_NS: Final = NS_PER_SECOND
 """Between two subscribes at least."""
 
-_NOT_OURS: Final = (401, 403)
 _NEVER_NS: Final = 2**63 - 1
-
-
-class _Part(enum.Enum):
-    """What is read."""
-
-    SERIES = "series"
-    BALANCE = "balance"
-    POSITIONS = "positions"
-    RESTING = "resting"
-    FILLS = "fills"
 
 
 class Observer:
@@ -49,7 +36,7 @@ class Observer:
 
     phase: starting until a book has come, then paused, for nothing is quoted, at last stopped.
     books, prints: frames so far. gaps: times that the channel closed. private: whether the key may
-    read the account.
+    read the account. effects: of the newest event.
     """
 
     def __init__(self, settings: TraderSettings) -> None:
@@ -61,9 +48,9 @@ class Observer:
         self._series = settings.series_ticker
         self._key = m.Key.READ if settings.keys.read else m.Key.TRADE
         self._recheck_ns = settings.trust.recheck_ns
-        self._effects: list[m.Effect] = []
-        self._due = dict.fromkeys(_Part, 0)
-        self._asked: tuple[m.RequestId, _Part] | None = None
+        self.effects: list[m.Effect] = []
+        self._due = dict.fromkeys(_REQUESTS, 0)
+        self._asked: tuple[m.RequestId, Kind] | None = None
         self._requests = 0
         self._pages = 0
         self._fills: set[str] = set()  # of the newest page
@@ -75,14 +62,9 @@ class Observer:
         self._subscribe_ns = _NEVER_NS
         self._subscribed_ns = 0
 
-    @property
-    def effects(self) -> list[m.Effect]:
-        """Those of the newest event."""
-        return self._effects
-
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
         """Take one event in. The effects to carry out, in order; no request among them writes."""
-        self._effects = []
+        self.effects = []
         match event:
             case m.BookSeen():
                 self.books += 1
@@ -103,48 +85,44 @@ class Observer:
             case m.SubscriptionRefused():
                 self._note("error", "subscription_refused", code=event.code)
                 self._subscribe_ns = now_ns + FAILED_NS
-                self._due[_Part.SERIES] = now_ns
+                self._due[Kind.SERIES] = now_ns
             case m.Replied():
                 self._replied(event, now_ns)
             case m.StopRequested() | m.JournalFailed():
                 self._stop(event.reason)
-            case _:
-                pass
         if isinstance(event, m.Started | m.Beat | m.FeedOpened | m.Replied):
             self._go_on(now_ns)
-        return self._effects
+        return self.effects
 
     def left_over(self) -> m.Finished:
-        """Nothing is ever left: nothing was written."""
+        """Nothing: nothing was written."""
         return m.Finished((), ())
 
     def _stop(self, reason: str) -> None:
         if self.phase is not Phase.STOPPED:
             self.phase = Phase.STOPPED
             self._note("info", "stopping", reason=reason)
-            self._effects.append(self.left_over())
+            self.effects.append(self.left_over())
 
     def _note(self, level: str, name: str, **fields: str | int) -> None:
-        self._effects.append(m.Noted(level, name, fields))
-
-    # --- what is due ------------------------------------------------------------------------------
+        self.effects.append(m.Noted(level, name, fields))
 
     def _go_on(self, now_ns: int) -> None:
-        """Ask for what is due, one read at a time, and say when to be asked again."""
+        """Ask for what is due, one read at a time."""
         if self.phase is Phase.STOPPED:
             return
         if self._asked is None:
-            part = min(self._due, key=self._due.__getitem__)
-            if self._due[part] <= now_ns:
+            kind = min(self._due, key=self._due.__getitem__)
+            if self._due[kind] <= now_ns:
                 self._pages, self._shown = 0, []
-                self._ask(part, "")
+                self._ask(kind, "")
         self._subscribe(now_ns)
         due_ns = now_ns + self._recheck_ns
         if self._asked is None:
             due_ns = min(due_ns, *self._due.values())
         if self._is_open and self._wanted is not None:
             due_ns = min(due_ns, max(self._subscribe_ns, self._subscribed_ns + RESUBSCRIBE_NS))
-        self._effects.append(m.WakeAt(max(due_ns, now_ns + 1)))
+        self.effects.append(m.WakeAt(max(due_ns, now_ns + 1)))
 
     def _subscribe(self, now_ns: int) -> None:
         """Ask for every book where that is due, by a subscribe, which costs no token (S9)."""
@@ -156,7 +134,7 @@ class Observer:
         ):
             self._subscribe_ns = _NEVER_NS
             self._subscribed_ns = now_ns
-            self._effects.append(wanted)
+            self.effects.append(wanted)
 
     def _is_stale(self, wanted: m.SubscribeTo, now_ns: int) -> bool:
         """Whether a book has not been shown for too long, and was not asked for meanwhile."""
@@ -165,64 +143,61 @@ class Observer:
             self._seen_ns.get(each, 0) <= since_ns for each in wanted.rungs
         )
 
-    # --- reads ------------------------------------------------------------------------------------
-
-    def _ask(self, part: _Part, cursor: str) -> None:
+    def _ask(self, kind: Kind, cursor: str) -> None:
         self._requests += 1
         self._pages += 1
         request_id = m.RequestId(self._requests)
-        self._asked = request_id, part
-        request = _REQUESTS[part](self._series, cursor)
-        self._effects.append(m.Send(request_id, request, "recording", self._key))
+        self._asked = request_id, kind
+        request = _REQUESTS[kind](self._series, cursor)
+        self.effects.append(m.Send(request_id, request, "recording", self._key))
 
     def _replied(self, replied: m.Replied, now_ns: int) -> None:
         if self._asked is None or self._asked[0] != replied.request_id:
             return
-        _, part = self._asked
+        _, kind = self._asked
         self._asked = None
         answer = replied.answer
         if isinstance(answer, m.Done):
             cursor = self._took(answer.body)
             if cursor and self._pages < PAGES_MAX and self.phase is not Phase.STOPPED:
-                self._ask(part, cursor)
+                self._ask(kind, cursor)
                 return
-            self._due[part] = now_ns + (SERIES_NS if part is _Part.SERIES else ACCOUNT_NS)
-            if part is _Part.SERIES:
+            self._due[kind] = now_ns + (SERIES_NS if kind is Kind.SERIES else ACCOUNT_NS)
+            if kind is Kind.SERIES:
                 self._listed(now_ns)
-            elif part is _Part.FILLS:
+            elif kind is Kind.FILLS:
                 self._fills_before = self._fills
             return
-        self._due[part] = now_ns + max(FAILED_NS, replied.retry_after_ns or 0)
-        if isinstance(answer, m.Refused) and answer.status in _NOT_OURS:
-            self._refused(part, answer)
+        self._due[kind] = now_ns + max(FAILED_NS, replied.retry_after_ns or 0)
+        if isinstance(answer, m.Refused) and answer.status in (401, 403):
+            self._refused(kind, answer)
 
-    def _refused(self, part: _Part, answer: m.Refused) -> None:
-        """A key that may not read the account is asked no more for that."""
-        self._note("warning", "read_refused", what=part.value, code=answer.code)
-        if part is not _Part.SERIES:
+    def _refused(self, kind: Kind, answer: m.Refused) -> None:
+        """A key that may not read the account does not ask for it again."""
+        self._note("warning", "read_refused", what=str(kind), code=answer.code)
+        if kind is not Kind.SERIES:
             self.private = False
-            for each in _Part:
-                if each is not _Part.SERIES:
-                    self._due[each] = _NEVER_NS
+            self._due = {Kind.SERIES: self._due[Kind.SERIES]}
 
     def _took(self, body: m.Body) -> str:
         """Where the next page begins; "" when there is none, or nothing new on it."""
         match body:
             case m.SeriesShown():
                 self._shown += body.events
-                return body.cursor
             case m.FillsShown():
                 shown = {fill.fill_id for fill in body.fills}
                 if self._pages == 1:
                     self._fills = shown
-                return "" if shown & self._fills_before else body.cursor
+                if shown & self._fills_before:
+                    return ""
             case m.OrdersShown() | m.PositionsShown():
-                return body.cursor
+                pass
             case _:
                 return ""
+        return body.cursor
 
     def _listed(self, now_ns: int) -> None:
-        """The series as it is: another set of rungs is subscribed to."""
+        """Subscribe to another set of rungs where the series is not as it was."""
         rungs = tuple(
             market.market_id
             for event in self._shown
@@ -237,11 +212,11 @@ class Observer:
             self._note("info", "rungs_listed", rungs=len(rungs))
 
 
-_REQUESTS: Final[dict[_Part, Callable[..., m.Read]]] = {
-    _Part.SERIES: m.ReadSeries,
-    _Part.BALANCE: lambda _series, _cursor: m.ReadBalance(),
-    _Part.POSITIONS: lambda _series, cursor: m.ReadPositions(cursor),
-    _Part.RESTING: lambda _series, cursor: m.ReadResting(cursor),
-    _Part.FILLS: lambda _series, cursor: m.ReadFills(cursor),
+_REQUESTS: Final[dict[Kind, Callable[..., m.Read]]] = {
+    Kind.SERIES: m.ReadSeries,
+    Kind.BALANCE: lambda _series, _cursor: m.ReadBalance(),
+    Kind.POSITIONS: lambda _series, cursor: m.ReadPositions(cursor),
+    Kind.RESTING: lambda _series, cursor: m.ReadResting(cursor),
+    Kind.FILLS: lambda _series, cursor: m.ReadFills(cursor),
 }
-"""The read of each part. None of them writes: the type says so."""
+"""The read of each kind. None of them writes: the type says so."""

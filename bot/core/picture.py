@@ -1,7 +1,7 @@
-"""Draws the `Report`: the whole trader at one instant, for people and metrics. Decides nothing."""
+"""Draws the `Report`, for people and metrics. Decides nothing."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -10,8 +10,8 @@ from bot.core.inconsistency import kind_in
 from bot.core.limits.risk import Bounds, Exposure, loss_cents
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.ontarget import sides_on_target
+from bot.core.plan.wishes import WantCreate
 from bot.core.profit.markouts import MILLI
-from bot.core.reasons import reason_of
 from bot.core.report import (
     FEED_SILENT_NS,
     BreakerReport,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
-    """The picture at `now_ns`."""
     quoting, ledgers, desk, out = trader.quoting, trader.ledgers, trader.desk, trader.out
     profit = quoting.scoring.report()
     return Report(
@@ -79,7 +78,6 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
 
 
 def _cents(millicents: int) -> Cents:
-    """Thousandths of a cent as whole cents, rounded as wherever profit is told."""
     return Cents(round(millicents / MILLI))
 
 
@@ -103,7 +101,7 @@ def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
 
 
 def limits_used(exposure: Exposure, bounds: Bounds) -> tuple[BreakerReport, ...]:
-    """How much of each limit of an event is used up; bounds: what the other events leave it."""
+    """How much of each limit is used up; bounds: what the other events leave this one."""
     return (
         BreakerReport("event_loss_cents", loss_cents(exposure.worst_cents), bounds.loss_cents),
         BreakerReport("event_net_qty", exposure.net_qty, bounds.net_qty),
@@ -141,7 +139,7 @@ def _rung(trader: "Trader", rung: Rung, now_ns: int) -> RungReport:
 
 
 def _book_age_ns(rung: Rung, now_ns: int) -> int | None:
-    """Since its book was confirmed; None without one, and where no book will ever come again."""
+    """None without a book, and where none will ever come again."""
     if not rung.book.known or rung.is_over:
         return None
     return now_ns - rung.confirmed_ns
@@ -175,3 +173,54 @@ def _order(own: OwnOrder, rung: Rung, now_ns: int) -> OrderReport:
         ahead_at_least=None if queue is None else queue.at_least,
         ahead_at_most=None if queue is None else queue.at_most,
     )
+
+
+_UNDER_WAY: Final = {
+    State.SENT: "its create is on its way",
+    State.LOST: "its create has no answer: it counts in full until the venue's word",
+    State.AMENDING: "its change is on its way",
+    State.BLURRED: "its change has no answer: it is read back",
+    State.CANCELLING: "its cancel is on its way",
+    State.CLOSING: "over, by the venue's word; its fills are being read",
+    State.DONE: "over",
+}
+
+
+def reason_of(own: OwnOrder, rung: Rung) -> str:
+    """Why an order stands: what is under way, what is wished for it, or which quote it serves."""
+    if own.suspicion is not None:
+        return f"not trusted, {own.suspicion.finding}: {own.suspicion.why}"
+    if own.state is not State.OPEN:
+        return f"{_UNDER_WAY[own.state]} ({own.why})"
+    if own.doomed:
+        return f"to be cancelled: {own.why}"
+    for wish in rung.wishes:
+        if not isinstance(wish, WantCreate) and wish.order is own:
+            return f"kept until a request may leave: {wish.why}"
+    return _serves(own, rung)
+
+
+def _serves(own: OwnOrder, rung: Rung) -> str:
+    """Which wanted quote an order that nothing is wished for serves."""
+    planned = [quote for quote in rung.planned if quote.side is own.side]
+    if not planned:
+        return f"nothing is wanted on this side: {rung.blocked or 'see the limits'}"
+    planned.sort(key=lambda quote: quote.price, reverse=own.side is BookSide.BID)
+    prices = [quote.price for quote in planned]
+    if own.level in prices:
+        level = prices.index(own.level)
+        return f"wanted here: level {level + 1} of {len(prices)}, {planned[level].qty} shares" + (
+            _to_fair(own, rung)
+        )
+    nearest = min(planned, key=lambda quote: abs(quote.price - own.level))
+    return f"wanted at {nearest.price}: near enough to keep its place" + _to_fair(own, rung)
+
+
+def _to_fair(own: OwnOrder, rung: Rung) -> str:
+    if rung.fair is None:
+        return ""
+    away = rung.fair.value_cents - own.level
+    if own.side is BookSide.ASK:
+        away = -away
+    side = "below" if own.side is BookSide.BID else "above"
+    return f", {away:.1f} {side} fair" if away >= 0 else f", {-away:.1f} through fair"

@@ -2,13 +2,11 @@
 
 The trader takes one event after the other and decides on a Beat, so what one event changes is never
 seen half done. Everything that can fail comes first: which settings may change at all, and one
-fresh strategy for every event where the strategy is another one. Then every part that holds to the
-settings is given the new ones, and nothing of that can fail.
+fresh strategy for every event where the strategy is another one.
 
-A change has to prove itself for a minute of quoting (`trial`). When quotes break, what had proven
-itself last comes back, except that no limit becomes looser by that (`limits`); where nothing would
-come back, there is no trial. A change that comes within the minute begins it anew, and what would
-come back stays the same.
+A change is on trial for a minute of quoting. When quotes break, what had proven itself last comes
+back, except that no limit becomes looser by that; where nothing would come back, there is no trial.
+A change that comes within the minute begins it anew, and what would come back stays the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +16,8 @@ import msgspec
 
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
+from bot.core.event.curfew import Stage
+from bot.core.event.room import Ladder
 from bot.core.fault_text import fault_text
 from bot.core.limits.inforce import no_looser
 from bot.core.messages import ConfigRefused, Configuration, Reconfigured, StrategyChoice
@@ -27,8 +27,8 @@ from bot.core.sending.sending import Sending
 from bot.core.series.quoting import Quoting
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Strategy
-from bot.core.trial import Trial
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.names import Ticker
 
 MakeStrategy = Callable[[], Strategy]
 
@@ -39,11 +39,20 @@ LIVE: Final = ("risk", "pace", "news", "curfew", "breakers")
 """The parts of the settings that may change while the trader runs."""
 
 FIXED_PACE: Final = ("requests_in_flight", "queue_power_pct")
-"""What of the pace may not: a connection pool has the size of the first, and what was learned of
-the queues has been learned under the second."""
+"""What of the pace may not: a connection pool has the size of the first, and the queues have been
+learned under the second."""
 
 TIGHTER: Final = "+tighter"
 """Ends the digest of what a rollback brought back with tighter limits than it had."""
+
+LOOK_NS: Final = 250 * NS_PER_MS
+"""Between two looks at a change on trial."""
+
+_TRIAL_NS: Final = 60 * NS_PER_SECOND
+_COLLAPSED_NS: Final = 10 * NS_PER_SECOND
+
+_STEP_NS: Final = NS_PER_SECOND
+"""A pause of the process longer than this says nothing of how quotes have fared."""
 
 _WHY_MAX: Final = 2_000
 
@@ -55,10 +64,106 @@ class _InForce(msgspec.Struct, frozen=True):
     make_strategy: MakeStrategy
 
 
+class Trial:
+    """A change's first minute of quoting. Quotes have broken when
+
+    - the strategy of an event is at fault that was not when the change came; or
+    - a breaker has tripped that had not; or
+    - the share of rungs with orders of ours on both sides stays below half of what it was for ten
+      seconds. Only rungs count that could be quoted on both sides: of an event not near its end,
+      and not pulled by news unless the change was of the news settings.
+
+    Time in which nothing may be quoted, or positions may only shrink, does not count.
+    left_ns: of the minute, what is still to come.
+    """
+
+    def __init__(
+        self,
+        ladders: Sequence[Ladder],
+        desk: Desk,
+        tripped: str,
+        now_ns: int,
+        *,
+        news_changed: bool,
+    ) -> None:
+        """tripped: the breaker that has tripped already; empty when none has."""
+        self.left_ns = _TRIAL_NS
+        self._ladders = ladders
+        self._desk = desk
+        self._tripped_before = tripped
+        self._news_changed = news_changed
+        self._at_fault_before = frozenset(_at_fault(ladders))
+        self._before = self._two_sided(now_ns)
+        self._looked_ns = now_ns
+        self._sound_ns = now_ns
+
+    def judge(self, tripped: str, now_ns: int, *, quoting: bool) -> str:
+        """Why quotes have broken; empty while they have not. quoting: both sides may be quoted."""
+        # One that is reset within the minute, and trips again, has tripped anew.
+        before, self._tripped_before = self._tripped_before, tripped
+        if tripped and not before:
+            return f"a breaker tripped: {tripped}"
+        passed_ns = now_ns - self._looked_ns
+        if passed_ns < LOOK_NS:
+            return ""
+        self._looked_ns = now_ns
+        if not quoting or passed_ns > _STEP_NS:
+            self._sound_ns = now_ns
+            return ""
+        self.left_ns -= passed_ns
+        for ticker, fault in _at_fault(self._ladders).items():
+            if ticker not in self._at_fault_before:
+                return f"{ticker}: {fault}"
+        return self._collapse(now_ns)
+
+    def begin_anew(self, now_ns: int, *, news_changed: bool) -> None:
+        """Another change came within the minute: it is judged against the same state of before."""
+        self.left_ns = _TRIAL_NS
+        self._sound_ns = now_ns
+        self._news_changed |= news_changed
+
+    def _collapse(self, now_ns: int) -> str:
+        """Why the share of two-sided rungs has collapsed; empty while it has not."""
+        both_before, of_before = self._before
+        both, of = self._two_sided(now_ns)
+        if not both_before or not of or 2 * both * of_before >= both_before * of:
+            self._sound_ns = now_ns
+        elif now_ns - self._sound_ns >= _COLLAPSED_NS:
+            return (
+                f"two-sided on {both} of {of} rungs, {both_before} of {of_before} before the "
+                f"change, for {_COLLAPSED_NS // NS_PER_SECOND} s"
+            )
+        return ""
+
+    def _two_sided(self, now_ns: int) -> tuple[int, int]:
+        """Of the rungs that could be quoted on both sides: how many are, and how many there are."""
+        rungs = [
+            rung
+            for ladder in self._ladders
+            if ladder.is_open
+            and ladder.is_understood
+            and ladder.stage in (Stage.OPEN, Stage.HALVED)
+            and (self._news_changed or now_ns >= ladder.news.pulled_until_ns)
+            for rung in ladder.active_rungs()
+            if not rung.blocked
+        ]
+        return sum(rung.is_two_sided(self._desk) for rung in rungs), len(rungs)
+
+
+def _at_fault(ladders: Sequence[Ladder]) -> dict[Ticker, str]:
+    """What the strategies at fault did, by event."""
+    return {
+        ladder.event.event_ticker: ladder.conduct.fault
+        for ladder in ladders
+        if ladder.conduct.fault
+    }
+
+
 class Reconfiguration:
     """What configuration is in force, and how it becomes another one.
 
     trial: of the newest change, None once it has proven itself. heard: events of this kind so far.
+    fault: why the newest change of the file was refused or rolled back; empty when it holds.
     """
 
     def __init__(
@@ -83,7 +188,7 @@ class Reconfiguration:
         self._out = out
         self.trial: Trial | None = None
         self._number = self._applied = self._refused = self._rolled_back = 0
-        self._fault = ""
+        self.fault = ""
         self.heard = 0
 
     @property
@@ -97,20 +202,14 @@ class Reconfiguration:
         return self._in_force.configured
 
     @property
-    def is_at_fault(self) -> bool:
-        """Whether the newest change of the file was refused or rolled back."""
-        return bool(self._fault)
-
-    @property
     def proven(self) -> Configuration:
         """What a rollback would bring back, but for the limits that it keeps tighter."""
         return self._proven.configured
 
     def began(self, configured: Configuration | None) -> None:
-        """What the trader was made with has a name, as far as anybody knows it."""
+        """Name what the trader was made with; None: nobody knows its name."""
         if configured is not None:
-            settings = self.settings
-            named = msgspec.structs.replace(configured, settings=settings)
+            named = msgspec.structs.replace(configured, settings=self.settings)
             self._in_force = self._proven = _InForce(named, self._in_force.make_strategy)
 
     def apply(self, event: Reconfigured, now_ns: int) -> None:
@@ -121,19 +220,16 @@ class Reconfiguration:
         if why:
             self._refuse(f"only a restart can change {why}")
             return
-        before = self._in_force
         try:
             make_strategy, fresh = self._strategies(wanted.strategy)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: the old one goes on
             self._refuse(f"strategy: {fault_text(fault)}")
             return
-        self._fault, self._number = "", event.number
+        self.fault, self._number = "", event.number
         self._applied += 1
-        # What quotes were like is looked at before anything is other than it was.
-        trial = self._trial_of(wanted, before, now_ns)
+        self.trial = self._trial_of(wanted, now_ns)  # quotes are counted as they are before it
         self._put(_InForce(wanted, make_strategy), fresh, now_ns)
-        self.trial = trial
-        if trial is None:
+        if self.trial is None:
             self._proven = self._in_force
         self._out.note(
             "info",
@@ -141,24 +237,21 @@ class Reconfiguration:
             number=event.number,
             digest=wanted.digest,
             changed=", ".join(event.changed)[:_WHY_MAX],
-            on_trial=int(trial is not None),
+            on_trial=int(self.trial is not None),
         )
 
     def refuse(self, event: ConfigRefused) -> None:
-        """A change of the file holds nothing: say so, and go on as before."""
+        """Say that a change of the file holds nothing, and go on as before."""
         self.heard += 1
         self._refuse(event.why)
 
     def _refuse(self, why: str) -> None:
         self._refused += 1
-        self._fault = why[:_WHY_MAX]
-        self._out.note("error", "config_refused", why=self._fault)
+        self.fault = why[:_WHY_MAX]
+        self._out.note("error", "config_refused", why=self.fault)
 
     def judge(self, now_ns: int, *, quoting: bool) -> None:
-        """Look at the change on trial: it may have proven itself, or broken quotes.
-
-        quoting: whether both sides may be quoted now.
-        """
+        """Look at the change on trial. quoting: whether both sides may be quoted now."""
         if self.trial is None:
             return
         why = self.trial.judge(self._guard.breakers.tripped, now_ns, quoting=quoting)
@@ -170,22 +263,19 @@ class Reconfiguration:
             self._out.note("info", "config_proven", number=self._number)
 
     def report(self) -> ConfigReport:
-        """The state of the configuration, for people and metrics."""
+        """Its state, for people and metrics."""
         return ConfigReport(
             number=self._number,
             digest=self._in_force.configured.digest,
-            trial_left_s=0 if self.trial is None else -(-self.trial.left_ns // NS_PER_SECOND),
             applied=self._applied,
             refused=self._refused,
             rolled_back=self._rolled_back,
-            fault=self._fault,
+            fault=self.fault,
         )
 
-    # --- how --------------------------------------------------------------------------------------
-
     def _strategies(self, choice: StrategyChoice) -> tuple[MakeStrategy, Sequence[Strategy] | None]:
-        """What makes the strategies of a choice, and a fresh one for each event there is; None for
-        these where it is the choice in force. Raises what a plugin raises."""
+        """What makes the strategies of a choice, and a fresh one for each event, None where it is
+        the choice in force. Raises what a plugin raises."""
         if choice == self._in_force.configured.strategy:
             return self._in_force.make_strategy, None
         if choice == self._proven.configured.strategy:
@@ -208,11 +298,11 @@ class Reconfiguration:
         self._sending.reconfigure(settings, now_ns)
         self._guard.reconfigure(settings, now_ns)
 
-    def _trial_of(self, wanted: Configuration, before: _InForce, now_ns: int) -> Trial | None:
+    def _trial_of(self, wanted: Configuration, now_ns: int) -> Trial | None:
         """The watch over a change that is about to be made; None if it could not be undone."""
         if self._fallback(wanted) == wanted:
             return None
-        news_changed = wanted.settings.news != before.configured.settings.news
+        news_changed = wanted.settings.news != self.settings.news
         if self.trial is not None:
             self.trial.begin_anew(now_ns, news_changed=news_changed)
             return self.trial
@@ -236,7 +326,6 @@ class Reconfiguration:
         return Configuration(settings, proven.strategy, digest)
 
     def _roll_back(self, why: str, now_ns: int) -> None:
-        """What had proven itself last comes back."""
         self.trial = None
         fallback = self._fallback(self._in_force.configured)
         try:
@@ -248,7 +337,7 @@ class Reconfiguration:
         self._put(_InForce(fallback, make_strategy), fresh, now_ns)
         self._proven = self._in_force
         self._rolled_back += 1
-        self._fault = f"change {self._number} was rolled back: {why}"[:_WHY_MAX]
+        self.fault = f"change {self._number} was rolled back: {why}"[:_WHY_MAX]
         self._out.note(
             "error", "config_rolled_back", number=self._number, why=why, digest=fallback.digest
         )

@@ -1,6 +1,6 @@
-"""A picture of the trader at one instant, for the status page, the metrics and the summary.
+"""The trader at one instant, for the status page, the metrics and the summary.
 
-Read only: nothing here decides. Money in cents, times in nanoseconds, prices canonical YES.
+Money in cents, times in nanoseconds, prices canonical YES.
 """
 
 import enum
@@ -19,8 +19,6 @@ FEED_SILENT_NS: Final = 10 * NS_PER_SECOND
 
 
 class Phase(enum.StrEnum):
-    """What the trader is doing."""
-
     STARTING = "starting"  # reading the account, settling what an earlier run left
     QUOTING = "quoting"
     PAUSED = "paused"
@@ -30,11 +28,10 @@ class Phase(enum.StrEnum):
 
 
 class OrderReport(msgspec.Struct, frozen=True):
-    """One order of ours that may be live. `state` is its place in the order life. may_fill_qty,
-    worst_price: as the limits count it, at the worst price of its own outcome. why: of its last
-    request; reason: why it stands where it does now. ahead_qty: shares of others that are likely
-    to stand before it, ahead_at_least and ahead_at_most the bounds; None while nothing is known.
-    """
+    """One order of ours that may be live. may_fill_qty, worst_price: as the limits count it, at the
+    worst price of its own outcome. why: of its last request; reason: why it is where it is now.
+    ahead_qty: shares of others that are likely to be before it, ahead_at_least and ahead_at_most
+    the bounds; None while nothing is known."""
 
     client_order_id: ClientOrderId
     order_id: OrderId | None
@@ -56,12 +53,11 @@ class OrderReport(msgspec.Struct, frozen=True):
 
 
 class RungReport(msgspec.Struct, frozen=True):
-    """One rung: the others' book, the belief, the holdings, our orders. `blocked` is empty when
-    the rung can be quoted, else the reason why not. book_age_ns: since its book was confirmed, None
-    without one and once the market has resolved; nor has it a fair value then, or once a winner has
-    decided it. fee_rate: the dearer of maker's and taker's. wanted_bids, wanted_asks: what orders
-    are steered to, best first; on_target: the sides where that rests, see
-    `bot.core.plan.ontarget`."""
+    """One rung. bids, asks: of others. blocked: why it cannot be quoted, else empty. book_age_ns:
+    since its book was confirmed, None without one and once the market has resolved; nor has it a
+    fair value then, or once a winner has decided it. fee_rate: the dearer of maker's and taker's.
+    wanted_bids, wanted_asks: what orders are steered to, best first; on_target: the sides where
+    that rests, see `bot.core.plan.ontarget`."""
 
     market_id: MarketId
     ticker: Ticker
@@ -86,13 +82,11 @@ class RungReport(msgspec.Struct, frozen=True):
 class EventReport(msgspec.Struct, frozen=True):
     """One event. outcome_cents: profit in each of the n+1 outcomes if nothing more fills, lowest
     outcome first; worst_case_cents: loss (>= 0) in the worst outcome over every subset of fills
-    of what may be live. limits: how much of each limit of the event is used up, and the limit as
-    it stands beside the other events. cuts: wanted quotes that each limit makes smaller now, those
-    that it leaves out included. strategy_fault: what its strategy did wrong last, empty once
-    it has behaved since. implied: what the fair curve of a ladder, and the rungs whose winners are
-    certain, say of the value; None while they say nothing. alarms: what cannot be right, or is
-    unlikely, in the prices of others and in the curve. stage: how much may be quoted so near to
-    its end, see `bot.core.event.curfew`."""
+    of what may be live. limits: of the event, as the other events leave them. cuts: wanted quotes
+    that each limit makes smaller now, or leaves out. strategy_fault: what its strategy did wrong
+    last, empty once it has behaved since. implied: what the fair curve and the decided rungs say of
+    the value; None while they say nothing. alarms: what cannot be right, or is unlikely, in the
+    prices of others and in the curve. stage: see `bot.core.event.curfew`."""
 
     event_ticker: Ticker
     title: str
@@ -110,7 +104,7 @@ class EventReport(msgspec.Struct, frozen=True):
 
 
 class BreakerReport(msgspec.Struct, frozen=True):
-    """One breaker or limit: how much of it is used up now, in the unit of its setting's name."""
+    """How much of a breaker or limit is used up now, in the unit of its setting's name."""
 
     name: str
     used: int
@@ -121,12 +115,11 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     """Totals since the start. requests: sent, by create, amend, cancel, read. refused: by code.
 
     breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
-    news_pulls: times that news pulled all rungs of an event. takes: by what became of them, see
-    `bot.core.orders.takefate.TakeFate`. strategy_errors: answers that were an exception or
-    nonsense. strategy_overruns: calls that took too long, strategy_interrupted: those of them that
-    were ended by force. denied: requests that had to wait for a token, by lane, once a decision
-    each. held_back: wanted orders and changes that a limit held back as they were to leave, by
-    limit.
+    news_pulls: times that news pulled all rungs of an event. takes: by `TakeFate`. strategy_errors:
+    answers that were an exception or nonsense. strategy_overruns: calls that took too long,
+    strategy_interrupted: those of them that were ended by force. denied: requests that had to wait
+    for a token, by lane, once a decision each. held_back: orders and changes, by the limit that
+    held them back as they were to leave.
     """
 
     frames: int
@@ -152,8 +145,6 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Against(enum.StrEnum):
-    """What a fill's price is compared with."""
-
     FAIR = "fair"  # the fair value that we believe in
     MID = "mid"  # the middle of the others' best bid and ask
 
@@ -161,7 +152,7 @@ class Against(enum.StrEnum):
 class MarkoutReport(msgspec.Struct, frozen=True):
     """How far values had moved in favour of fills `horizon_s` after them: the mean in cents a
     share, weighted by shares, and its standard error, None where one stretch of time has them all.
-    fills, qty: those that it is the mean of."""
+    """
 
     horizon_s: int
     against: Against
@@ -188,8 +179,8 @@ class FillReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetReport(msgspec.Struct, frozen=True):
-    """The request budget. tokens: requests that may leave at once, at most `burst`; reserve: those
-    that only cancels and recovery may use; waits_ns: how long nothing may leave at all."""
+    """tokens: requests that may leave at once, at most `burst`; reserve: those that only cancels
+    and recovery may use; waits_ns: how long nothing may leave at all."""
 
     tokens: int
     burst: int
@@ -237,12 +228,12 @@ class ProfitReport(msgspec.Struct, frozen=True):
 
 
 class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a candidate would have done, under one reading of the queue.
+    """What a candidate would have done.
 
     bound: `averse` takes every cancel to be behind us, `likely` where a cancel is likely to be.
     stopped: why it is asked no more, else empty. same: decisions in which it wanted the very quotes
-    of the live strategy. left_out: quotes that its limits cut, wholly or in part. worst_case_cents:
-    the most that its events could lose at once, at its worst. resting: shares.
+    of the live strategy. left_out: quotes that its limits cut. worst_case_max_cents: the most that
+    its events could have lost at once. resting: shares.
     """
 
     name: str
@@ -259,15 +250,13 @@ class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The configuration in force. number: of the newest change that was applied in this run, 0
-    before any. digest: hex of its content, empty where nobody said it. trial_left_s: seconds of
-    quoting in which that change may still be rolled back. applied, refused, rolled_back: changes
-    since the start. fault: why the newest change of the file does not hold; empty when it does.
+    """number: of the newest change that was applied in this run, 0 before any. digest: hex of the
+    content in force, empty where nobody said it. applied, refused, rolled_back: changes since the
+    start. fault: why the newest change of the file does not hold; empty when it does.
     """
 
     number: int = 0
     digest: str = ""
-    trial_left_s: int = 0
     applied: int = 0
     refused: int = 0
     rolled_back: int = 0
@@ -275,24 +264,22 @@ class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole picture.
+    """All of it.
 
     flat_ns: how long it would take to cancel everything with the tokens there are; the last answer
     comes a round trip later. foreign_tokens: those that somebody else took from our keys, where
-    that is a finding.
-    first_two_sided_ns: when, while quoting, both sides first rested on every active rung, None
-    before. pnl_cents: the total of `profit` in whole cents, 0 without one.
+    that is a finding. first_two_sided_ns: when, while quoting, both sides first rested on every
+    active rung, None before. pnl_cents: the total of `profit` in whole cents, 0 without one.
     ledger_difference_cents: the venue's cash less ours at the newest audit, None before the books
     are open. transfers_cents: deposits less withdrawals of the run. unallocated_cents: settlements
     of the run that fit no outcome of their event. latched: why nothing is quoted until a person
     clears it, else empty. inconsistency: the kind of contradiction that latched it, else empty.
-    flattening: why
-    only what shrinks a position is quoted, else empty. fills: the newest first.
+    flattening: why only what shrinks a position is quoted, else empty. fills: the newest first.
     unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
-    order may leave at all, empty when one may. fills_from_ns: when the last whole walk of the fills
-    was begun, None before: fills of after it may be unknown. feed_silent_after_ns: a longer silence
-    of the channel is one that a person is told of.
+    order may leave at all, else empty. fills_from_ns: when the last whole walk of the fills began,
+    None before: later fills may be unknown. feed_silent_after_ns: a person is told of a longer
+    silence of the channel.
     """
 
     now_ns: int

@@ -1,22 +1,17 @@
-"""What a venue's answer may say at all: the bounds that every number and name of one must keep.
+"""The bounds that every number of a venue's answer must keep. Types are checked in decoding.
 
-Types are checked where bytes are decoded; here it is whether a value can be meant. One value that
-cannot be meant makes the whole body unreadable, for a list just as for a single order: a row that
-is left out would say that an order does not rest, that a fill never was. What is merely unusual (an
-unknown status, no cash, a fill of no shares) passes; what becomes of it is decided further in.
-
-The bounds are compiled in and wide: a real venue never comes near them, and no sum of such numbers
-leaves what a float or 64 bits can hold by far.
+One value beyond them makes the whole body unreadable, for a list just as for a single order: a row
+left out would say that an order does not rest, that a fill never was. The bounds are compiled in
+and wide: a real venue never comes near them.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from bot.core import messages as m
 from venue.wire import model
 from venue.wire.codec import Garbled
 from venue.wire.money import PAYOUT_CENTS, is_price
-from venue.wire.names import ID_LENGTH_MAX, is_order_id
+from venue.wire.names import is_order_id
 
 QTY_MAX: Final = 10**9
 """Shares of one order, fill or position. Our own venue takes a thousandth of it in one order
@@ -31,10 +26,8 @@ _SIZE_MAX: Final = 2**63 - 1
 
 
 def check(body: m.Body) -> None:
-    """See to it that a body says nothing that cannot be meant. Raises Garbled, naming the value.
-
-    Series are looked at for their names only: what a market may be is judged where it is taken in.
-    """
+    """Raises Garbled, naming the value, for a body with one that cannot be meant. What a market may
+    be is judged where a series is taken in."""
     match body:
         case m.OrderShown():
             _check_order(body.order)
@@ -50,21 +43,19 @@ def check(body: m.Body) -> None:
         case m.PositionsShown():
             for position in body.positions:
                 _check_qty("qty", position.qty)
-                _check_names((position.ticker, position.market_id, position.event_ticker))
         case m.BalanceShown():
             cash = body.balance
             for cents in (cash.available_cents, cash.reserved_cents, cash.total_cents):
                 _check_cents("balance", cents)
-        case m.SeriesShown():
-            for event in body.events:
-                _check_event(event)
         case m.BookShown():
-            _check_book(body.book)
+            for level in (*body.book.bids, *body.book.asks):
+                if not (is_price(level.price) and 0 <= level.size <= _SIZE_MAX):
+                    raise Garbled(f"a level has a price of 1..99 and a size of >= 0: {level}")
 
 
 def _check_order(order: model.Order) -> None:
     if not is_order_id(order.order_id):
-        raise Garbled(f"no order id: {order.order_id[:ID_LENGTH_MAX]!r}")
+        raise Garbled(f"no order id: {order.order_id[:99]!r}")
     if not is_price(order.price):
         raise Garbled(f"an order has a price of 1..99, not {order.price}")
     _check_qty("qty", order.qty)
@@ -73,16 +64,6 @@ def _check_order(order: model.Order) -> None:
     for cents in (order.reserved_cents, order.spent_cents):
         if cents is not None:
             _check_cents("order", cents)
-    _check_names(
-        (
-            order.ticker,
-            order.market_id,
-            order.event_ticker,
-            order.client_order_id,
-            order.created_at,
-            order.updated_at,
-        )
-    )
 
 
 def _check_fill(fill: model.Fill) -> None:
@@ -93,30 +74,6 @@ def _check_fill(fill: model.Fill) -> None:
     _check_qty("qty", fill.qty)
     if fill.fee_cents is not None:
         _check_cents("fee", fill.fee_cents)
-    _check_names(
-        (
-            fill.fill_id,
-            fill.trade_id,
-            fill.order_id,
-            fill.ticker,
-            fill.market_id,
-            fill.event_ticker,
-            fill.created_at,
-        )
-    )
-
-
-def _check_event(event: model.Event) -> None:
-    _check_names((event.event_ticker, event.series_ticker, event.project_id))
-    for market in event.markets:
-        _check_names((market.ticker, market.market_id, market.event_ticker))
-
-
-def _check_book(book: model.Orderbook) -> None:
-    for level in (*book.bids, *book.asks):
-        if not (is_price(level.price) and 0 <= level.size <= _SIZE_MAX):
-            raise Garbled(f"a level has a price of 1..99 and a size of >= 0: {level}")
-    _check_names((book.ticker, book.market_id, book.as_of))
 
 
 def _check_qty(name: str, qty: int) -> None:
@@ -127,9 +84,3 @@ def _check_qty(name: str, qty: int) -> None:
 def _check_cents(name: str, cents: int) -> None:
     if not -CASH_CENTS_MAX <= cents <= CASH_CENTS_MAX:
         raise Garbled(f"{name}: {cents} cents")
-
-
-def _check_names(texts: Iterable[str | None]) -> None:
-    for text in texts:
-        if text is not None and len(text) > ID_LENGTH_MAX:
-            raise Garbled(f"longer than {ID_LENGTH_MAX} characters: {text[:20]!r}")

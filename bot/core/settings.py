@@ -1,15 +1,29 @@
-"""The trader's numbers, frozen, with their units: what the configuration file turns into.
-
-Defaults are the figures of docs/operations.md; each is a bound or a pace, never a secret.
-"""
+"""The trader's numbers, with their units: what the configuration file turns into."""
 
 import enum
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
+
+if TYPE_CHECKING:
+    from bot.core.strategy import Strategy
+
+SHADOW_LATENCY_NS: Final = 50 * NS_PER_MS
+"""From a decision of a candidate to the first print, as we hear of it, that its orders can meet."""
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A strategy that runs beside the live one. make_strategy: makes a fresh one for each event."""
+
+    name: str
+    strategy: str
+    make_strategy: "Callable[[], Strategy]"
+    latency_ns: int = SHADOW_LATENCY_NS
 
 
 class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,10 +59,9 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     decide_ns: shortest time between two decisions of one event. dwell_ns: an order younger than
     this is not moved in price. tolerance_ticks: an order this far on the safe side of its wanted
     price keeps its place. resize_pct: a level is topped up or shrunk when it is off by this much of
-    its wanted size, for each request has its price; limits count what is live, so they do not hang
-    on it. siblings: most orders of ours at one price by one route. requests_in_flight: most writes
-    awaiting an answer. market_writes_per_second, market_writes_burst: creates and amends of one
-    market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
+    its wanted size. siblings: most orders of ours at one price by one route. requests_in_flight:
+    most writes awaiting an answer. market_writes_per_second, market_writes_burst: creates and
+    amends of one market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
     queue_power_pct: a hundred times the exponent n of `bot.core.books.queue`. place_horizon_ns: how
     far ahead the fills are expected that make a place worth keeping. move_millicents: thousandths
     of a cent that a change must gain per share. capital_millicents: the same that a dollar tied up
@@ -71,8 +84,7 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     capital_millicents: int = 2
 
     def resizes(self, off_qty: int, wanted_qty: int) -> bool:
-        """Whether a level of `wanted_qty` shares that is off by so many, >= 0, is worth a request
-        (`resize_pct`)."""
+        """Whether a level that is off by so many shares, >= 0, is worth a request."""
         return 100 * off_qty >= self.resize_pct * wanted_qty
 
 
@@ -121,8 +133,6 @@ class Strangers(enum.StrEnum):
 
 
 class StartSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run begins."""
-
     strangers: Strangers = Strangers.CANCEL
 
 
@@ -154,22 +164,17 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which credentials there are beside the one that trades; each has a bucket of its own.
-
-    read: reads go on a key of their own. standby: cancels go on another key when the first is
-    refused. Both follow from the keys that the configuration names.
-    """
+    """Credentials beside the one that trades; each has a bucket of its own. read: reads go on it.
+    standby: cancels go on it when the first is refused."""
 
     read: bool = False
     standby: bool = False
 
 
 class NewsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When news pulls all rungs of an event, for how long.
-
-    jump_cents: both sides of the others' touch of a rung move by so much within jump_ns; 0: never.
-    print_qty: shares of one trade that clear at least print_touch_pct of the touch; 0: never.
-    pull_ns: nothing is quoted for so long after the last news.
+    """When news pulls all rungs of an event. jump_cents: both sides of the others' touch of a rung
+    move by so much within jump_ns; 0: never. print_qty: shares of one trade that clear at least
+    print_touch_pct of the touch; 0: never. pull_ns: nothing is quoted for so long after the last.
     """
 
     jump_cents: int = 6
@@ -180,11 +185,9 @@ class NewsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left to do near an event's end.
-
-    halve_ns: sizes are halved from so long before it resolves on; reduce_ns: only what reduces a
-    position is quoted. 0: never, before the very end. stop_ns: nothing at all is quoted; 0: never.
-    """
+    """How long before an event resolves less is quoted. halve_ns: sizes are halved; reduce_ns: only
+    what reduces a position is quoted. 0: never, before the very end. stop_ns: nothing at all is
+    quoted; 0: never."""
 
     halve_ns: int = 24 * 3_600 * NS_PER_SECOND
     reduce_ns: int = 3_600 * NS_PER_SECOND

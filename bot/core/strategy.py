@@ -274,32 +274,27 @@ def split(quotes: Quotes, view: EventView) -> Answer:
             _check_wish(wish, market_id, view)
             slot = (wish.side, 0 if isinstance(wish, Take) else wish.price)
             if slot in slots:
-                place = _ticker_of(market_id, view)
                 what = f"{wish.side} {wish.price} twice"
                 if isinstance(wish, Take):
                     what = f"two takes of the {wish.side} side"
-                raise NonsenseQuotes(f"{what} on {place}")
+                raise _nonsense(market_id, view, what)
             slots.add(slot)
             (bids if wish.side is _BID else asks).append(wish.price)
             if isinstance(wish, Take):
                 taken.append(Take(wish.side, wish.price, wish.qty, bool(wish.whole)))
         if bids and asks and max(bids) >= min(asks):
-            place = _ticker_of(market_id, view)
-            raise NonsenseQuotes(f"bid {max(bids)} not below ask {min(asks)} on {place}")
+            raise _nonsense(market_id, view, f"bid {max(bids)} not below ask {min(asks)}")
         if taken:
             takes[market_id] = tuple(taken)
         if any(type(wish) is not Quote for wish in wanted):
-            wanted = tuple(_plain(wish) for wish in wanted if isinstance(wish, Quote))
+            # One of a class of the strategy's own may change in place, and have no hash.
+            wanted = tuple(
+                Quote(wish.side, wish.price, wish.qty, wish.limit)
+                for wish in wanted
+                if isinstance(wish, Quote)
+            )
         resting[market_id] = cast("tuple[Quote, ...]", tuple(wanted))
     return Answer(resting, takes)
-
-
-def _plain(quote: Quote) -> Quote:
-    """What a quote asks for now: one of a class of the strategy's own may be another later, though
-    it is the same object, and what it has besides may have no hash."""
-    if type(quote) is Quote:
-        return quote
-    return Quote(quote.side, quote.price, quote.qty, quote.limit)
 
 
 def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> None:
@@ -318,14 +313,12 @@ def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> Non
         raise _nonsense(market_id, view, what, "that price or a bolder one")
 
 
-def _nonsense(market_id: MarketId, view: EventView, what: str, accepted: str) -> NonsenseQuotes:
+def _nonsense(
+    market_id: MarketId, view: EventView, what: str, accepted: str = ""
+) -> NonsenseQuotes:
     """What is wrong on a rung of the view, and what would not be."""
-    return NonsenseQuotes(f"{what} on {_ticker_of(market_id, view)}; wanted {accepted}")
-
-
-def _ticker_of(market_id: MarketId, view: EventView) -> Ticker:
-    """What people call a rung of a view."""
-    return next(rung.ticker for rung in view.rungs if rung.market_id == market_id)
+    ticker = next(rung.ticker for rung in view.rungs if rung.market_id == market_id)
+    return NonsenseQuotes(f"{what} on {ticker}" + (f"; wanted {accepted}" if accepted else ""))
 
 
 def _is_bolder(quote: Quote) -> bool:

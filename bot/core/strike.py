@@ -1,4 +1,4 @@
-"""The strike of a rung as a number of dollars, read from what the venue writes."""
+"""The strike of a rung in dollars, read from what the venue writes."""
 
 import math
 from decimal import Decimal
@@ -7,11 +7,9 @@ from venue.wire.strike import dollars_per_unit
 
 
 def strike_value(text: str | None, unit: str | None) -> Decimal | None:
-    """A strike in dollars, the unit of the implied value; finite and above zero.
+    """A strike in dollars, finite and above zero; None without one, and for one that cannot be.
 
-    text: a decimal. unit: a free text such as `USD billions`; a size word in it scales the strike:
-    rungs of one ladder need not be written in the same. None without a strike, and for one that no
-    value can be.
+    text: a decimal. unit: a free text such as `USD billions`; a size word in it scales the strike.
     """
     if text is None:
         return None
@@ -23,8 +21,7 @@ def strike_value(text: str | None, unit: str | None) -> Decimal | None:
 
 
 def strike_dollars(text: str | None, unit: str | None) -> float | None:
-    """`strike_value` as a float above zero, for fitting a curve; None as well where no float is
-    near it: its ladder is then not understood."""
+    """`strike_value` as a float above zero; None also where no float is near it."""
     strike = strike_value(text, unit)
     dollars = 0.0 if strike is None else float(strike)
     return dollars if 0 < dollars < math.inf else None

@@ -12,9 +12,10 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
+from bot.core.account.account import Kind, Walk
+from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import NEVER_NS
-from bot.core.desk.spend import Lane, Purse
+from bot.core.desk.spend import Lane
 from bot.core.sending.cancel_all import send_cancels
 from bot.core.sending.venuepark import VenuePark
 from bot.core.settings import BudgetSettings
@@ -23,9 +24,6 @@ from venue.wire.errors import Advice, Sequenced, row_for
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import OrderId, Ticker, is_order_id
-
-_PAGES_MAX: Final = 1_000
-"""A list longer than this is a failed read."""
 
 _LIST_AGAIN_NS: Final = NS_PER_SECOND
 """Between the beginnings of two lists of which both must be empty, and after a failed one."""
@@ -37,9 +35,6 @@ _REPEAT_FIRST_NS: Final = NS_PER_SECOND // 4
 _REPEAT_MAX_NS: Final = 5 * NS_PER_SECOND
 """A cancel without an answer is repeated after 0.25, 0.5 .. 5 s; one that the venue refused for a
 reason of the order's own, after 5 s."""
-
-_UNREACHED_NS: Final = NS_PER_SECOND // 2
-"""After a request that could not leave this host nothing leaves for so long."""
 
 _STARVED_NS: Final = NS_PER_SECOND // 50
 """Where no token was left, the next look comes so much later."""
@@ -120,16 +115,6 @@ class _Target(msgspec.Struct):
     over_ns: int | None = None  # when an answer said that it is over
 
 
-class _List(msgspec.Struct):
-    """A list under way. rows: how many of ours it has shown so far."""
-
-    begun_ns: int
-    cursor: str = ""
-    cursors: set[str] = msgspec.field(default_factory=set)
-    rows: int = 0
-    waiting: bool = False
-
-
 class Sweeper:
     """One sweep. Feed it a Beat at the start and whenever its WakeAt falls due, and every answer.
 
@@ -139,15 +124,15 @@ class Sweeper:
 
     def __init__(self, settings: SweepSettings, now_ns: int) -> None:
         self._settings = settings
-        self._purse = Purse(settings.budget, now_ns)
-        self._venue = VenuePark(self._note)
+        self._out = Outbox(settings.budget)
+        self._out.purse.begin(now_ns)
+        self._out.writes_max = settings.requests_in_flight
+        self._venue = VenuePark(self._out.note)
         self._begun_ns = self._now_ns = now_ns
-        self._effects: list[m.Effect] = []
-        self._pending: dict[m.RequestId, tuple[OrderId | None, int]] = {}
-        self._last_id = 0
         self._open: dict[OrderId, _Target] = {}  # may rest
         self._over: dict[OrderId, _Target] = {}  # over by an answer, no list proves it yet
-        self._list: _List | None = None
+        self._list: Walk | None = None  # the list under way, with those of its rows that are ours
+        self._list_asked = False  # a page of it is on its way
         self._list_from_ns = now_ns
         self._listed_ns: int | None = None  # when the last whole list began
         self._empty_ns: int | None = None  # when the first of the empty lists began
@@ -182,68 +167,47 @@ class Sweeper:
         Returns what to carry out: Send, WakeAt and Noted. Raises nothing for any answer.
         """
         self._now_ns = max(self._now_ns, now_ns)
-        self._effects = []
-        if isinstance(event, m.Replied) and event.request_id in self._pending:
+        self._out.effects = []
+        if isinstance(event, m.Replied):
             self._answered(event)
         if self.verdict is None:
             self._judge()
         if self.verdict is None:
             self._work()
-        return self._effects
+        return self._out.effects
 
     # --- answers ----------------------------------------------------------------------------------
 
     def _answered(self, event: m.Replied) -> None:
-        order_id, begun_ns = self._pending.pop(event.request_id)
-        answer = event.answer
-        self._purse.answered(event.tokens_left, self._now_ns, limit=event.tokens_limit)
-        if isinstance(answer, m.Done):
-            self._purse.eased(self._now_ns)
-        elif isinstance(answer, m.Refused) and (order_id is None or is_order_id(order_id)):
-            self._paced(answer, event.retry_after_ns)
-        if order_id is None:
-            self._page(answer)
-        else:
-            self._cancel_answered(order_id, answer, begun_ns)
-
-    def _paced(self, answer: m.Refused, retry_after_ns: int | None) -> None:
-        """What a refusal says about everything else that might leave."""
-        if answer.status == 0:
-            self._purse.eased(self._now_ns)  # this host is in the way: no growing pause for it
-            self._purse.unserved(_UNREACHED_NS, self._now_ns)
+        pending = self._out.answered(event, self._now_ns)
+        if pending is None:
             return
-        advice = row_for(answer.status, answer.code).advice
-        if advice is Advice.STOP_KEY:
-            self._note("error", "key_refused", status=answer.status, code=answer.code)
-            self.verdict = KeyRefused(answer.status, answer.code, self._left())
-        elif advice is not Advice.WAIT:
-            self._purse.eased(self._now_ns)
-        elif answer.status == TOO_MANY:
-            wait_ns = WAIT_DEFAULT_NS if retry_after_ns is None else retry_after_ns
-            self._purse.told_to_wait(wait_ns, self._now_ns)
+        answer = event.answer
+        refused = answer if isinstance(answer, m.Refused) and answer.status else None
+        if refused and row_for(refused.status, refused.code).advice is Advice.STOP_KEY:
+            self.verdict = KeyRefused(refused.status, refused.code, self._left())
+        if isinstance(pending.request, m.CancelResting):
+            self._cancel_answered(pending.request.order_id, answer, pending.begun_ns)
         else:
-            self._purse.unserved(retry_after_ns, self._now_ns)
+            self._page(answer)
 
     def _page(self, answer: m.Answer) -> None:
         """A page of the list; what it shows is cancelled without waiting for the rest."""
         walk = self._list
         assert walk is not None
-        walk.waiting = False
+        self._list_asked = False
         page = answer.body if isinstance(answer, m.Done) else None
         if not isinstance(page, m.OrdersShown):
             self._list_failed()
             return
         for order in page.orders:
             if self._is_ours(order):
-                walk.rows += 1
+                walk.rows.append(order)
                 self._shown(order, walk.begun_ns)
         if not page.cursor:
             self._list_whole(walk)
-        elif page.cursor in walk.cursors or len(walk.cursors) >= _PAGES_MAX:
+        elif not walk.turn_to(page.cursor):
             self._list_failed()
-        else:
-            walk.cursors.add(page.cursor)
-            walk.cursor = page.cursor
 
     def _list_failed(self) -> None:
         self._list = None
@@ -269,11 +233,11 @@ class Sweeper:
             target = _Target(order.ticker, order.remaining_qty, self._now_ns)
             self._open[order.order_id] = target
         elif begun_ns >= over.over_ns + self._settings.read_lag_ns:
-            self._note("warning", "order_still_rests", order_id=order.order_id)
+            self._out.note("warning", "order_still_rests", order_id=order.order_id)
             over.why, over.due_ns = "answered as over, and a list showed it again", self._now_ns
             self._open[order.order_id] = self._over.pop(order.order_id)
 
-    def _list_whole(self, walk: _List) -> None:
+    def _list_whole(self, walk: Walk) -> None:
         """A list has been read to its end: does it prove anything?"""
         self._list = None
         self._listed_ns = walk.begun_ns
@@ -356,7 +320,7 @@ class Sweeper:
         again_ns = min(self._read(), *self._cancel())
         if self._settings.deadline_ns is not None:
             again_ns = min(again_ns, self._begun_ns + self._settings.deadline_ns)
-        self._effects.append(m.WakeAt(again_ns))
+        self._out.effects.append(m.WakeAt(again_ns))
 
     def _read(self) -> int:
         """Ask for the next page if one is due; when to look again."""
@@ -365,11 +329,12 @@ class Sweeper:
             due_ns = self._list_due_ns()
             if self._now_ns < due_ns:
                 return due_ns
-            walk = _List(self._now_ns)
-        if not walk.waiting:
-            if not self._send(m.ReadResting(walk.cursor), None, Lane.RECOVER, "what rests"):
+            walk = Walk(Kind.RESTING, self._now_ns)
+        if not self._list_asked:
+            request = m.ReadResting(walk.cursor)
+            if not self._out.send(request, Lane.RECOVER, "what rests", self._now_ns):
                 return self._now_ns + _STARVED_NS
-            walk.waiting, self._list = True, walk
+            self._list_asked, self._list = True, walk
         return self._now_ns + NS_PER_SECOND
 
     def _list_due_ns(self) -> int:
@@ -385,32 +350,19 @@ class Sweeper:
     def _cancel(self) -> Iterator[int]:
         """Cancel what is due, as much as may be on its way at once; when to look again."""
         yield self._now_ns + NS_PER_SECOND
-        asked = sum(order_id is not None for order_id, _ in self._pending.values())
-        free = self._settings.requests_in_flight - asked
         due: list[tuple[OrderId, _Target]] = []
         for order_id, target in self._open.items():
-            if len(due) >= free:
-                break
-            if not target.asked and target.due_ns <= self._now_ns:
+            if target.asked:
+                continue
+            if target.due_ns <= self._now_ns:
                 due.append((order_id, target))
-            elif not target.asked:
+            else:
                 yield target.due_ns
         if len(send_cancels(due, self._send_cancel, self._venue, self._now_ns)) < len(due):
             yield self._now_ns + _STARVED_NS
 
     def _send_cancel(self, due: tuple[OrderId, _Target]) -> bool:
         order_id, target = due
-        target.asked = self._send(m.CancelResting(order_id), order_id, Lane.CANCEL, "sweep")
+        request = m.CancelResting(order_id)
+        target.asked = self._out.send(request, Lane.CANCEL, "sweep", self._now_ns)
         return target.asked
-
-    def _send(self, request: m.Request, order_id: OrderId | None, lane: Lane, why: str) -> bool:
-        if not self._purse.spend(lane, self._now_ns):
-            return False
-        self._last_id += 1
-        request_id = m.RequestId(self._last_id)
-        self._pending[request_id] = order_id, self._now_ns
-        self._effects.append(m.Send(request_id, request, why))
-        return True
-
-    def _note(self, level: str, name: str, **fields: str | int) -> None:
-        self._effects.append(m.Noted(level, name, dict(fields)))

@@ -1,10 +1,8 @@
 """The trader: `receive(event, now_ns) -> effects`, a pure function of its event log.
 
-Believe on every event, decide on a Beat. One life: STARTING (settle what an earlier run left, read
-the account, cancel what rests) -> QUOTING <-> PAUSED -> STOPPING (cancel all, verify by a read) ->
-STOPPED. A breaker or a latch leads to LATCHED, which cancels and verifies likewise, and stays. What
-it believes of markets is in `quoting`, of its orders in `desk`, of its account in `account`; what
-may leave is in `sending`, what never may in `guard`, what rests before and after us in `custody`.
+Update state on every event, decide on a Beat. STARTING (settle what an earlier run left, read the
+account, cancel what rests) -> QUOTING <-> PAUSED -> STOPPING (cancel all, verify by a read) ->
+STOPPED. A breaker or a latch leads to LATCHED, which cancels and verifies likewise, and stays.
 
 See docs/design.md#law-2, #law-6, #law-8; docs/fault-model.md.
 """
@@ -46,14 +44,12 @@ _BEAT_NS = 100 * NS_PER_MS
 _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "cancels_fail", "journal_failed", *_KEYS_REFUSED)
-
-_READ, _STARTING, _QUOTING = Lane.READ, Phase.STARTING, Phase.QUOTING
-_LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED
-_OPEN = (_QUOTING, Phase.PAUSED)
+_OPEN = (Phase.QUOTING, Phase.PAUSED)
+_ENDING = (Phase.STOPPING, Phase.STOPPED)
 
 
 class Trader:
-    """One series on one account. Feed it every event in order; carry out what it returns."""
+    """One series on one account."""
 
     def __init__(
         self,
@@ -105,7 +101,6 @@ class Trader:
         self.started_ns = 0
         self.first_two_sided_ns: int | None = None
         self._now_ns = 0
-        self._journal_failed = False
         self._pause_wanted = False
         self._opened = False
         self._contradicted = False  # latched because the books contradict each other
@@ -118,18 +113,16 @@ class Trader:
         return self.reconfiguration.settings.series_ticker
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
-        """Take one event in. now_ns: the shell's clock, which never steps back.
-
-        Returns the effects to carry out, in order; an empty list most of the time. Raises nothing
-        for any event: what the venue or a strategy does wrong becomes a finding.
-        """
+        """The effects of an event, to be carried out in order. now_ns: the shell's clock, which
+        never steps back. Raises nothing for any event: what the venue or a strategy does wrong
+        becomes a finding."""
         gap_ns = now_ns - self._now_ns
         if gap_ns > 0:
             self._now_ns = now_ns
         self.out.effects = []
         if self.started_ns and gap_ns > self._trust.gap_ns:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
-            self._account.woke(self._now_ns)
+            self._account.on_resume(self._now_ns)
             self._stirred = True
         self._dispatch(event)
         self._stop_for_contradiction()
@@ -141,7 +134,7 @@ class Trader:
         return self.out.effects
 
     def report(self, now_ns: int) -> Report:
-        """The whole picture at this instant; changes nothing."""
+        """Changes nothing."""
         return draw(self, self.reconfiguration.settings, now_ns)
 
     def plan(self, now_ns: int) -> TraderPlan:
@@ -153,37 +146,25 @@ class Trader:
         """Why no new order may leave at all; empty when one may."""
         if self.phase is not Phase.QUOTING:
             return f"{self.phase}: {self.guard.latched}" if self.guard.latched else str(self.phase)
-        if self._journal_failed:
-            return "the journal cannot be written"
         return "; ".join(self.out.findings[name] for name in self._blocking())
 
-    # --- events -----------------------------------------------------------------------------------
-
     def _dispatch(self, event: m.Event) -> None:
+        now_ns = self._now_ns
+        if not isinstance(
+            event, (m.Beat, m.BookSeen, m.TradeSeen, m.ImpliedValueSeen, m.FeedHeard)
+        ):
+            self._stirred = True
         match event:
             case m.Beat():
                 self._beat()
             case m.BookSeen() | m.TradeSeen() | m.ImpliedValueSeen():
-                self._saw(event)
-            case m.FeedHeard():
-                self.quoting.channel.heard(self._now_ns)
-            case _:
-                self._stirred = True
-                self._happened(event)
-
-    def _saw(self, event: m.BookSeen | m.TradeSeen | m.ImpliedValueSeen) -> None:
-        self.out.frames += 1
-        if self.quoting.saw(event, self._now_ns) and not isinstance(event, m.ImpliedValueSeen):
-            self._hints.saw(event, self.desk.live(event.market_id), self._now_ns)
-            self._due_ns = min(self._due_ns, self._hints.next_due_ns())
-
-    def _happened(self, event: m.Event) -> None:
-        """What is neither a frame nor a beat."""
-        now_ns = self._now_ns
-        match event:
+                self.out.frames += 1
+                if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
+                    self._hints.saw(event, self.desk.live(event.market_id), now_ns)
+                    self._due_ns = min(self._due_ns, self._hints.next_due_ns())
             case m.Replied():
                 self._replied(event)
-            case m.SubscriptionAccepted():
+            case m.FeedHeard() | m.SubscriptionAccepted():
                 self.quoting.channel.heard(now_ns)
             case m.FeedOpened():
                 self.out.note("info", "feed_opened")
@@ -222,7 +203,6 @@ class Trader:
             case m.StrategyOverran():
                 self.quoting.supervision.overran(event, now_ns)
             case m.JournalFailed():
-                self._journal_failed = True
                 self.out.find("journal_failed", event.reason)
                 self._stop("the journal cannot be written")
 
@@ -231,6 +211,7 @@ class Trader:
         self.reconfiguration.began(event.configured)
         self.started_ns = self.quoting.began_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
+        self._account.on_resume(self._now_ns)
         self._custody.begin(event, self._now_ns)
         for intent in event.open_intents:
             self.desk.add(OwnOrder.left_behind(intent, self._now_ns))
@@ -247,29 +228,26 @@ class Trader:
             self._enter(phase)
 
     def _enter(self, phase: Phase) -> None:
-        """Change the phase. Where nothing may rest in it, the cancels leave now."""
-        self.phase = phase
-        self._clear()
+        if self.phase not in _ENDING:
+            self.phase = phase
+            self._clear()
 
     def _clear(self) -> None:
+        """Where nothing may rest in the phase, the cancels leave now."""
         if self.phase in NOTHING_RESTS_IN:
             self._sending.cancel_all(self.phase, self._now_ns)
 
     def _latch(self, reason: str, *, ours: bool) -> None:
         self.guard.latch(reason, self._now_ns, ours=ours)
-        self._enter_latched()
-
-    def _enter_latched(self) -> None:
-        if self.phase not in (_STOPPING, _STOPPED):
-            self._enter(_LATCHED)
+        self._enter(Phase.LATCHED)
 
     def _stop_for_contradiction(self) -> None:
-        """Latch for what the event just taken in contradicts, and cancel everything."""
+        """Latch if the event just taken in contradicts the books."""
         contradiction = self.out.inconsistencies.contradiction
         if contradiction is not None and not self._contradicted:
             self._contradicted = True
             self.guard.latch_by(contradiction, self._now_ns)
-            self._enter_latched()
+            self._enter(Phase.LATCHED)
 
     def _unlatch(self, *, looked: bool) -> None:
         """The latch is gone; where a contradiction had set it, the books are opened anew."""
@@ -281,22 +259,19 @@ class Trader:
         if self._contradicted:
             self._contradicted = self._opened = False
             self._custody.reopen(self._now_ns)
-        if self.phase is _LATCHED:
-            self._custody.goes_on()
-            self._enter(self._open_phase() if self._opened else _STARTING)
+        if self.phase is Phase.LATCHED:
+            self._enter(self._open_phase() if self._opened else Phase.STARTING)
 
     def _open_phase(self) -> Phase:
         return Phase.PAUSED if self._pause_wanted else Phase.QUOTING
 
     def _stop(self, reason: str) -> None:
-        if self.phase in (_STOPPING, _STOPPED):
+        if self.phase in _ENDING:
             return
-        self._enter(_STOPPING)
+        self._enter(Phase.STOPPING)
         for ladder in self.quoting.ladders:
             ladder.want({}, pulled=True)
         self.out.note("info", "stopping", reason=reason)
-
-    # --- answers ----------------------------------------------------------------------------------
 
     def _replied(self, event: m.Replied) -> None:
         pending = self.out.answered(event, self._now_ns)
@@ -310,7 +285,7 @@ class Trader:
         elif isinstance(request, m.ReadBook):
             self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
         elif not isinstance(request, (m.Create, m.AmendResting, m.CancelResting)):
-            walk = self._account.take_answer(request, event.answer, pending.begun_ns, self._now_ns)
+            walk = self._account.take_answer(request, event.answer, self._now_ns)
             if walk is not None:
                 self._walked(walk)
             elif isinstance(request, m.ReadResting):
@@ -319,21 +294,21 @@ class Trader:
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
         row = self.desk.take_answer(pending, answer, self._now_ns)
-        self._hints.answered(own)
         if changes:
             self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
-        if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
+        is_read = isinstance(pending.request, m.ReadOrder)
+        if isinstance(answer, m.Done) and is_read:
+            self._hints.looked(pending.begun_ns, own)
+        elif isinstance(answer, m.Done):
             self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderShown, m.CancelShown)):
                 again = isinstance(pending.request, m.Create) and pending.request.again
                 self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
-        if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
-            self._hints.looked(pending.begun_ns, own)
         if own.filled > self.ledgers.booked_qty(own):
-            self._account.hasten_again(Kind.FILLS, self._now_ns)
-        if row is None or isinstance(pending.request, m.ReadOrder):
+            self._account.hasten(Kind.FILLS, self._now_ns)
+        if row is None or is_read:
             return
         assert isinstance(answer, m.Refused)
         if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
@@ -364,7 +339,6 @@ class Trader:
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
     def _walked(self, walk: Walk) -> None:
-        """A list has been read to its end."""
         match walk.kind:
             case Kind.SERIES:
                 self._series_read(walk)
@@ -384,22 +358,19 @@ class Trader:
                 self._hints.looked(walk.begun_ns)
 
     def _account_changed(self, change: AccountChange) -> None:
-        """A walk of the fills has changed the books."""
         for market_id in change.markets:
             self.quoting.fills_booked(market_id)
         for market_id in change.told:
             self.quoting.winner_told(market_id)
         if not self.ledgers.is_open:
             return
-        self.guard.opening_corrected(change.opening)
         self.guard.filled(change.fills, self._now_ns)
         for fill in change.fills:
             self.quoting.filled(fill, self._now_ns)
         if self.ledgers.series_wanted:
-            self._account.hasten_again(Kind.SERIES, self._now_ns)
+            self._account.hasten(Kind.SERIES, self._now_ns)
 
     def _series_read(self, walk: Walk) -> None:
-        """Our series, and those of ours beside it, which tell what else pays into the cash."""
         self._custody.series_walked(walk.missed)
         others = self.reconfiguration.settings.beside
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
@@ -407,10 +378,8 @@ class Trader:
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
         self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
 
-    # --- the beat ---------------------------------------------------------------------------------
-
     def _beat(self) -> None:
-        if not self.started_ns or self.phase is _STOPPED:
+        if not self.started_ns or self.phase is Phase.STOPPED:
             return
         now_ns = self._now_ns
         if not self._stirred:
@@ -421,16 +390,15 @@ class Trader:
                 return
         out, quoting, sending = self.out, self.quoting, self._sending
         quoting.channel.watch(now_ns)
-        if self.phase is _STARTING:
+        if self.phase is Phase.STARTING:
             self._start_up()
         self._trip()
-        if quoting.flattening and self.phase is _QUOTING:
+        if quoting.flattening and self.phase is Phase.QUOTING:
             self._rest_when_flat()
         self._custody.watch(now_ns)
         out.hold("inconsistency_observed", out.inconsistencies.observed)
-        may_quote = self.phase is _QUOTING and not (out.findings and self._blocking())
-        if self.reconfiguration.trial is not None:
-            self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
+        may_quote = self.phase is Phase.QUOTING and not (out.findings and self._blocking())
+        self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
         self._clear()
         wishes, again_ns = self._decided(may_quote=may_quote)
         out.probe_key(now_ns)
@@ -438,20 +406,20 @@ class Trader:
         self.desk.recover(now_ns)
         self._doubt()
         self._read()
-        may_write, before = may_quote and not self._journal_failed, out.writes_in_flight
-        sending.spend(wishes if may_write else (), now_ns, quoting.takes if may_write else ())
-        if may_write and self.guard.breakers.tripped:
+        before = out.writes_in_flight
+        sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
+        if may_quote and self.guard.breakers.tripped:
             self._trip()  # over what has just left
         if may_quote and self.first_two_sided_ns is None and quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             out.note("info", "two_sided_everywhere")
         if out.writes_in_flight > before:
             quoting.weighing.weigh()
-        if self.phase is _LATCHED:
+        if self.phase is Phase.LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
-        if self.phase is _STOPPING and self._custody.drained(now_ns):
-            self.phase = _STOPPED
-            out.effects.append(self._custody.drained_to())
+        if self.phase is Phase.STOPPING and self._custody.drained(now_ns):
+            self.phase = Phase.STOPPED
+            out.effects.append(self._custody.left_over())
         else:
             self._due_ns = self._wake_ns(again_ns)
             out.effects.append(m.WakeAt(self._due_ns))
@@ -460,7 +428,7 @@ class Trader:
 
     def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[Rung, Wish]], int]:
         """What is wished for now, and when to look again; no plan stands in the way of stopping."""
-        if self.phase is _STOPPING:
+        if self.phase is Phase.STOPPING:
             self.quoting.scoring.beat(self._now_ns)
             return (), self._now_ns + _BEAT_NS
         if self.out.findings or self.quoting.flattening:
@@ -470,13 +438,12 @@ class Trader:
     def _trip(self) -> None:
         """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
         is_due = self.guard.breakers.tripped or self._now_ns >= self.guard.judge_due_ns
-        if is_due and (self.phase in _OPEN or self.phase is _STARTING):
+        if is_due and (self.phase in _OPEN or self.phase is Phase.STARTING):
             reason = self.guard.judge(self._now_ns, opened=self._opened)
             if reason:
                 self._latch(reason, ours=True)
 
     def _rest_when_flat(self) -> None:
-        """Once everything that was to be shrunk is gone, there is nothing left to do but wait."""
         if not self.desk.live_count() and self.quoting.is_flat():
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
@@ -486,15 +453,15 @@ class Trader:
         return [name for name in _BLOCKING if name in self.out.findings]
 
     def _doubt(self) -> None:
-        """Read sooner what is in doubt: fills and orders."""
+        """Read fills and orders sooner where they are in doubt."""
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
         is_hinted = not self._hints.is_empty()
         if is_hinted or silent or self.out.findings or self.desk.in_doubt():
             self._account.sweep_soon(self._now_ns)
         if is_hinted and self._hints.want_lists(self._now_ns):
-            self._account.hasten_again(Kind.FILLS, self._now_ns)
-            self._account.hasten_again(Kind.RESTING, self._now_ns)
+            self._account.hasten(Kind.FILLS, self._now_ns)
+            self._account.hasten(Kind.RESTING, self._now_ns)
 
     def _wake_ns(self, again_ns: int) -> int:
         desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()
@@ -507,19 +474,18 @@ class Trader:
         """Leave STARTING once the account is known and nothing of an earlier run is left."""
         if self._custody.refuses:
             self._stop("orders that the journal does not know rest in our rungs")
-        if self.phase is not Phase.STARTING or not self._custody.has_opened(self._now_ns):
-            return
-        self._opened = True
-        self.phase = self._open_phase()
-        self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
+        elif self._custody.has_opened(self._now_ns):
+            self._opened = True
+            self.phase = self._open_phase()
+            self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
     def _read(self) -> None:
         for walk, request in self._account.wanted(self._now_ns):
-            if not self.out.send(request, _READ, f"read {walk.kind}", self._now_ns):
+            if not self.out.send(request, Lane.READ, f"read {walk.kind}", self._now_ns):
                 return
             self._account.asked(walk, self._now_ns)
         for market_id in self.quoting.channel.books_to_read(self._now_ns):
-            if not self.out.send(m.ReadBook(market_id), _READ, "confirm book", self._now_ns):
+            if not self.out.send(m.ReadBook(market_id), Lane.READ, "confirm book", self._now_ns):
                 return
 
     def left_over(self) -> m.Finished:

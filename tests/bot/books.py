@@ -75,11 +75,11 @@ class Books:
         notes = [each for each in self.out.effects if isinstance(each, m.Noted)]
         return [each.fields for each in notes if each.name == name]
 
-    def opened(self, *, is_proven: bool = True) -> "Books":
+    def opened(self) -> "Books":
         """The books, opened with what the venue shows."""
         self.walk()
         self.read()
-        self.of.open_books(self.now_ns, is_proven=is_proven)
+        self.of.open_books(self.now_ns)
         return self
 
     def trade(self, fill: model.Fill, *, listed: bool = True) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Container, Iterable, Sequence
 
 from bot.core.orders.order import OwnOrder
-from bot.core.plan.ours import Ours
 from bot.core.plan.place import NOTHING_KNOWN, Worth
 from bot.core.plan.reconcile import plan_sides
+from bot.core.plan.stand import Ours
 from bot.core.plan.steady import by_side
 from bot.core.plan.wishes import FreeShares, Plan
 from bot.core.settings import PaceSettings
@@ -24,4 +24,4 @@ def plan_rung(
 ) -> Plan:
     """The plan of `plan_sides` for these quotes and all live orders of the rung."""
     bids, asks = by_side(wanted)
-    return plan_sides(bids, asks, Ours(orders, free), pace, now_ns, lambda _: worth, short)
+    return plan_sides(bids, asks, Ours(orders, free), pace, now_ns, worth, short)

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.account.account import HURRIED_NS, READ_AGAIN_NS, Account, Kind, Walk
+from bot.core.account.account import READ_AGAIN_NS, Account, Kind
 from bot.core.settings import TrustSettings
 from tests.bot import made
 from tests.bot.test_bot_quoting import event
@@ -15,33 +15,18 @@ SECOND = 1_000_000_000
 BALANCE = m.Done(m.BalanceShown(model.Balance(Cents(1), Cents(2), Cents(3))))
 
 
-class Asked(Account):
-    """An account reader each of whose answers is to what it asked for last."""
-
-    last_ns = -1
-
-    def asked(self, walk: Walk, now_ns: int) -> None:
-        """As it is, and remembered."""
-        super().asked(walk, now_ns)
-        self.last_ns = now_ns
-
-    def answered(self, request: m.Read, answer: m.Answer, now_ns: int) -> Walk | None:
-        """The answer to what was asked for last."""
-        return self.take_answer(request, answer, self.last_ns, now_ns)
-
-
-def account(take_fills=lambda rows, now_ns: (rows, False)) -> Asked:
+def account(take_fills=lambda rows, now_ns: (rows, False)) -> Account:
     """An account reader for which nothing is known yet."""
-    return Asked(made.EVENT, TrustSettings(), take_fills)
+    return Account(made.EVENT, TrustSettings(), take_fills)
 
 
-def beside() -> Asked:
+def beside() -> Account:
     """The same beside two other series."""
     others = (Ticker("BETA-VAL"), Ticker("GAMMA-VAL"))
-    return Asked(Ticker("ALPHA-VAL"), TrustSettings(), lambda rows, now_ns: (rows, False), others)
+    return Account(Ticker("ALPHA-VAL"), TrustSettings(), lambda rows, now_ns: (rows, False), others)
 
 
-def ask(of: Asked, kind: Kind, now_ns: int) -> m.Read:
+def ask(of: Account, kind: Kind, now_ns: int) -> m.Read:
     """Have the next page of a kind sent for."""
     walk, request = next((w, r) for w, r in of.wanted(now_ns) if w.kind is kind)
     of.asked(walk, now_ns)
@@ -67,62 +52,57 @@ def test_a_walk_follows_the_cursors_and_is_as_of_its_first_page():
     of, own = account(), made.own()
     first = ask(of, Kind.RESTING, 5)
     assert first == m.ReadResting("")
-    assert of.answered(first, page("a", made.shown(own)), 6) is None
+    assert of.take_answer(first, page("a", made.shown(own)), 6) is None
     second = ask(of, Kind.RESTING, 7)
     assert second == m.ReadResting("a")
-    walk = of.answered(second, page("", made.shown(own)), 8)
+    walk = of.take_answer(second, page("", made.shown(own)), 8)
     assert walk is not None
     assert (len(walk.rows), walk.begun_ns) == (2, 5)
-    assert (of.begun_ns[Kind.RESTING], of.done_ns[Kind.RESTING]) == (5, 8)
+    assert of.done_ns[Kind.RESTING] == 8
 
 
 def test_a_failed_page_throws_the_whole_walk_away():
     of, own = account(), made.own()
-    of.answered(ask(of, Kind.RESTING, 0), page("a", made.shown(own)), 1)
-    assert of.answered(ask(of, Kind.RESTING, 2), m.Unknown(""), 3) is None
+    of.take_answer(ask(of, Kind.RESTING, 0), page("a", made.shown(own)), 1)
+    assert of.take_answer(ask(of, Kind.RESTING, 2), m.Unknown(""), 3) is None
     assert Kind.RESTING not in of.done_ns
     assert ask(of, Kind.RESTING, 3 + SECOND) == m.ReadResting("")
 
 
-def test_a_read_that_fails_is_hastened_no_sooner_the_oftener_it_has_failed():
+def test_a_read_that_fails_is_asked_for_again_the_later_the_more_often_it_has_failed():
     of, now_ns, pauses_ms = account(), 0, []
     for _ in range(7):
-        of.answered(ask(of, Kind.BALANCE, now_ns), m.Unknown(""), now_ns)
+        of.take_answer(ask(of, Kind.BALANCE, now_ns), m.Unknown(""), now_ns)
         of.hasten(Kind.BALANCE, now_ns)
         pauses_ms.append((of.due_ns[Kind.BALANCE] - now_ns) // 1_000_000)
         now_ns = of.due_ns[Kind.BALANCE]
     assert pauses_ms == [100, 200, 400, 800, 1_000, 1_000, 1_000]
-    of.answered(ask(of, Kind.BALANCE, now_ns), BALANCE, now_ns)
+    of.take_answer(ask(of, Kind.BALANCE, now_ns), BALANCE, now_ns)
     of.hasten(Kind.BALANCE, now_ns)
-    assert of.due_ns[Kind.BALANCE] == now_ns
+    assert of.due_ns[Kind.BALANCE] == now_ns + READ_AGAIN_NS
 
 
-def test_a_refused_cursor_begins_a_fresh_walk_at_once():
+@pytest.mark.parametrize("kind", [Kind.RESTING, Kind.FILLS])
+def test_a_list_whose_cursor_is_refused_is_read_from_its_first_page_on(kind):
     of = account()
-    of.answered(ask(of, Kind.RESTING, 0), page("a"), 1)
-    of.answered(ask(of, Kind.RESTING, 2), m.Refused(400, "invalid_cursor", ""), 3)
-    assert ask(of, Kind.RESTING, 3) == m.ReadResting("")
-
-
-def test_a_fresh_walk_whose_cursor_is_refused_too_is_a_failed_read():
-    of, invalid = account(), m.Refused(400, "invalid_cursor", "")
-    for at_ns in (0, 10):
-        of.answered(ask(of, Kind.RESTING, at_ns), page("a"), at_ns + 1)
-        of.answered(ask(of, Kind.RESTING, at_ns + 2), invalid, at_ns + 3)
-    assert Kind.RESTING not in [walk.kind for walk, _ in of.wanted(SECOND)]
-    assert ask(of, Kind.RESTING, 13 + SECOND) == m.ReadResting("")
+    first = page("a") if kind is Kind.RESTING else fills_page("a", 1)
+    of.take_answer(ask(of, kind, 0), first, 1)
+    of.take_answer(ask(of, kind, 2), m.Refused(400, "invalid_cursor", ""), 3)
+    assert kind not in [walk.kind for walk, _ in of.wanted(3 + READ_AGAIN_NS - 1)]
+    request = ask(of, kind, 3 + READ_AGAIN_NS)
+    assert request in (m.ReadResting(""), m.ReadFills(""))
 
 
 def test_a_cursor_refused_on_the_first_page_does_not_repeat_at_once():
     of = account()
-    of.answered(ask(of, Kind.RESTING, 0), m.Refused(400, "invalid_cursor", ""), 1)
+    of.take_answer(ask(of, Kind.RESTING, 0), m.Refused(400, "invalid_cursor", ""), 1)
     assert Kind.RESTING not in [walk.kind for walk, _ in of.wanted(2)]
 
 
 def test_a_cursor_that_comes_back_is_a_failed_walk():
     of = account()
-    of.answered(ask(of, Kind.RESTING, 0), page("a"), 1)
-    assert of.answered(ask(of, Kind.RESTING, 2), page("a"), 3) is None
+    of.take_answer(ask(of, Kind.RESTING, 0), page("a"), 1)
+    assert of.take_answer(ask(of, Kind.RESTING, 2), page("a"), 3) is None
     assert Kind.RESTING not in of.done_ns
 
 
@@ -130,12 +110,12 @@ def test_a_walk_ends_early_where_the_rest_is_known():
     of = account(lambda rows, now_ns: (rows, True))
     own = made.own()
     shown = m.Done(m.FillsShown((made.fill(own, 1, 2),), "more"))
-    walk = of.answered(ask(of, Kind.FILLS, 0), shown, 1)
+    walk = of.take_answer(ask(of, Kind.FILLS, 0), shown, 1)
     assert walk is not None
     assert len(walk.rows) == 1
 
 
-def finish_all(of: Asked, now_ns: int) -> None:
+def finish_all(of: Account, now_ns: int) -> None:
     """Walk every list to its end at one instant."""
     answers = {
         Kind.SERIES: m.Done(m.SeriesShown((), "")),
@@ -145,7 +125,7 @@ def finish_all(of: Asked, now_ns: int) -> None:
         Kind.RESTING: page(""),
     }
     for kind, answer in answers.items():
-        of.answered(ask(of, kind, now_ns), answer, now_ns)
+        of.take_answer(ask(of, kind, now_ns), answer, now_ns)
 
 
 @pytest.mark.parametrize("ended_ns", [0, 1, 4 * SECOND, 17 * SECOND // 5])
@@ -160,13 +140,13 @@ def test_each_list_is_read_in_a_turn_of_its_own_within_five_seconds(ended_ns):
 
 def test_a_list_read_in_its_turn_is_due_a_period_later():
     of = account()
-    of.answered(ask(of, Kind.RESTING, 104 * SECOND), page(""), 104 * SECOND + 1)
+    of.take_answer(ask(of, Kind.RESTING, 104 * SECOND), page(""), 104 * SECOND + 1)
     assert of.due_ns[Kind.RESTING] == 109 * SECOND
 
 
 def test_sweeps_and_audits_have_periods_of_their_own():
     trust = TrustSettings(sweep_ns=3 * SECOND, audit_ns=10 * SECOND)
-    of = Asked(made.EVENT, trust, lambda rows, now_ns: (rows, False))
+    of = Account(made.EVENT, trust, lambda rows, now_ns: (rows, False))
     finish_all(of, 0)
     assert of.due_ns[Kind.BALANCE] == 10 * SECOND
     assert of.due_ns[Kind.SERIES] == 4 * SECOND
@@ -175,8 +155,8 @@ def test_sweeps_and_audits_have_periods_of_their_own():
 
 def test_what_is_in_doubt_is_swept_each_second_and_not_oftener():
     of = account()
-    of.answered(ask(of, Kind.RESTING, 0), page(""), 0)
-    of.answered(ask(of, Kind.FILLS, 0), m.Done(m.FillsShown((), "")), 0)
+    of.take_answer(ask(of, Kind.RESTING, 0), page(""), 0)
+    of.take_answer(ask(of, Kind.FILLS, 0), m.Done(m.FillsShown((), "")), 0)
     of.sweep_soon(SECOND // 10)
     assert (of.due_ns[Kind.RESTING], of.due_ns[Kind.FILLS]) == (SECOND, SECOND)
     of.sweep_soon(4 * SECOND)
@@ -185,14 +165,14 @@ def test_what_is_in_doubt_is_swept_each_second_and_not_oftener():
 
 def test_a_doubt_does_not_hasten_the_audits():
     of = account()
-    of.answered(ask(of, Kind.BALANCE, 0), BALANCE, 0)
+    of.take_answer(ask(of, Kind.BALANCE, 0), BALANCE, 0)
     of.sweep_soon(0)
     assert of.due_ns[Kind.BALANCE] == 5 * SECOND
 
 
 def test_hastening_never_delays():
     of = account()
-    of.answered(ask(of, Kind.BALANCE, 0), BALANCE, 0)
+    of.take_answer(ask(of, Kind.BALANCE, 0), BALANCE, 0)
     of.hasten(Kind.BALANCE, 2 * SECOND)
     of.hasten(Kind.BALANCE, 4 * SECOND)
     assert of.due_ns[Kind.BALANCE] == 2 * SECOND
@@ -200,8 +180,8 @@ def test_hastening_never_delays():
 
 def test_an_answer_without_a_walk_changes_nothing():
     of = account()
-    assert of.answered(m.ReadResting(""), page(""), 0) is None
-    assert of.answered(m.ReadBook(made.MARKET), BALANCE, 0) is None
+    assert of.take_answer(m.ReadResting(""), page(""), 0) is None
+    assert of.take_answer(m.ReadBook(made.MARKET), BALANCE, 0) is None
     assert of.done_ns == {}
 
 
@@ -214,23 +194,23 @@ def test_the_next_read_is_known_after_whatever_is_planned_asked_and_answered():
     request = ask(of, Kind.RESTING, half)
     assert of.next_due_ns() == SECOND
     assert of.wanted(half) == []
-    of.answered(request, page("a"), half + 1)
+    of.take_answer(request, page("a"), half + 1)
     assert [walk.kind for walk, _ in of.wanted(half + 1)] == [Kind.RESTING]
     request = ask(of, Kind.RESTING, half + 1)
     assert of.wanted(half + 1) == []
-    of.answered(request, m.Unknown(""), half + 2)
-    assert of.next_due_ns() == SECOND
+    of.take_answer(request, m.Unknown(""), half + 2)
+    assert of.next_due_ns() == half + 2 + READ_AGAIN_NS
 
 
 def test_a_list_that_is_read_again_is_unread_so_much_later():
     of, late_ns = account(), 61 * SECOND
     finish_all(of, 0)
     request = ask(of, Kind.RESTING, 30 * SECOND)
-    of.answered(request, page(""), 30 * SECOND)
+    of.take_answer(request, page(""), 30 * SECOND)
     assert of.unread(31 * SECOND) == ()
-    assert of.unread(late_ns) == (Kind.BALANCE, Kind.POSITIONS, Kind.FILLS)
+    assert of.unread(late_ns) == (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS)
     assert of.unread(late_ns + 30 * SECOND)[-1] is Kind.RESTING
-    of.woke(late_ns + 30 * SECOND)
+    of.on_resume(late_ns + 30 * SECOND)
     assert of.unread(late_ns + 31 * SECOND) == ()
 
 
@@ -241,13 +221,13 @@ def events(cursor: str, quarter: int) -> m.Done:
 
 def test_a_series_beside_ours_that_cannot_be_read_to_its_end_is_left_out_and_named():
     of = beside()
-    of.answered(ask(of, Kind.SERIES, 0), events("", 1), 1)
+    of.take_answer(ask(of, Kind.SERIES, 0), events("", 1), 1)
     assert ask(of, Kind.SERIES, 2) == m.ReadSeries(Ticker("BETA-VAL"), "")
-    of.answered(m.ReadSeries(Ticker("BETA-VAL"), ""), events("a", 2), 3)
-    of.answered(ask(of, Kind.SERIES, 4), m.Unknown(""), 5)
+    of.take_answer(m.ReadSeries(Ticker("BETA-VAL"), ""), events("a", 2), 3)
+    of.take_answer(ask(of, Kind.SERIES, 4), m.Unknown(""), 5)
     gamma = ask(of, Kind.SERIES, 6)
     assert gamma == m.ReadSeries(Ticker("GAMMA-VAL"), "")
-    walk = of.answered(gamma, events("", 3), 7)
+    walk = of.take_answer(gamma, events("", 3), 7)
     assert walk is not None
     assert walk.missed == ("BETA-VAL",)
     assert walk.rows == [event(1), event(3)]
@@ -256,7 +236,7 @@ def test_a_series_beside_ours_that_cannot_be_read_to_its_end_is_left_out_and_nam
 
 def test_our_own_series_that_cannot_be_read_is_a_failed_walk_whatever_stands_beside_it():
     of = beside()
-    assert of.answered(ask(of, Kind.SERIES, 0), m.Unknown(""), 1) is None
+    assert of.take_answer(ask(of, Kind.SERIES, 0), m.Unknown(""), 1) is None
     assert Kind.SERIES not in of.done_ns
     assert ask(of, Kind.SERIES, 1 + SECOND) == m.ReadSeries(Ticker("ALPHA-VAL"), "")
 
@@ -267,70 +247,9 @@ def test_the_pages_of_one_series_are_not_counted_for_the_next():
         for number in range(1, pages + 1):
             cursor = str(number) if number < pages else ""
             now_ns += 1
-            walk = of.answered(ask(of, Kind.SERIES, now_ns), events(cursor, 1), now_ns)
+            walk = of.take_answer(ask(of, Kind.SERIES, now_ns), events(cursor, 1), now_ns)
     assert walk is not None
     assert (walk.missed, len(walk.rows)) == ((), 1_201)
-
-
-# --- in a hurry -----------------------------------------------------------------------------------
-
-
-def hurried() -> Asked:
-    """One that is in a hurry, with a list of orders on its way since 0."""
-    of = account()
-    finish_all(of, 0)
-    of.hasten(Kind.RESTING, 0)
-    ask(of, Kind.RESTING, 0)
-    for kind in Kind:
-        of.due_ns[kind] = 100 * SECOND
-    of.hurry()
-    return of
-
-
-def test_in_a_hurry_a_page_that_does_not_come_is_asked_for_again():
-    of = hurried()
-    assert of.wanted(HURRIED_NS - 1) == []
-    assert of.next_due_ns() == HURRIED_NS
-    assert ask(of, Kind.RESTING, HURRIED_NS) == m.ReadResting("")
-    assert of.next_due_ns() == 2 * HURRIED_NS
-
-
-def test_without_a_hurry_it_is_waited_for():
-    of = account()
-    ask(of, Kind.RESTING, 0)
-    for kind in Kind:
-        of.due_ns[kind] = 100 * SECOND
-    assert of.wanted(50 * SECOND) == []
-
-
-def test_of_a_page_asked_for_twice_the_first_answer_counts_as_of_its_own_asking():
-    of = hurried()
-    request = ask(of, Kind.RESTING, HURRIED_NS)
-    walk = of.take_answer(request, page(""), HURRIED_NS, HURRIED_NS + 1)
-    assert walk is not None
-    assert of.begun_ns[Kind.RESTING] == HURRIED_NS
-    assert of.take_answer(request, page("", made.shown(made.own())), 0, HURRIED_NS + 2) is None
-    of = hurried()
-    ask(of, Kind.RESTING, HURRIED_NS)
-    assert of.take_answer(request, page(""), 0, HURRIED_NS + 1) is not None
-    assert of.begun_ns[Kind.RESTING] == 0
-
-
-def test_of_a_page_asked_for_twice_one_that_fails_is_no_failed_walk():
-    of = hurried()
-    request = ask(of, Kind.RESTING, HURRIED_NS)
-    assert of.take_answer(request, m.Unknown(""), 0, HURRIED_NS + 1) is None
-    assert of.take_answer(request, page(""), HURRIED_NS, HURRIED_NS + 2) is not None
-
-
-def test_an_answer_to_what_an_earlier_walk_asked_for_is_none_to_this_one():
-    of = hurried()
-    request = ask(of, Kind.RESTING, HURRIED_NS)
-    of.take_answer(request, page(""), HURRIED_NS, HURRIED_NS + 1)
-    of.hasten(Kind.RESTING, 2 * HURRIED_NS)
-    ask(of, Kind.RESTING, 2 * HURRIED_NS)
-    assert of.take_answer(request, page(""), 0, 2 * HURRIED_NS + 1) is None
-    assert of.begun_ns[Kind.RESTING] == HURRIED_NS
 
 
 # --- fills, which are without number --------------------------------------------------------------
@@ -343,71 +262,44 @@ def fills_page(cursor: str, *numbers: int) -> m.Done:
 
 def test_a_page_of_fills_that_fails_is_asked_for_again_from_where_it_was():
     of = account()
-    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
-    assert of.answered(ask(of, Kind.FILLS, 2), m.Unknown(""), 3) is None
+    of.take_answer(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
+    assert of.take_answer(ask(of, Kind.FILLS, 2), m.Unknown(""), 3) is None
     assert Kind.FILLS not in [walk.kind for walk, _ in of.wanted(3 + READ_AGAIN_NS - 1)]
     assert of.next_due_ns() <= 3 + READ_AGAIN_NS
     again_ns = 3 + READ_AGAIN_NS
-    walk = of.answered(ask(of, Kind.FILLS, again_ns), fills_page("", 1), again_ns + 1)
+    walk = of.take_answer(ask(of, Kind.FILLS, again_ns), fills_page("", 1), again_ns + 1)
     assert walk is not None
     assert (len(walk.rows), walk.begun_ns) == (2, 0)
 
 
 def test_a_page_of_fills_that_fails_six_times_in_a_row_throws_the_walk_away():
     of, now_ns = account(), 10
-    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
+    of.take_answer(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
     for _ in range(5):
         assert ask(of, Kind.FILLS, now_ns) == m.ReadFills("a")
-        of.answered(m.ReadFills("a"), m.Unknown(""), now_ns)
+        of.take_answer(m.ReadFills("a"), m.Unknown(""), now_ns)
         now_ns += SECOND
     ask(of, Kind.FILLS, now_ns)
-    assert of.answered(m.ReadFills("a"), m.Unknown(""), now_ns) is None
+    assert of.take_answer(m.ReadFills("a"), m.Unknown(""), now_ns) is None
     assert ask(of, Kind.FILLS, now_ns + SECOND) == m.ReadFills("")
 
 
 def test_a_page_of_fills_that_fails_is_counted_anew_after_one_that_does_not():
     of, now_ns = account(), 10
-    of.answered(ask(of, Kind.FILLS, 0), fills_page("0", 99), 1)
+    of.take_answer(ask(of, Kind.FILLS, 0), fills_page("0", 99), 1)
     for number in range(12):
         ask(of, Kind.FILLS, now_ns)
-        of.answered(m.ReadFills(str(number)), m.Unknown(""), now_ns)
+        of.take_answer(m.ReadFills(str(number)), m.Unknown(""), now_ns)
         now_ns += SECOND
         ask(of, Kind.FILLS, now_ns)
-        of.answered(m.ReadFills(str(number)), fills_page(str(number + 1), number), now_ns)
+        of.take_answer(m.ReadFills(str(number)), fills_page(str(number + 1), number), now_ns)
     assert ask(of, Kind.FILLS, now_ns) == m.ReadFills("12")
-
-
-def test_at_a_stop_a_page_of_fills_that_fails_is_a_failed_walk():
-    of = account()
-    of.hurry()
-    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
-    of.answered(ask(of, Kind.FILLS, 2), m.Unknown(""), 3)
-    assert ask(of, Kind.FILLS, 3 + SECOND) == m.ReadFills("")
-
-
-def test_once_there_is_no_hurry_any_more_a_walk_of_the_fills_stays_at_a_page_that_fails():
-    of = account()
-    of.hurry()
-    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
-    of.calm()
-    of.answered(ask(of, Kind.FILLS, 2), m.Unknown(""), 3)
-    assert ask(of, Kind.FILLS, 3 + SECOND) == m.ReadFills("a")
-
-
-def test_a_stop_while_a_page_of_fills_waits_for_its_next_try_breaks_nothing_and_it_is_tried():
-    of = account()
-    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
-    of.answered(ask(of, Kind.FILLS, 2), m.Unknown(""), 3)
-    of.hurry()
-    assert Kind.FILLS not in [walk.kind for walk, _ in of.wanted(4)]
-    assert of.next_due_ns() <= 3 + READ_AGAIN_NS
-    assert ask(of, Kind.FILLS, 3 + READ_AGAIN_NS) == m.ReadFills("a")
 
 
 def test_of_the_pages_of_fills_only_what_is_asked_for_is_kept():
     of = account(lambda rows, now_ns: (rows[:1], False))
-    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 5, 4, 3), 1)
-    walk = of.answered(ask(of, Kind.FILLS, 2), fills_page("", 2, 1), 3)
+    of.take_answer(ask(of, Kind.FILLS, 0), fills_page("a", 5, 4, 3), 1)
+    walk = of.take_answer(ask(of, Kind.FILLS, 2), fills_page("", 2, 1), 3)
     assert walk is not None
     assert [fill.fill_id for fill in walk.rows] == [
         made.fill(made.own(), number, 1).fill_id for number in (5, 2)
@@ -417,9 +309,9 @@ def test_of_the_pages_of_fills_only_what_is_asked_for_is_kept():
 @pytest.mark.parametrize(("kind", "pages"), [(Kind.RESTING, 1_001), (Kind.FILLS, 10_001)])
 def test_a_walk_without_end_has_failed_after_so_many_pages(kind: Kind, pages: int):
     of = account(lambda rows, now_ns: ((), False))
-    of.answered(ask(of, kind, 0), page("0") if kind is Kind.RESTING else fills_page("0"), 0)
+    of.take_answer(ask(of, kind, 0), page("0") if kind is Kind.RESTING else fills_page("0"), 0)
     for number in range(1, pages):
         request = ask(of, kind, 0)
         cursor = str(number)
-        of.answered(request, page(cursor) if kind is Kind.RESTING else fills_page(cursor), 0)
+        of.take_answer(request, page(cursor) if kind is Kind.RESTING else fills_page(cursor), 0)
     assert ask(of, kind, SECOND) == (m.ReadFills("") if kind is Kind.FILLS else m.ReadResting(""))

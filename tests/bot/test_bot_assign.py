@@ -2,7 +2,6 @@
 
 import itertools
 from typing import Any
-from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,11 +61,3 @@ def test_one_gives_way_where_both_together_gain():
 def test_nothing_is_assigned_to_nothing():
     assert assign([], [], [3.0]) == []
     assert assign([[], []], [1.0, 1.0], []) == [None, None]
-
-
-@settings(max_examples=300, deadline=None)
-@given(cases())
-def test_few_rows_are_assigned_as_the_search_would_assign_them(case):
-    with patch("bot.core.plan.assign._FEW", 0):
-        searched = assign(*case)
-    assert assign(*case) == searched

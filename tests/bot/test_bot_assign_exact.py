@@ -19,11 +19,6 @@ def test_what_is_dearer_by_less_than_rounding_to_one_would_keep_is_still_dearer(
     assert assign([[1e-17, 0.0]], [1.0], [0.0, 0.0]) == [1]
 
 
-def test_of_equal_columns_the_first_is_taken_and_of_equal_rows_the_last():
-    assert assign([[1.0, 1.0, 1.0]], [5.0], [1.0, 1.0, 1.0]) == [0]
-    assert assign([[1.0], [1.0], [1.0]], [5.0, 5.0, 5.0], [5.0]) == [None, None, 0]
-
-
 # --- what serving a price costs -------------------------------------------------------------------
 
 

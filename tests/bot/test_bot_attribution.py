@@ -421,7 +421,7 @@ def test_all_four_horizons_are_sampled_and_nothing_is_kept_afterwards():
     told = [(row.against, row.horizon_s) for row in both.total().markouts]
     assert told == [(against, horizon) for against in Against for horizon in HORIZONS_S]
     assert both.account.report().unsampled == 0
-    assert both.account._horizons.due_ns is None
+    assert not both.account._waiting
 
 
 def test_a_level_is_counted_from_the_touch_outward():

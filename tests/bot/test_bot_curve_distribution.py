@@ -58,7 +58,7 @@ def test_every_arbitrage_found_pays_in_every_outcome() -> None:
         for each in arbitrages([Price(int(p)) for p in bids], [Price(int(p)) for p in asks]):
             for outcome in range(6):
                 low, high = 100 * (outcome > each.low), 100 * (outcome > each.high)
-                assert low - each.ask + each.bid - high >= each.gain_cents > 0
+                assert low - each.ask + each.bid - high >= each.bid - each.ask > 0
 
 
 # --- the distribution -----------------------------------------------------------------------------

@@ -3,10 +3,9 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.curve.ladder import Fair
 from bot.core.desk.spend import Lane
 from bot.core.orders.order import OwnOrder
-from bot.core.plan.wishes import WantAmend, WantCancel
+from bot.core.plan.wishes import WantCancel
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import bid, plan
 from tests.bot.test_bot_sending import SECOND, Account, create
@@ -73,41 +72,6 @@ def test_no_order_gives_way_to_one_that_would_find_no_token(tokens, gives_way):
     left = of.cancel(merged(own))
     assert left == ([m.CancelResting(own.order_id)] if gives_way else [])
     assert of.denied == []  # it is wished for again as it is
-
-
-def busy(of: Account, own: OwnOrder, beats: int) -> tuple[int | None, int]:
-    """Beats of 5 ms, in each of which a token comes above the reserve and more is wanted than it
-    bears: that in which the order gave way, None if in none, and how many creates left by then."""
-    while of.out.purse.tokens(T0) > 60:
-        of.out.purse.spend(Lane.CANCEL, T0)
-    made = 0
-    for beat in range(1, beats):
-        now_ns = T0 + beat * SECOND // 200
-        if of.cancel(merged(own), now_ns=now_ns):
-            return beat, made
-        made += len(of.spend(create(30, 1), create(29, 1), now_ns=now_ns))
-    return None, made
-
-
-def test_where_every_token_is_wanted_elsewhere_an_order_gives_way_after_half_a_second():
-    of = Account({"flat_ns": 60 * SECOND}, {"requests_in_flight": 500})
-    beat, made = busy(of, of.rests(40), 300)
-    assert beat is not None
-    assert 100 <= beat <= 104
-    assert made >= 98, "until then the others have had all there was"
-
-
-def test_what_steps_back_waits_for_no_order_that_gives_way():
-    of = Account({"flat_ns": 60 * SECOND}, {"requests_in_flight": 500})
-    own, other = of.rests(40), of.rests(60, 2)
-    of.rung.fair = Fair(50.0, 1.0)
-    for now_ns in (T0, T0 + SECOND // 3, T0 + 2 * SECOND // 3):
-        while of.out.purse.tokens(now_ns) > 61:
-            of.out.purse.spend(Lane.CANCEL, now_ns)
-        assert of.cancel(merged(own), now_ns=now_ns) == []
-    away = WantAmend(other, Amend(price=Price(45)), False, "beyond fair", 1.0)
-    assert of.spend(create(30, 1), now_ns=now_ns) == []
-    assert of.spend(away, now_ns=now_ns) == [m.AmendResting(other.order_id, away.amend)]
 
 
 @pytest.mark.parametrize("kept", ["suspect", "parked"])

@@ -151,7 +151,6 @@ def test_an_order_that_is_over_is_hinted_at_no_more():
     of, own = hints(), bid(40)
     of.saw(trade(40, 4), [own], NOW)
     own.state = State.DONE
-    of.answered(own)
     assert not of.want_lists(NOW)
     assert of.is_empty()
 

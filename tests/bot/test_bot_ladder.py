@@ -251,7 +251,7 @@ def test_a_curve_keeps_no_more_however_long_it_is_looked_at(
     for second in range(50):
         seen = msgspec.structs.replace(rung, changed_ns=second * NS_PER_SECOND)
         curve.update([seen] * count, None, 86_400.0, second * NS_PER_SECOND)
-    fields = {name: getattr(curve, name) for name in FairCurve.__slots__}
+    fields = vars(curve)
     kept = {name: len(each) for name, each in fields.items() if isinstance(each, list)}
     assert max(kept.values()) <= count, kept
 
@@ -404,7 +404,6 @@ def test_a_higher_rung_bid_above_a_lower_rungs_ask_is_an_arbitrage() -> None:
     asks = [Price(55), Price(45), Price(60)]
     (found,) = arbitrages(bids, asks)
     assert found == Arbitrage(1, 2, Price(45), Price(47))
-    assert found.gain_cents == 2
 
 
 def test_the_cheapest_lower_ask_is_the_one_named_and_empty_sides_are_passed_over() -> None:

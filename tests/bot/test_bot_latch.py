@@ -270,8 +270,7 @@ def test_a_fill_that_cannot_be_booked_counts_for_no_breaker_however_often_it_is_
         made.fill(order, number=1, qty=3, fee_cents=10**8), created_at=from_ns(world.now_ns)
     )
     for _ in range(100):
-        walk = Walk(Kind.FILLS, world.now_ns)
-        walk.rows = [impossible]
+        walk = Walk(Kind.FILLS, world.now_ns, rows=[impossible])
         trader._walked(walk)
     used = {level.name: level.used for level in trader.guard.breakers.levels(trader._now_ns)}
     assert "fill_unreadable" in trader.out.findings

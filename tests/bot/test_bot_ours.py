@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 
 from bot.core.books.queue import Queues
 from bot.core.orders.order import State
-from bot.core.plan.ours import Ours
 from bot.core.plan.place import Flow, Worth, worth_of
 from bot.core.plan.reconcile import plan_sides
-from bot.core.plan.stand import are_idle, are_left
+from bot.core.plan.stand import Ours
 from bot.core.plan.steady import by_side
 from bot.core.plan.wishes import FreeShares, WantAmend, free_shares
 from bot.core.settings import PaceSettings
@@ -75,41 +74,14 @@ def test_a_plan_from_what_was_kept_is_the_plan_of_what_is_there(drawn, wishes, h
     kept = ours()
     for bids, asks in [(bids, asks) for bids, _ in wishes for _, asks in wishes]:
         wanted = by_side([*quotes(BID, bids), *quotes(ASK, asks)])
-        rest = (PACE, LATER, worth, short)
+        rest = (PACE, LATER, worth(LATER), short)
         assert plan_sides(*wanted, kept, *rest) == plan_sides(*wanted, ours(), *rest)
-
-
-@settings(max_examples=300, deadline=None)
-@given(orders_of_a_rung, levels, st.integers(0, 60), st.integers(0, 10**12), st.integers(0, 200))
-def test_stands_that_are_idle_are_left_whatever_they_are_worth(drawn, wanted, traded, ns, before):
-    orders = [
-        made.own(number=number, price=50 - off, qty=qty)
-        for number, (_, off, qty, _) in enumerate(drawn)
-    ]
-    flow, book = Flow(), (((Price(48), Qty(before)), (Price(47), Qty(before // 2))), ())
-    if traded:
-        flow.printed(traded, T0)
-    bids, now_ns = by_side(quotes(BID, wanted))[0], T0 + ns
-    doubtful = Ours(orders, FreeShares(0, 0)).bids.doubtful(bids, (), PACE)
-    if doubtful is not None and are_idle(doubtful, BID, 49.5, flow.at_most, book[0], PACE):
-        here = worth_of(49.5, (flow, flow), book, Queues(1.0), PACE, 1e5, now_ns)
-        assert are_left(doubtful, BID, (), here, None, PACE)
-
-
-def test_stands_behind_many_shares_of_a_side_that_never_traded_are_idle():
-    doubtful = Ours([made.own(price=47, qty=10)], FreeShares(0, 0)).bids.doubtful(
-        quotes(BID, [(1, 10, 0)]), (), PACE
-    )
-    assert doubtful
-    rest = (BID, 53.0, Flow().at_most)
-    assert are_idle(doubtful, *rest, ((Price(48), Qty(100)),), PACE)
-    assert not are_idle(doubtful, *rest, (), PACE)
 
 
 def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where_it_stands():
     order = made.own(price=50, qty=10)
     kept, bids = Ours([order], FreeShares(0, 0)), quotes(BID, [(1, 10, 2)])
-    rest = (PACE, LATER, worth, ())
+    rest = (PACE, LATER, worth(LATER), ())
     apart, meeting = quotes(ASK, [(2, 10, 0)]), quotes(ASK, [(0, 10, 0)])
     assert [wish.side for wish in plan_sides(bids, apart, kept, *rest).wishes] == [ASK]
     first = plan_sides(bids, meeting, kept, *rest).wishes[0]
@@ -120,12 +92,12 @@ def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where
 def _seen(ours: Ours) -> tuple[object, ...]:
     found = [
         (own.client_order_id, own.order_id, own.level, own.remaining, own.may_fill)
-        for own in [*ours.bids.orders, *ours.asks.orders]
+        for own in [*ours.bids, *ours.asks]
     ]
     changing = [own.doomed or own.state is not State.OPEN for own in ours.everyone]
     stands = [
-        None if side.stands is None else [(stand.price, stand.qty) for stand in side.stands]
-        for side in (ours.bids, ours.asks)
+        None if stands is None else [(stand.price, stand.qty) for stand in stands]
+        for stands in (ours.bid_stands, ours.ask_stands)
     ]
     return ours.yes, ours.no, found, changing, ours.going, stands
 

@@ -21,7 +21,7 @@ sizes = st.floats(0, 1_000, allow_subnormal=False)
 
 
 def worth(fair=50.0, volume=20.0, bids=(), asks=(), queues=None, move=0.05, capital=0.0) -> Worth:
-    return Worth(fair, lambda _: volume, bids, asks, queues, move, capital)
+    return Worth(fair, (volume, volume), bids, asks, queues, move, capital)
 
 
 def levels(*pairs):
@@ -48,16 +48,6 @@ def test_expected_fills_are_those_of_the_formula():
 
 def test_nothing_fills_where_nothing_trades():
     assert fills(0, 0, 10) == 0
-
-
-@given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 10**12)), max_size=4), st.integers(0))
-def test_no_more_trades_a_second_than_was_told_as_the_most_at_the_last_print(prints, later_ns):
-    flow, now_ns = Flow(), T0
-    flow.watched(now_ns)
-    for size, after_ns in prints:
-        now_ns += after_ns
-        flow.printed(size, now_ns)
-    assert flow.per_second(now_ns + later_ns % 10**13) <= flow.at_most * (1 + 1e-12)
 
 
 @given(st.floats(0.01, 1_000), sizes, sizes)

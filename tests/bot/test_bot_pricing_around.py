@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from bot.core.pricing.around import middle, outward, placed, value_of
-from bot.core.pricing.wealth import base_and_cash, cash_in_all
+from bot.core.pricing.price import middle, outward, placed, value_of
+from bot.core.pricing.sizes import base_and_cash, cash_in_all
 from bot.core.strategy import EventView, OwnQuote
 from tests.strategies.views import rung, view
 from venue.wire.money import BookSide, Price, Qty, complement

@@ -1,6 +1,5 @@
 """Claims about the reservation values: their closed forms, and what more YES held does to them."""
 
-import copy
 import itertools
 import math
 from collections.abc import Sequence
@@ -252,22 +251,6 @@ def test_the_matrix_is_worked_out_anew_once_a_value_has_moved_by_a_cent() -> Non
     assert not linear.draw([0.7, 0.5 + 0.9 * CURVE_STEP, 0.3])
     assert linear.draw([0.7, 0.5 + 1.1 * CURVE_STEP, 0.3])
     assert linear.draw([0.7, 0.5])
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-0.03, 0.03)), max_size=8))
-def test_a_curve_of_which_some_have_moved_holds_as_long_as_all_of_it_drawn_would(
-    moves: list[tuple[int, float]],
-) -> None:
-    chances = [0.9, 0.6, 0.58, 0.02]
-    linear = Linear(Rule.LOCAL)
-    linear.draw(chances)
-    for at, move in moves:
-        chances[at] = min(max(chances[at] + move, 0.0), 1.0)
-        drawn = copy.copy(linear).draw(chances)
-        holds = sorted(chances, reverse=True) == chances and not drawn
-        assert linear.holds(chances, [at]) == holds
-        if not holds:
-            return
 
 
 # --- more YES -------------------------------------------------------------------------------------

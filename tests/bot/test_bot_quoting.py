@@ -9,7 +9,7 @@ from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.event.rung import Rung
 from bot.core.orders.order import State
-from bot.core.plan.ours import Ours
+from bot.core.plan.stand import Ours
 from bot.core.series.quoting import Quoting
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
@@ -226,7 +226,7 @@ def test_shares_of_a_rung_whose_resolution_was_taken_back_are_not_settled_for_no
 
     series.take_series([shown], T0, T0)
     read(0, 10_000)
-    ledgers.open_books(T0, is_proven=True)
+    ledgers.open_books(T0)
     series.take_series([over], T0 + NS_PER_SECOND, T0 + NS_PER_SECOND)
     read(5, 10_000)
     again_ns = T0 + 10 * NS_PER_SECOND

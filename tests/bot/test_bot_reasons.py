@@ -10,11 +10,10 @@ from bot.core.intentions import Act
 from bot.core.orders.life import Finding
 from bot.core.orders.order import State
 from bot.core.orders.tag import Tag
+from bot.core.picture import reason_of
 from bot.core.plan.wishes import WantAmend
-from bot.core.profit.attribution import Attribution, Entry
-from bot.core.profit.lastfills import KEPT_MAX
+from bot.core.profit.attribution import KEPT_MAX, Attribution, Entry
 from bot.core.profit.marks import Marks
-from bot.core.reasons import reason_of
 from bot.core.settings import PaceSettings
 from bot.core.strategy import EventView, Quote
 from strategies.fixed_spread import FixedSpread
@@ -151,7 +150,7 @@ def test_a_fill_is_told_with_what_it_was_worth_then_and_has_been_since(side, mar
     filled.fill(side, 41)
     filled.believe(44.0, 3)
     filled.believe(42.0, 12)
-    [told] = filled.account.last_fills.report()
+    [told] = filled.account.last_fills()
     assert (told.price, told.qty, told.fee_cents, told.fair_cents) == (41, 5, 2, 42.0)
     assert told.markouts_cents == (*markouts, None, None)
 
@@ -161,7 +160,7 @@ def test_the_newest_fills_come_first_and_no_more_than_so_many_are_kept():
     filled.believe(42.0, 1)
     for price in range(1, KEPT_MAX + 20):
         filled.fill(BookSide.BID, price)
-    told = filled.account.last_fills.report()
+    told = filled.account.last_fills()
     assert [fill.price for fill in told] == list(range(KEPT_MAX + 19, 19, -1))
 
 

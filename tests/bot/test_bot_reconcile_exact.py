@@ -25,11 +25,15 @@ class Ruler:
         self, move: float = 0.0, capital: float = 0.0, places: dict[str, float] | None = None
     ) -> None:
         self.fair_cents = 50.0
+        self.volumes = (1e9, 1e9)
         self.move_cents = move
         self.capital_cents = capital
         self._places = places or {}
 
     request_cents = Worth.request_cents
+
+    def others_at(self, side: BookSide, price: int) -> int:
+        return 0
 
     def edge(self, side: BookSide, price: int) -> float:
         return float(50 - price if side is BID else price - 50)

@@ -5,10 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.ours import Ours
 from bot.core.plan.place import NOTHING_KNOWN
 from bot.core.plan.reconcile import _Side
-from bot.core.plan.stand import are_left, level_of
+from bot.core.plan.stand import Ours, are_left, level_of
 from bot.core.plan.wishes import MERGED, WantAmend, WantCancel, WantCreate, free_shares
 from tests.bot import made
 from tests.bot.made import T0
@@ -354,9 +353,8 @@ def test_what_stands_as_wanted_is_what_the_whole_plan_would_leave_alone(
         orders.append(made.own(state, number=at, price=price, qty=size, **route))
     free = free_shares(Qty(yes), Qty(no), orders)
     held = None if is_short or not free.has_some else free
-    doubtful = Ours(orders, free).bids.doubtful(wanted, (), pace)
-    if doubtful is not None and are_left(doubtful, BID, (), NOTHING_KNOWN, held, pace):
-        levels = {quote.price: level_of(BID, quote, (), NOTHING_KNOWN) for quote in wanted}
+    levels = {quote.price: level_of(BID, quote, (), NOTHING_KNOWN) for quote in wanted}
+    if are_left(Ours(orders, free).bid_stands, levels.values(), held, pace):
         side = _Side(BID, levels, orders, orders, free, pace, LATER, NOTHING_KNOWN, is_short)
         side.make()
         assert side.wishes == []

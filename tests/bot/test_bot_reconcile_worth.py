@@ -64,7 +64,7 @@ def worth(
         queues.wrote(made.shown(own), 20, list(orders), T0)
     queues.saw_book(*book(0), 20, list(orders), T0)
     queues.saw_book(*book(behind), 30, list(orders), T0)
-    return Worth(fair, lambda _: volume, side(BID, -1), side(ASK, 1), queues, move, capital)
+    return Worth(fair, (volume, volume), side(BID, -1), side(ASK, 1), queues, move, capital)
 
 
 # --- near ones: stay or move ----------------------------------------------------------------------

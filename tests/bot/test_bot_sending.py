@@ -412,7 +412,7 @@ def differ(of: Account, ours: int, theirs: int) -> None:
     of.ledgers.series_read(T0)
     of.ledgers.balance_read(cash, T0, T0)
     of.ledgers.positions_read([], T0, T0)
-    of.ledgers.open_books(T0, is_proven=True)
+    of.ledgers.open_books(T0)
     bought = msgspec.structs.replace(
         made.fill(made.own(State.OPEN, number=99), 1, ours), market_id=made.MARKET
     )

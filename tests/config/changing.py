@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from bot.core import messages as m
-from bot.core.candidate import Candidate
-from bot.core.settings import TraderSettings
+from bot.core.settings import Candidate, TraderSettings
 from bot.core.strategy import Quote, Strategy
 from bot.core.trader import Trader
 from bot.lab.shadow.shadow import shadow_of

@@ -4,12 +4,12 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.candidate import Candidate
 from bot.core.orders.order import State
 from bot.core.report import Phase
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
+    Candidate,
     CurfewSettings,
     NewsSettings,
     PaceSettings,

@@ -41,7 +41,7 @@ def test_a_strategy_that_raises_brings_the_old_configuration_back_and_it_is_told
     assert note.level == "error"
     assert re.search(r"raising: changing\.py:\d+: ZeroDivisionError: by design", note.fields["why"])
     shown = venue.trader.report(venue.now_ns).config
-    assert (shown.rolled_back, shown.digest, shown.trial_left_s) == (1, "first", 0)
+    assert (shown.rolled_back, shown.digest) == (1, "first")
     assert "change 1 was rolled back" in shown.fault
 
 
@@ -99,7 +99,7 @@ def test_a_breaker_that_trips_again_once_it_was_reset_brings_the_old_configurati
 def test_after_a_minute_of_quoting_a_change_has_proven_itself(venue):
     venue.change(around(3))
     venue.run(58)
-    assert venue.trader.report(venue.now_ns).config.trial_left_s in (2, 3)
+    assert not venue.told("config_proven")
     venue.run(4)
     assert venue.told("config_proven")
     venue.change(SILENT)

@@ -14,8 +14,7 @@ from bot.core.desk import shelf
 from bot.core.desk.outbox import Outbox
 from bot.core.event import answers
 from bot.core.limits import cutting
-from bot.core.pricing import lots
-from bot.core.profit import lastfills, marks
+from bot.core.profit import attribution, marks
 from strategies import ladder_joint
 from tests.day.day import Asked, distant_market, live
 from tests.day.growth import grown, held_by, slope
@@ -38,8 +37,7 @@ BOUNDED = (
     (queue, "_PRINTS_KEPT"),
     (answers, "_SANE_MAX"),
     (cutting, "_KNOWN_MAX"),
-    (lots, "_KNOWN_MAX"),
-    (lastfills, "KEPT_MAX"),
+    (attribution, "KEPT_MAX"),
     (ladder_joint, "_PRICED_MAX"),
 )
 

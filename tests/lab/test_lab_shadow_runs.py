@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.candidate import Candidate
 from bot.core.event.room import Rung
 from bot.core.report import ProfitRow, ShadowReport
+from bot.core.settings import Candidate
 from bot.core.strategy import EventView, Quote, Quotes, Strategy, Take
 from bot.lab.shadow.shadow import shadow_of
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT

@@ -1,6 +1,6 @@
 """What is kept is what would be computed anew: a life lived again, with nothing kept, is the same.
 
-What a plan, a limit, a curve or a price hangs on is kept until somebody tells that it is another.
+What a plan, a limit or a price hangs on is kept until somebody tells that it is another.
 Whoever forgets to tell changes what the bot does without breaking any limit; so each life is lived
 again by a trader that works everything out at each turn, and has to have the same effects.
 """
@@ -11,11 +11,8 @@ from typing import Any
 import pytest
 
 from bot.core.books.others import Others
-from bot.core.curve.ladder import FairCurve
 from bot.core.event.room import Ladder
 from bot.core.event.rung import Rung
-from bot.core.plan.steady import Steady
-from bot.core.sending.hints import Hints
 from bot.core.series.quoting import Quoting
 from bot.core.series.weighing import Weighing
 from bot.lab.sim.judge.broken import Broken
@@ -40,7 +37,7 @@ def before(home: type, name: str, forget: Forget) -> Patch:
 
 def no_plan(quoting: Quoting, ladder: Ladder, _now_ns: int) -> None:
     for rung in ladder.rungs:
-        rung.ours = rung._stood = None
+        rung.ours = None
 
 
 def no_exposure(weighing: Weighing, ladder: Ladder) -> None:
@@ -78,26 +75,15 @@ def forgotten(name: str, value: Any) -> Forget:
     return forget
 
 
-UPDATE = FairCurve.update
-
-
-def whole(curve: FairCurve, rungs: Any, implied: Any, left_s: float, now_ns: int, _: Any) -> Any:
-    return UPDATE(curve, rungs, implied, left_s, now_ns, None)
-
-
 ANEW = (
     before(Quoting, "_plan_ladder", no_plan),
-    before(Steady, "quotes", forgotten("_wanted", None)),
-    Patch(Rung, "_are_idle", lambda *_: False),
     before(Weighing, "exposure", no_exposure),
     before(Weighing, "cut", no_cut),
     before(Ladder, "want", forgotten("is_plain", False)),
     before(Ladder, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
     before(Others, "settled", no_others),
-    before(Hints, "next_due_ns", forgotten("_next_ns", None)),
     Patch(Ladder, "holdings", lambda _, rung, ledgers: ledgers.holdings(rung.market_id)),
-    Patch(FairCurve, "update", whole),
 )
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 

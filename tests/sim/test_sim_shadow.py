@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.core import messages as m
-from bot.core.candidate import Candidate
+from bot.core.settings import Candidate
 from bot.core.trader import Trader
 from bot.io.settings.plugins import find_strategy
 from bot.lab.shadow.shadow import shadow_of

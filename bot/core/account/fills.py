@@ -21,18 +21,12 @@ from bot.core.desk.shelf import keep_newest
 from bot.core.inconsistency import Inconsistency
 from bot.core.messages import FillMark
 from venue.wire import model
-from venue.wire.instant import NS_PER_SECOND, Instant
+from venue.wire.instant import Instant
 from venue.wire.money import Outcome, Qty, canonical
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
-FILL_IDS_KEPT: Final = 1_000
-"""Newest fills whose ids are kept, however old they are."""
-
-FILL_IDS_KEPT_NS: Final = 1_800 * NS_PER_SECOND
-"""Ids of fills no older than this beside the newest are kept too, far longer than a read lags."""
-
-FILL_IDS_MAX: Final = 20_000
-"""Ids kept at most. Twice as many may gather between two trims."""
+FILL_IDS_KEPT: Final = 10_000
+"""Newest fills whose ids are kept. Twice as many may gather between two trims."""
 
 _CONTRADICTORY_MAX: Final = 1_000
 
@@ -41,9 +35,7 @@ class FillDeduplicator:
     """The ids of the fills that are booked or history. Every fill older than `floor_ns`, in the
     venue's time, is one of the two."""
 
-    def __init__(self, kept: int = FILL_IDS_KEPT, most: int = FILL_IDS_MAX) -> None:
-        self._kept = kept
-        self._most = most
+    def __init__(self) -> None:
         self._booked: dict[str, int] = {}
         self._history: dict[str, None] = {}
         self.floor_ns: int | None = None
@@ -70,35 +62,21 @@ class FillDeduplicator:
         """True if this row, and so all that is listed below it, needs no booking any more."""
         if row.fill_id in self._history:
             return True
-        if row.fill_id in self._booked or self.floor_ns is None:
-            return False
-        try:
-            return created_ns_of(row) < self.floor_ns
-        except UnbookableFill:
-            return False
+        is_booked = row.fill_id in self._booked
+        return not is_booked and self.floor_ns is not None and _is_older(row, self.floor_ns)
 
     def trim(self) -> bool:
         """Forget ids far below the newest; the floor covers their fills. Rare, so that it is cheap.
         True if it did."""
-        if len(self._booked) <= 2 * self._kept:
+        if len(self._booked) <= 2 * FILL_IDS_KEPT:
             return False
-        newest_first = sorted(self._booked.values(), reverse=True)
-        floor_ns = min(newest_first[self._kept], newest_first[0] - FILL_IDS_KEPT_NS)
-        if len(newest_first) > self._most:
-            floor_ns = max(floor_ns, newest_first[self._most])
-        if self.floor_ns is None or floor_ns > self.floor_ns:
-            self.floor_ns = floor_ns
-            self._booked = {key: at for key, at in self._booked.items() if at >= floor_ns}
+        self.floor_ns = sorted(self._booked.values())[-FILL_IDS_KEPT]
+        self._booked = {key: at for key, at in self._booked.items() if at >= self.floor_ns}
         return True
 
 
 class FillBooker:
-    """Books what walks of the list of fills show.
-
-    booked_ns: when a fill was booked last, or was found to be history. goes_deep: the next walk
-    goes back to where every fill is known to be booked, for a fill may have slipped between two
-    shifting pages. whole_ns: when the newest walk began that did, below zero without one.
-    """
+    """Books what walks of the list of fills show."""
 
     def __init__(
         self,
@@ -118,12 +96,14 @@ class FillBooker:
         self._takes_all_for_history = True
         self._newest_history = FillMark("", Instant("0001-01-01T00:00:00Z"))
         self.booked_ns = 0
+        """When a fill was booked last, or was found to be history."""
         self.goes_deep = False
+        """The next walk goes back to where every fill is known to be booked: one may have slipped
+        between two shifting pages."""
         self.whole_ns = -1
+        """When the newest walk began that did, below zero without one."""
         self._ended_deep = False
-        self._agreed_ns: int | None = (
-            None  # the venue's time of the newest fill that an audit proved
-        )
+        self._agreed_ns: int | None = None  # the venue's time of the newest fill audited
         self._contradictory: OrderedDict[str, model.Fill] = OrderedDict()
         self._trade_price_counts: bool | None = None  # None: no fill has shown yet what it means
         self._watched: tuple[FillMark, int] | None = None  # a booked fill, and since when it is
@@ -146,7 +126,7 @@ class FillBooker:
         if self._watched is not None:
             mark, _ = self._watched
             self._shows_watched |= any(row.fill_id == mark.fill_id for row in rows)
-            if rows and self._is_older(rows[-1], created_ns_of(mark)):
+            if rows and _is_older(rows[-1], created_ns_of(mark)):
                 self._reaches_watched = True
         kept, self._ended_early = self._unbooked(rows, now_ns) if rows else ((), False)
         return kept, self._ended_early
@@ -165,9 +145,7 @@ class FillBooker:
         if at < len(rows):
             return unknown, True
         if is_deep:
-            return unknown, self._agreed_ns is not None and self._is_older(
-                rows[-1], self._agreed_ns
-            )
+            return unknown, self._agreed_ns is not None and _is_older(rows[-1], self._agreed_ns)
         return unknown, self._ids.is_booked(rows[-1].fill_id)
 
     def _add_history(self, rows: Sequence[model.Fill], now_ns: int) -> None:
@@ -182,12 +160,6 @@ class FillBooker:
                     self._newest_history = mark
                 self._ids.add_history(mark, created_ns)
                 self.booked_ns = now_ns
-
-    def _is_older(self, row: model.Fill, than_ns: int) -> bool:
-        try:
-            return created_ns_of(row) < than_ns
-        except UnbookableFill:
-            return False
 
     # --- a walk -----------------------------------------------------------------------------------
 
@@ -327,3 +299,11 @@ class FillBooker:
                 return
         if self._ids.newest is not None:
             self._watched = self._ids.newest, now_ns
+
+
+def _is_older(row: model.Fill, than_ns: int) -> bool:
+    """True if a fill happened before that; False where its time is unreadable."""
+    try:
+        return created_ns_of(row) < than_ns
+    except UnbookableFill:
+        return False

@@ -1,9 +1,8 @@
 """Our books against the venue's: fills booked once, holdings, and audits of cash and shares.
 
 Positions and a balance are true as of reads that lie between two walks of the fills with the same
-newest fill, a read lag apart. Such a pair opens the books: what it shows is the opening. Later each
-pair is an audit. In between holds the last truth, with the fills since, and what an order says has
-filled beyond its booked fills counts at the order's limit.
+newest fill, a read lag apart. The first such pair opens the books, each later one is an audit. In
+between, what an order says has filled beyond its booked fills counts at the order's limit.
 
 A difference that an audit finds lets nothing leave that adds exposure, and stops the bot where it
 lasts. Three differences of cash have a name and do not stop it: settlements, transfers, and fees
@@ -15,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.account.account import READ_AGAIN_NS, Account, Kind
+from bot.core.account.account import Account, Kind
 from bot.core.account.fills import FillBooker
 from bot.core.account.portfolio import Portfolio
 from bot.core.account.settlement import SETTLES_WITHIN_NS, Held, Settlement, Waiting
@@ -43,17 +42,22 @@ from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 FORGET_AFTER_NS: Final = 600 * NS_PER_SECOND
 """So long after its last rung was seen resolved an event is kept: markouts look that far ahead."""
 
-_CHANGES_MAX: Final = 3
-"""So many audits in a row that each find another change of cash are a contradiction."""
-
 _CASH: Final = "cash"
 """The key of the one sign that the cash of the account can give."""
 
 
-class _Read(msgspec.Struct, frozen=True):
-    """A balance, or the shares of a list of positions, with the times of its request and answer."""
+class _Balance(msgspec.Struct, frozen=True):
+    """A balance, with the times of its request and answer."""
 
-    shown: model.Balance | dict[tuple[MarketId, Outcome], int]
+    total_cents: Cents
+    begun_ns: int
+    ended_ns: int
+
+
+class _Positions(msgspec.Struct, frozen=True):
+    """The shares of a list of positions, with the times of its request and answer."""
+
+    held: Held
     begun_ns: int
     ended_ns: int
 
@@ -62,14 +66,12 @@ class AccountChange(msgspec.Struct, frozen=True):
     """What a walk of the fills changed.
 
     fills: booked now, oldest first. markets: those whose cash or shares are others now. told: those
-    whose winner became known. opening: shares that turned out to be more, or below zero fewer, at
-    the opening, which is no gain and no loss.
+    whose winner became known.
     """
 
-    fills: tuple[model.Fill, ...]
-    markets: tuple[MarketId, ...]
+    fills: tuple[model.Fill, ...] = ()
+    markets: tuple[MarketId, ...] = ()
     told: tuple[MarketId, ...] = ()
-    opening: tuple[tuple[MarketId, Outcome, int], ...] = ()
 
 
 class Ledgers:
@@ -87,7 +89,7 @@ class Ledgers:
         self._signs = out.inconsistencies
         self.book = Portfolio()
         self._by_ticker: dict[Ticker, MarketId] = {}
-        self._rates: dict[MarketId, tuple[Ticker, FeeRate]] = {}
+        self._rates: dict[MarketId, FeeRate] = {}  # the higher one of each rung of ours
         self.settlement = Settlement(self.book)
         self.booker = FillBooker(self.book, desk, out, self._by_ticker, trust.read_lag_ns)
         self.is_open = False
@@ -101,23 +103,21 @@ class Ledgers:
         self.transfers_cents = Cents(0)
         self.unallocated_cents = Cents(0)
         self.fee_difference_cents = Cents(0)
-        self._balance: _Read | None = None
-        self._positions: _Read | None = None
+        self._balance: _Balance | None = None
+        self._positions: _Positions | None = None
         self._disturbed_ns = 0  # reads of before this, and a lag, say nothing of after it
-        self._is_proven = False  # the opening lies between two walks, or an audit has corrected it
         self._opening_cents = 0
-        self.audited_ns = -1  # when the reads of the newest audit began
-        self.is_undecided = False  # the newest audit wants another one to decide what it saw
+        self._audited_ns = -1  # when the reads of the newest audit began
         self._differing: Held | None = None  # the positions, where the shares differ
-        self._changed: tuple[int, tuple[MarketId, ...], int] | None = None
-        self._changes = 0
+        # The difference of cash at the audit before, and the rungs whose positions were gone.
+        self._changed: tuple[int, tuple[MarketId, ...]] | None = None
         # Since the last audit that agreed:
         self._filled_qty = 0
         self._fees_unshown = 0
 
     def begin(self, started: Started) -> None:
         """The run begins with what the journal knows of the account."""
-        self.settlement.remember(started.winners)
+        self.settlement.told(dict(started.winners))
         self.booker.begin(started.newest_fill)
         for event_ticker, cents in started.event_cash:
             self.book.carry(event_ticker, cents)
@@ -128,7 +128,7 @@ class Ledgers:
         """Make a rung and its fee rates known. Its event is the one that it names."""
         event = fold_ticker(market.event_ticker)
         self.book.list_market(market.market_id, event, maker, taker)
-        self._rates[market.market_id] = (event, max(maker, taker))
+        self._rates[market.market_id] = max(maker, taker)
         self.settlement.list_market(market, event)
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
 
@@ -168,7 +168,7 @@ class Ledgers:
     def unbooked_cents(self, market_id: MarketId) -> Cents:
         """Net cash of a rung's fills not booked yet, at the worst price that their order may have
         had, and the fee of single shares."""
-        cash, (_, rate) = 0, self._rates[market_id]
+        cash, rate = 0, self._rates[market_id]
         for own, ahead in self._unbooked(market_id) if self._desk.has_fills(market_id) else ():
             price = own.worst_price
             amount = notional(price, Qty(ahead))
@@ -202,7 +202,7 @@ class Ledgers:
         self.available_cents = balance.available_cents
         self.reserved_cents = balance.reserved_cents
         if not self._counts(self._balance):
-            self._balance = _Read(balance, begun_ns, now_ns)
+            self._balance = _Balance(balance.total_cents, begun_ns, now_ns)
 
     def positions_read(self, rows: Iterable[model.Position], begun_ns: int, now_ns: int) -> None:
         """Take in a whole list of positions. Of a row only the ticker is promised."""
@@ -215,7 +215,7 @@ class Ledgers:
         if self.is_open:
             self.settlement.positions_shown(held, begun_ns)
         if self._series_ns >= 0 and not self._counts(self._positions):
-            self._positions = _Read(held, begun_ns, now_ns)
+            self._positions = _Positions(held, begun_ns, now_ns)
 
     def fills_page(
         self, rows: Sequence[model.Fill], now_ns: int
@@ -233,7 +233,7 @@ class Ledgers:
     ) -> AccountChange:
         """A walk of the fills has ended. rows: what `fills_page` kept of it, newest first."""
         if self._series_ns < 0:
-            return AccountChange((), ())
+            return AccountChange()
         if self.fills_from_ns is None:
             self.disturbed(now_ns)
         self.fills_from_ns = begun_ns
@@ -246,9 +246,9 @@ class Ledgers:
             self._note_booked(fill)
         markets = dict.fromkeys(fill.market_id for fill in fills)
         if not self.is_open:
-            return AccountChange((), tuple(markets))
+            return AccountChange(markets=tuple(markets))
         self.fills += sum(fill.market_id in self._rates for fill in fills)
-        audited = self._audit(begun_ns, now_ns)
+        audited = self._audit(now_ns)
         markets.update(dict.fromkeys(audited.markets))
         return msgspec.structs.replace(audited, fills=fills, markets=tuple(markets))
 
@@ -273,27 +273,29 @@ class Ledgers:
     # --- the bracket ------------------------------------------------------------------------------
 
     def disturbed(self, at_ns: int) -> None:
-        """Something traded, or may have, until then: reads count from a lag after it."""
+        """Something traded, or may have, until then, or an audit of then wants another one to
+        decide what it saw: reads count from a lag after it."""
         self._disturbed_ns = max(self._disturbed_ns, at_ns)
 
-    def _counts(self, read: _Read | None) -> bool:
+    def _counts(self, read: _Balance | _Positions | None) -> bool:
         """True if a read is late enough after the last fill, and so waits for the next walk."""
         return read is not None and read.begun_ns > self._disturbed_ns + self._lag_ns
 
-    def is_bracketed(self, fills_begun_ns: int) -> bool:
+    @property
+    def is_bracketed(self) -> bool:
         """True if a balance and positions lie between two walks of the fills with the same newest
-        fill, the second begun then."""
+        fill."""
         balance, positions = self._balance, self._positions
-        if balance is None or positions is None:
+        if balance is None or positions is None or self.fills_from_ns is None:
             return False
         if not (self._counts(balance) and self._counts(positions)):
             return False
-        return fills_begun_ns >= max(balance.ended_ns, positions.ended_ns) + self._lag_ns
+        return self.fills_from_ns >= max(balance.ended_ns, positions.ended_ns) + self._lag_ns
 
     def plan_bracket(self, account: Account, now_ns: int) -> None:
         """Ask for what the next audit lacks, each read as soon as it can count."""
         if self.fills_from_ns is None:
-            account.hasten_again(Kind.FILLS, now_ns)  # the first was read before the series
+            account.hasten(Kind.FILLS, now_ns)  # the first was read before the series
             return
         from_ns = self._disturbed_ns + self._lag_ns + 1
         reads = {Kind.BALANCE: self._balance, Kind.POSITIONS: self._positions}
@@ -302,23 +304,13 @@ class Ledgers:
             reads, from_ns = {Kind.FILLS: None}, max(ended_ns) + self._lag_ns
         for kind, read in reads.items():
             if not self._counts(read):
-                again_ns = account.done_ns.get(kind, 0) + READ_AGAIN_NS
-                account.hasten(kind, max(now_ns, from_ns, again_ns))
-
-    @property
-    def wants_audit(self) -> bool:
-        """True if the next audit is not to wait for its turn: it decides about a difference, or may
-        correct the opening."""
-        is_observed = self._out.findings.keys() & {"cash_differs", "position_differs"}
-        return self.is_open and bool(self.is_undecided or is_observed or not self._is_proven)
+                account.hasten(kind, max(now_ns, from_ns))
 
     @property
     def is_audited(self) -> bool:
         """True if an audit has judged what there was after all that traded; before the books are
         open there is none to wait for."""
-        if not self.is_open:
-            return True
-        return not self.is_undecided and self.audited_ns > self._disturbed_ns + self._lag_ns
+        return not self.is_open or self._audited_ns > self._disturbed_ns + self._lag_ns
 
     # --- the opening ------------------------------------------------------------------------------
 
@@ -327,19 +319,22 @@ class Ledgers:
         """True if the account was read at all since the series is known."""
         return None not in (self._balance, self._positions, self.fills_from_ns)
 
-    def open_books(self, now_ns: int, *, is_proven: bool) -> list[MarketId]:
+    def open_books(self, now_ns: int) -> list[MarketId]:
         """From here on: what the newest positions and balance show is the opening. Shares that the
-        booked fills do not explain are taken over at no cost. is_proven: those reads lie between
-        two walks; else the first audit may correct the opening. Returns the markets taken over."""
+        booked fills do not explain are taken over at no cost. Returns the markets taken over."""
         assert self._balance is not None
         assert self._positions is not None
-        balance, held = self._balance.shown, self._positions.shown
-        assert isinstance(balance, model.Balance)
-        assert isinstance(held, dict)
-        self._opening_cents = balance.total_cents - self.book.cash_flow_cents
-        moved = self._take_over(held)
-        self.is_open, self._is_proven = True, is_proven
-        self.difference_cents = Cents(0)
+        held = self._positions.held
+        self._opening_cents = self._balance.total_cents - self.book.cash_flow_cents
+        moved = []
+        for market_id in sorted({*self.book.held_markets(), *(key for key, _ in held)}):
+            for outcome, booked in zip(Outcome, self.book.holdings(market_id), strict=True):
+                more = held.get((market_id, outcome), 0) - booked
+                if more:
+                    event = self.settlement.event_of(market_id)
+                    self.book.take_over(market_id, event, outcome, more)
+                    moved.append((market_id, outcome, more))
+        self.is_open = True
         self.settlement.opened(self._balance.ended_ns + self._lag_ns)
         self.booker.opened()
         self._agreed()
@@ -348,20 +343,8 @@ class Ledgers:
                 name = "shares_taken_over"
                 self._out.note("info", name, market_id=market_id, outcome=outcome, qty=qty)
         self._balance = self._positions = None
-        self.audited_ns = now_ns
+        self._audited_ns = now_ns
         return [market_id for market_id, _, _ in moved]
-
-    def _take_over(self, held: Held) -> tuple[tuple[MarketId, Outcome, int], ...]:
-        """Hold exactly the shares that these positions show."""
-        slots = {(key, outcome) for key in self.book.held_markets() for outcome in Outcome}
-        moved = []
-        for market_id, outcome in sorted(slots.union(held)):
-            more = held.get((market_id, outcome), 0) - self.book.held_qty(market_id, outcome)
-            if more:
-                event = self.settlement.event_of(market_id)
-                self.book.take_over(market_id, event, outcome, more)
-                moved.append((market_id, outcome, more))
-        return tuple(moved)
 
     def reopen(self, now_ns: int) -> None:
         """A person has reset a contradiction: the books are opened anew from the venue's truth, as
@@ -369,7 +352,6 @@ class Ledgers:
         self.is_open = False
         self.difference_cents = None
         self._balance = self._positions = self._differing = self._changed = None
-        self._changes = 0
         self.booker.reopened()
         self._out.clear("cash_differs")
         self._out.clear("position_differs")
@@ -377,41 +359,40 @@ class Ledgers:
 
     # --- the audit --------------------------------------------------------------------------------
 
-    def _audit(self, fills_begun_ns: int, now_ns: int) -> AccountChange:
+    def _audit(self, now_ns: int) -> AccountChange:
         """A walk of the fills has ended: judge the reads that it brackets, if it does."""
-        nothing = AccountChange((), ())
-        if not self.is_bracketed(fills_begun_ns):
-            return nothing
+        if not self.is_bracketed:
+            return AccountChange()
         assert self._balance is not None
         assert self._positions is not None
         balance, positions = self._balance, self._positions
-        held, cash = positions.shown, balance.shown
-        assert isinstance(held, dict)
-        assert isinstance(cash, model.Balance)
+        held = positions.held
         self._balance = self._positions = None
-        self.audited_ns = min(balance.begun_ns, positions.begun_ns)
+        self._audited_ns = min(balance.begun_ns, positions.begun_ns)
         self.settlement.audited(held, now_ns)
         awaits_series = self._awaits_series(now_ns)
         gone, may_go = self.settlement.gone(), self.settlement.may_yet_go(now_ns)
-        difference = cash.total_cents - self.expected_cents
-        self.is_undecided = awaits_series
-        if not self._is_proven and not (gone or may_go or awaits_series):
-            return self._correct_opening(held, difference)
+        difference = balance.total_cents - self.expected_cents
         self.difference_cents = Cents(difference)  # until what it comes from is known
         wrong = {} if awaits_series else self._wrong_shares(held)
-        self._judge_shares(wrong, held, positions.begun_ns, now_ns)
+        is_decided = self._judge_shares(wrong, held, positions.begun_ns, now_ns)
+        change = AccountChange()
         if may_go or awaits_series:
             self._changed = None
-            return nothing
-        if gone:
-            if balance.begun_ns < self.settlement.gone_ns(gone) + self._lag_ns:
-                self.is_undecided = True
-                return nothing
-            return self._settle(gone, difference, positions.begun_ns, balance.ended_ns, now_ns)
-        self._judge_cash(
-            difference, positions.begun_ns, balance.ended_ns, now_ns, differ=bool(wrong)
-        )
-        return nothing
+            is_decided &= not awaits_series
+        elif not gone:
+            is_decided &= self._judge_cash(
+                difference, positions.begun_ns, now_ns, differ=bool(wrong)
+            )
+        elif balance.begun_ns < self.settlement.gone_ns(gone) + self._lag_ns:
+            is_decided = False
+        elif self._is_confirmed(difference, tuple(rung.market_id for rung in gone)):
+            change = self._settle(gone, difference, now_ns)
+        else:
+            is_decided = False
+        if not is_decided:
+            self.disturbed(balance.ended_ns)
+        return change
 
     @property
     def expected_cents(self) -> int:
@@ -422,17 +403,6 @@ class Ledgers:
             + self.transfers_cents
             - self.fee_difference_cents
         )
-
-    def _correct_opening(self, held: Held, difference: int) -> AccountChange:
-        """The books had to be opened while fills went on: what the first audit shows instead is the
-        opening."""
-        self._is_proven = True
-        self._opening_cents += difference
-        moved = self._take_over(held)
-        if moved or difference:
-            self._out.note("info", "opening_corrected", cents=difference, rungs=len(moved))
-        self._agreed()
-        return AccountChange((), tuple(market_id for market_id, _, _ in moved), (), moved)
 
     def _agreed(self) -> None:
         """Cash and shares are what our books say."""
@@ -468,45 +438,36 @@ class Ledgers:
 
     def _judge_shares(
         self, wrong: Mapping[MarketId, str], held: Held, begun_ns: int, now_ns: int
-    ) -> None:
+    ) -> bool:
+        """False if a difference is new: another audit decides about it."""
         kind = Inconsistency.SHARES_DIFFER
         for market_id in self._rates:
             if market_id in wrong:
                 self._signs.on_sign(kind, market_id, wrong[market_id], begun_ns, now_ns, market_id)
             else:
                 self._signs.on_sign_gone(kind, market_id)
-        # A fill may have slipped between two pages: the next walk goes back far enough to find it.
-        self.is_undecided |= bool(wrong) and self._differing is None
+        is_decided = not wrong or self._differing is not None
         self._out.hold("position_differs", "; ".join([*wrong.values()][:5]))
+        # A fill may have slipped between two pages: the next walk goes back far enough to find it.
         self.booker.goes_deep |= bool(wrong)
         self._differing = held if wrong else None
+        return is_decided
 
     # --- cash -------------------------------------------------------------------------------------
 
-    def _is_confirmed(
-        self, difference: int, gone: tuple[MarketId, ...], begun_ns: int, ended_ns: int
-    ) -> bool:
-        """True if the audit before found the same, and its balance was answered a lag before these
-        positions were asked for: what moved the cash has left its mark on them too."""
-        before, self._changed = self._changed, (difference, gone, ended_ns)
-        if before is None or before[:2] != (difference, gone):
-            self._changes += 1
-            return False
-        if begun_ns >= before[2] + self._lag_ns:
-            return True
-        self._changed = before
-        return False
+    def _is_confirmed(self, difference: int, gone: tuple[MarketId, ...]) -> bool:
+        """True if the audit before found the same. Its balance was answered a lag before the reads
+        of this one were asked for: what moved the cash has left its mark on the positions, too."""
+        before, self._changed = self._changed, (difference, gone)
+        return before == self._changed
 
-    def _judge_cash(
-        self, difference: int, begun_ns: int, ended_ns: int, now_ns: int, *, differ: bool
-    ) -> None:
-        """Judge a difference of cash among no settlement. differ: shares differ as well."""
+    def _judge_cash(self, difference: int, begun_ns: int, now_ns: int, *, differ: bool) -> bool:
+        """Judge a difference of cash among no settlement. differ: shares differ as well. False if
+        another audit is to decide about it."""
         if not difference:
-            self._changes = 0
             if not differ:
                 self._agreed()
-            return
-        self.difference_cents = Cents(difference)
+            return True
         kind = Inconsistency.CASH_DIFFERS
         text = f"the venue has {_beyond(difference)} than our fills come to"
         if not differ and abs(difference) <= self._fees_unshown:
@@ -514,58 +475,45 @@ class Ledgers:
                 self._out.note("warning", "fees_differ", cents=-difference)
             self.fee_difference_cents = Cents(self.fee_difference_cents - difference)
             self._agreed()
-            return
-        by_fills = differ or 0 < self._filled_qty * PAYOUT_CENTS >= abs(difference)
-        if by_fills:
-            self.is_undecided |= not self._signs.observes(kind, _CASH)
+            return True
+        is_decided = False
+        if differ or 0 < self._filled_qty * PAYOUT_CENTS >= abs(difference):
+            is_decided = self._signs.observes(kind, _CASH)
             self._out.find("cash_differs", text)
             self.booker.goes_deep = True
-        elif self._is_confirmed(difference, (), begun_ns, ended_ns):
+        elif self._is_confirmed(difference, ()):
             self.transfers_cents = Cents(self.transfers_cents + difference)
             self._out.note("warning", "account_transfer", cents=difference)
             self._agreed()
-            return
-        elif self._changes >= _CHANGES_MAX:
-            self._signs.contradicts(kind, f"{text}, another difference at each audit")
-        else:
-            self.is_undecided = True
+            return True
         self._signs.on_sign(kind, _CASH, text, begun_ns, now_ns)
+        return is_decided
 
-    def _settle(
-        self, gone: Sequence[Waiting], difference: int, begun_ns: int, ended_ns: int, now_ns: int
-    ) -> AccountChange:
+    def _settle(self, gone: Sequence[Waiting], difference: int, now_ns: int) -> AccountChange:
         """The positions of resolved rungs are gone: book what they were paid."""
-        ids = tuple(rung.market_id for rung in gone)
-        if not self._is_confirmed(difference, ids, begun_ns, ended_ns):
-            self.is_undecided = True
-            return AccountChange((), ())
         found = self.settlement.winners(gone, difference)
-        if found is None and now_ns < self.settlement.gone_ns(gone) + SETTLES_WITHIN_NS:
-            return AccountChange((), ())
-        self._changes = 0
-        certain = self._pay_unallocated(gone, difference) if found is None else {}
-        if found is not None:
-            winners, certain = found
-            for rung in gone:
-                winner = winners[rung.market_id]
-                cents = self.book.settle(rung.market_id, winner)
-                event = rung.event_ticker
-                level = "info" if rung.market_id in self._rates else "debug"
-                said = {"market_id": rung.market_id, "winner": winner, "event": event}
-                self._out.note(level, "rung_settled", **said, cents=cents)
-        ours = {key: won for key, won in certain.items() if key in self._rates}
+        if found is None:
+            if now_ns < self.settlement.gone_ns(gone) + SETTLES_WITHIN_NS:
+                return AccountChange()
+            self._pay_unallocated(gone, difference)
+        winners, certain = found or ({}, {})
+        for market_id, winner in winners.items():
+            cents = self.book.settle(market_id, winner)
+            level = "info" if market_id in self._rates else "debug"
+            said = {"winner": winner, "event": self.book.event_of(market_id)}
+            self._out.note(level, "rung_settled", market_id=market_id, **said, cents=cents)
         self.settlement.told(certain)
         self._agreed()
-        return AccountChange((), ids, tuple(ours))
+        told = tuple(key for key in certain if key in self._rates)
+        return AccountChange((), tuple(rung.market_id for rung in gone), told)
 
-    def _pay_unallocated(self, gone: Sequence[Waiting], difference: int) -> dict[MarketId, Outcome]:
+    def _pay_unallocated(self, gone: Sequence[Waiting], difference: int) -> None:
         """The cash fits no outcome: it is cash of the event, whoever won."""
         for rung in gone:
             self.book.pay(rung.market_id, Cents(difference if rung is gone[0] else 0))
         self.unallocated_cents = Cents(self.unallocated_cents + difference)
         event = gone[0].event_ticker
         self._out.note("error", "unallocated_settlement", event=event, cents=difference)
-        return {}
 
     # --- other series, and what is over -----------------------------------------------------------
 

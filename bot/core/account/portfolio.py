@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from bot.core.messages import FillMark
-from bot.core.sane import QTY_MAX
 from venue.wire import model
 from venue.wire.instant import to_ns
 from venue.wire.money import (
@@ -72,11 +71,8 @@ class Portfolio:
         self._markets: dict[MarketId, _Market] = {}
         self._tallies: dict[OrderId, OrderTally] = {}
         self._events: dict[Ticker, _Event] = {}
-        self._gone = _Event()  # events of ours that were forgotten
+        self._gone_cents = 0  # of events of ours that were forgotten
         self._cash_cents = 0
-        # Asked for ten times a second; None as soon as anything is booked, moved or forgotten.
-        self._held: dict[MarketId, _Market] | None = None
-        self._own_cash_cents: int | None = None
 
     def list_market(
         self, market_id: MarketId, event_ticker: Ticker, maker: FeeRate, taker: FeeRate
@@ -94,7 +90,6 @@ class Portfolio:
             market.event_ticker = event_ticker
         market.rates = maker, taker
         self._event(market.event_ticker).ours = True
-        self._changed()
 
     def _market(self, market_id: MarketId, event_ticker: Ticker) -> _Market:
         market = self._markets.get(market_id)
@@ -107,9 +102,6 @@ class Portfolio:
         if event is None:
             event = self._events[event_ticker] = _Event()
         return event
-
-    def _changed(self) -> None:
-        self._held = self._own_cash_cents = None
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -139,14 +131,12 @@ class Portfolio:
         return msgspec.structs.replace(fill, fee_cents=Cents(fee_cents))
 
     def _count(self, market: _Market, cash_cents: int) -> None:
-        self._changed()
         market.cash_cents += cash_cents
         self._event(market.event_ticker).cash_cents += cash_cents
         self._cash_cents += cash_cents
 
     def _move_shares(self, market: _Market, outcome: Outcome, shares: int) -> None:
         """Shares of a settled market turn into their payout at once, late fills included."""
-        self._changed()
         if market.winner is not None:
             if outcome is market.winner:
                 self._count(market, PAYOUT_CENTS * shares)
@@ -177,7 +167,6 @@ class Portfolio:
         """Earlier runs booked so much net cash of an event, which its loss limit counts. It is no
         part of `cash_flow_cents`: the opening balance contains it."""
         self._event(fold_ticker(event_ticker)).cash_cents += cash_cents
-        self._changed()
 
     def take_over(
         self, market_id: MarketId, event_ticker: Ticker, outcome: Outcome, shares: int
@@ -198,11 +187,10 @@ class Portfolio:
 
     def forget_event(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event of which nothing is held any more; its sums stay counted."""
-        self._changed()
         event_ticker = fold_ticker(event_ticker)
         event = self._events.pop(event_ticker, None)
         if event is not None and event.ours:
-            self._gone.cash_cents += event.cash_cents
+            self._gone_cents += event.cash_cents
         self._markets = {
             key: market
             for key, market in self._markets.items()
@@ -227,11 +215,6 @@ class Portfolio:
         """
         market = self._markets.get(market_id)
         return (0, 0) if market is None else (market.yes, market.no)
-
-    def held_qty(self, market_id: MarketId, outcome: Outcome) -> int:
-        """Shares of one outcome of `holdings`."""
-        yes_qty, no_qty = self.holdings(market_id)
-        return yes_qty if outcome is Outcome.YES else no_qty
 
     def winner(self, market_id: MarketId) -> Outcome | None:
         """The outcome that won, once settled."""
@@ -265,31 +248,16 @@ class Portfolio:
         event = self._events.get(fold_ticker(event_ticker))
         return Cents(0 if event is None else event.cash_cents)
 
-    def _own(self) -> list[_Event]:
-        """The events that were listed here, and what those of them come to that were forgotten."""
-        return [self._gone, *[event for event in self._events.values() if event.ours]]
-
     @property
     def own_cash_cents(self) -> Cents:
         """Net cash flow of the events that were listed here, fees and payouts included."""
-        if self._own_cash_cents is None:
-            self._own_cash_cents = sum([event.cash_cents for event in self._own()])
-        return Cents(self._own_cash_cents)
+        own = sum(event.cash_cents for event in self._events.values() if event.ours)
+        return Cents(self._gone_cents + own)
 
     @property
     def cash_flow_cents(self) -> Cents:
         """Net cash flow of everything booked."""
         return Cents(self._cash_cents)
-
-    def _held_here(self) -> dict[MarketId, _Market]:
-        """The markets listed here in which shares are held, in first-seen order."""
-        if self._held is None:
-            self._held = {
-                key: each
-                for key, each in self._markets.items()
-                if (each.yes or each.no) and self._is_ours(each)
-            }
-        return self._held
 
     def value_cents(self, marks: Mapping[MarketId, float]) -> Cents:
         """What the shares held of markets listed here are worth, each rounded to the cent.
@@ -298,8 +266,9 @@ class Portfolio:
         of YES and NO count at the dollar they pay for certain, and what is left over at nothing.
         """
         worth = 0
-        for key, each in self._held_here().items():
-            worth += worth_cents(each.yes, each.no, marks.get(key))
+        for key, each in self._markets.items():
+            if (each.yes or each.no) and self._is_ours(each):
+                worth += worth_cents(each.yes, each.no, marks.get(key))
         return Cents(worth)
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
@@ -314,7 +283,7 @@ def _check_amounts(fill: model.Fill) -> None:
     would pay for any loss.
     """
     price, qty, fee_cents = fill.outcome_price, fill.qty, fill.fee_cents
-    if not (0 <= price <= PAYOUT_CENTS and 1 <= qty <= QTY_MAX):
+    if not (0 <= price <= PAYOUT_CENTS and qty >= 1):
         raise UnbookableFill(f"fill {fill.fill_id}: {qty} shares at {price} cents")
     if fee_cents is not None and not -notional(price, qty) <= fee_cents <= PAYOUT_CENTS * qty:
         raise UnbookableFill(

@@ -74,17 +74,11 @@ class Settlement:
         self._unproven: set[MarketId] = set()
         self._proven_from_ns = 0
         self._told: Winners = {}
-        self._of_before: Winners = {}
-
-    def remember(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
-        """Earlier runs knew these winners."""
-        self._of_before = dict(winners)
 
     def told_winner(self, market_id: MarketId) -> Outcome | None:
         """The outcome that won, where the payout tells it; what an earlier run knew counts once the
         market has been seen resolved."""
-        before = self._of_before.get(market_id) if market_id in self._resolved else None
-        return self._told.get(market_id, before)
+        return self._told.get(market_id) if market_id in self._resolved else None
 
     # --- what the series shows --------------------------------------------------------------------
 
@@ -217,17 +211,16 @@ class Settlement:
         return highest_yes is None or lowest_no is None or highest_yes <= lowest_no
 
     def told(self, winners: Winners) -> None:
-        """These have settled, and what they were paid leaves no doubt who won."""
+        """These have settled, now or in an earlier run, and their payout left no doubt who won."""
         self._told.update(winners)
 
     def forget(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event."""
         for market_id in self.rungs_of(event_ticker):
             del self._listed[market_id]
-            for instants in (self._resolved, self._gone):
-                instants.pop(market_id, None)
-            for winners in (self._told, self._of_before):
-                winners.pop(market_id, None)
+            self._resolved.pop(market_id, None)
+            self._gone.pop(market_id, None)
+            self._told.pop(market_id, None)
             self._unproven.discard(market_id)
 
 

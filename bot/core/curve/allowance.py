@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from operator import truediv
 from typing import Final
 
-_HALF_LIFE_S: Final = 3600.0
-_STEP_MAX_S: Final = 60.0
+HALF_LIFE_S: Final = 3600.0
+STEP_MAX_S: Final = 60.0
 """One look counts for no more than a minute of evidence, however long the silence before it."""
 
 _ALLOWANCE_MIN: Final = 0.25
@@ -52,8 +52,8 @@ class Allowances:
 
         elapsed_s: since the last time, above zero.
         """
-        fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)
-        step_s = min(elapsed_s, _STEP_MAX_S)
+        fade = 0.5 ** (elapsed_s / HALF_LIFE_S)
+        step_s = min(elapsed_s, STEP_MAX_S)
         means, noises = self._residuals, self._noise
         excesses, seconds = self._excess, self._seconds
         for index, seen in enumerate(residuals):

@@ -24,12 +24,15 @@ from math import erfc
 from operator import sub
 from typing import Final
 
-from bot.core.curve.allowance import Allowances
+import msgspec
+
+from bot.core.curve.allowance import HALF_LIFE_S, STEP_MAX_S, Allowances
 from bot.core.curve.estimate import (
     FAIR_MAX_CENTS,
     FAIR_MIN_CENTS,
     Estimate,
     FeedTrust,
+    Volatility,
     baseline_volatility,
     clipped,
     from_book,
@@ -38,15 +41,13 @@ from bot.core.curve.estimate import (
     merged,
     probit,
     slope,
+    stood_for,
 )
-from bot.core.curve.inputs import Fair, RungInput, RungOwn, bounded
 from bot.core.curve.probit_line import Line, LineFit, Prior
 from bot.core.distribution import monotone
-from bot.core.strategy import ImpliedView
+from bot.core.strategy import ImpliedView, Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS
-
-__all__ = ["Fair", "FairCurve", "RungInput"]
 
 _LOG_SD_PRIOR: Final = 0.30
 """Standard deviation of the logarithm of the final value before anything is known (judgement)."""
@@ -54,10 +55,6 @@ _LOG_SD_PRIOR: Final = 0.30
 _SPREAD_SD_LEARNED: Final = 0.25
 _SPREAD_SD_GUESSED: Final = 0.5
 """How sure the prior of the line's steepness is, relative to it."""
-
-_HALF_LIFE_S: Final = 3600.0
-_STEP_MAX_S: Final = 60.0
-"""One look counts for no more than a minute of evidence, however long the silence before it."""
 
 _LEARN_NS: Final = NS_PER_SECOND
 
@@ -99,42 +96,51 @@ _PROBIT_SCALE: Final = 1 / math.sqrt(2)
 _HALF_PAYOUT: Final = PAYOUT_CENTS / 2
 
 
-class FairCurve:
-    """The fair curve of one event; it learns, so keep one for the life of the event.
+class RungInput(msgspec.Struct, frozen=True):
+    """What is known of one rung: the book of others (`Others.shown`), since when it is what it is,
+    and the faded traded price with the mean instant of its prints (`TradedPrice.read`).
 
-    volatilities: cents per sqrt(second) that the fair value of each rung moves, as learned.
-    again_ns: when each rung is to be looked at anew though nothing of it changed. moved: the places
-    of the fair values that are other objects since the last `update`, lowest first.
+    confirmed_ns: of a book that is not believed now (its market is halted, or nothing has shown it
+    for long), when it was last confirmed: it ages from then on. is_over: it has resolved, or its
+    outcome is certain. What was known of it is of before; it has no fair value any more.
     """
 
-    __slots__ = (  # more fields than Python keeps near each other without
-        "_blends",
-        "_drawn",
-        "_due_ns",
-        "_fair_cents",
-        "_fairs",
-        "_fit",
-        "_is_ladder",
-        "_is_news",
-        "_known",
-        "_learned_ns",
-        "_lessons",
-        "_log_reference",
-        "_log_sd_rate",
-        "_log_sd_seconds",
-        "_looked_at",
-        "_one_sided",
-        "_owns",
-        "_shown",
-        "_steepness_guess",
-        "_trust",
-        "_unsure",
-        "_us",
-        "_weighed",
-        "again_ns",
-        "moved",
-        "volatilities",
-    )
+    bids: Levels
+    asks: Levels
+    changed_ns: int
+    traded: tuple[float, int] | None
+    confirmed_ns: int | None = None
+    is_over: bool = False
+
+
+class Fair(msgspec.Struct, frozen=True):
+    """A rung's fair value, 0.5..99.5 cents, and its standard deviation in cents: at most 50, as of
+    anything between nothing and the whole payout."""
+
+    value_cents: float
+    sd_cents: float
+
+
+_NOTHING_SEEN: Final = RungInput((), (), 0, None)
+
+
+class _Own:
+    """What the curve keeps of one rung."""
+
+    def __init__(self, u: float) -> None:
+        self.u = u  # its log strike
+        self.seen = _NOTHING_SEEN  # as it was looked at last
+        # What its own data said of its value, and one over the variance; 0: it said nothing.
+        self.cents = self.inverse = 0.0
+        self.has_spoken = False  # it once said something
+        self.used_volatility = 0.0  # by which its data aged
+        self.realised = Volatility()  # of its fair value
+        # How sure its value is, and was when it was shown: one over the variance.
+        self.weight, self.shown_weight = 1.0, 0.0
+
+
+class FairCurve:
+    """The fair curve of one event; it learns, so keep one for the life of the event."""
 
     def __init__(self, strikes: Sequence[float] | None) -> None:
         """strikes: lowest first, in the unit of the implied value (dollars); None for a binary
@@ -151,7 +157,7 @@ class FairCurve:
         span = self._us[-1] - self._us[0]
         self._steepness_guess = max(1 / _LOG_SD_PRIOR, _SPAN_SD / span if span > 0 else 0.0)
         self._lessons = Allowances(count)
-        self._owns = [RungOwn(u) for u in self._us]
+        self._owns = [_Own(u) for u in self._us]
         self._known = 0  # rungs with data of their own
         self._is_news = False  # whether one spoke for the first time since the last lesson
         # A rung's value is base + pull * erfc of its log strike's place on the line.
@@ -159,16 +165,21 @@ class FairCurve:
         self._weighed = (0, 0)
         self._looked_at: list[int] = []
         self.again_ns = [0] * count
-        self._due_ns = 0  # none of those is before
+        """When each rung is to be looked at anew though nothing of it changed."""
         self._one_sided: dict[int, bool] = {}  # rungs with such a book: is it not believed now
         self.volatilities = [0.0] * count
-        # What is shown, and the values of it.
+        """Cents per sqrt(second) that the fair value of each rung moves, as learned."""
         self._fairs: list[Fair | None] = [None] * count
-        self._fair_cents = [math.nan] * count
+        self.all_cents = [math.nan] * count
+        """The values shown, and of rungs that are over what the others imply; each is not a number
+        while nothing is known."""
         self._unsure: set[int] = set()  # rungs whose values are not as sure as was shown
         self._shown: tuple[Fair | None, ...] = (None,) * count
         self.moved: Sequence[int] = ()
-        self._drawn: list[float] = []
+        """The places of the fair values that are other objects since the last `update`, lowest
+        first."""
+        self.drawn_cents: Sequence[float] = ()
+        """The values before they were made non-increasing; empty while nothing is known."""
         self._log_sd_rate = 0.0
         self._log_sd_seconds = 0.0
         self._trust = FeedTrust()
@@ -182,27 +193,19 @@ class FairCurve:
         implied: ImpliedView | None,
         seconds_to_resolution: float,
         now_ns: int,
-        anew: Sequence[int] | None = None,
     ) -> tuple[Fair | None, ...]:
         """The fair curve now, in strike order; None for a rung of which nothing is known.
 
-        rungs: one per strike; one that did not change is best passed as the same object. anew:
-        the places of those that are no longer it, lowest first; None where any may be. now_ns: on
+        rungs: one per strike; one that did not change is best passed as the same object. now_ns: on
         the clock of the inputs' instants. On a ladder all are known as soon as one source of any
         rung, or the implied value, is, but for those that are over. A single binary market has only
         its own data; `implied` tells it nothing.
         """
         self.moved = ()
         left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
-        owns, again_ns = self._owns, self.again_ns
-        if (some_due := now_ns >= self._due_ns) or anew is None:
-            anew = range(len(rungs))
-        for index in anew:
-            rung = rungs[index]
-            if rung is not owns[index].seen or now_ns >= again_ns[index]:
+        for index, (rung, own) in enumerate(zip(rungs, self._owns, strict=True)):
+            if rung is not own.seen or now_ns >= self.again_ns[index]:
                 self._look(index, rung, left_s, now_ns)
-        if some_due:
-            self._due_ns = min(again_ns)
         if not self._is_ladder:
             return self._alone(left_s, now_ns)
         if implied is not None and not _is_sane(implied):
@@ -220,17 +223,6 @@ class FairCurve:
         """What the line alone says of each rung, its learned shape left out; empty before it."""
         line = self._fit.line
         return () if line is None else tuple(from_probit(line.at(u)) for u in self._us)
-
-    @property
-    def all_cents(self) -> tuple[float, ...]:
-        """The values shown, and of rungs that are over what the others imply; each is not a number
-        while nothing is known."""
-        return tuple(self._fair_cents)
-
-    @property
-    def drawn_cents(self) -> tuple[float, ...]:
-        """The values before they were made non-increasing; empty while nothing is known."""
-        return tuple(self._drawn)
 
     # --- a rung's own data ------------------------------------------------------------------------
 
@@ -257,13 +249,13 @@ class FairCurve:
             said = merged(said, printed)
         if (not bids) is not (not asks):
             self._one_sided[index] = rung.confirmed_ns is not None
-        elif index in self._one_sided:
-            del self._one_sided[index]
+        else:
+            self._one_sided.pop(index, None)
         if said is None:
             self._known -= own.inverse > 0
             own.inverse = 0.0
             self._fit.drop(index)
-            self._look_again(index, now_ns + _LOOK_MAX_NS)
+            self.again_ns[index] = now_ns + _LOOK_MAX_NS
             return
         if not own.inverse:
             self._known += 1
@@ -281,18 +273,12 @@ class FairCurve:
         if growth > 0:
             wait_s = _LESS_SURE * variance / growth
             wait_ns = round(wait_s * NS_PER_SECOND) if wait_s < 60.0 else _LOOK_MAX_NS
-        self._look_again(index, now_ns + (wait_ns if wait_ns > _LOOK_MIN_NS else _LOOK_MIN_NS))
-
-    def _look_again(self, index: int, at_ns: int) -> None:
-        """Look at a rung then, though nothing of it has changed."""
-        self.again_ns[index] = at_ns
-        if at_ns < self._due_ns:
-            self._due_ns = at_ns
+        self.again_ns[index] = now_ns + max(wait_ns, _LOOK_MIN_NS)
 
     def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
         if not self._known:
             return self._nothing()
-        cents = bounded(self._owns[0].cents, self._owns[0].seen)
+        cents = _bounded(self._owns[0].cents, self._owns[0].seen)
         self._looked_at.clear()
         self._blend((0,), None)
         self._show([cents])
@@ -364,12 +350,12 @@ class FairCurve:
         self._looked_at = []
         height, steepness = line.height * _PROBIT_SCALE, line.steepness * _PROBIT_SCALE
         values = [base + pull * erfc(steepness * u - height) for base, pull, u in self._blends]
-        self._drawn = values
+        self.drawn_cents = values
         if sorted(values, reverse=True) != values:
             values = monotone(values, [own.weight for own in self._owns])
         one_sided = self._one_sided
         if one_sided or values[0] > FAIR_MAX_CENTS or values[-1] < FAIR_MIN_CENTS:
-            inside = [bounded(v, own.seen) for v, own in zip(values, self._owns, strict=True)]
+            inside = [_bounded(v, own.seen) for v, own in zip(values, self._owns, strict=True)]
             weights = [
                 _WEIGHTLESS if one_sided.get(index) else own.weight
                 for index, own in enumerate(self._owns)
@@ -379,7 +365,7 @@ class FairCurve:
 
     def _show(self, values: list[float]) -> None:
         """Show these, and as the objects they were where they have hardly moved."""
-        shown = self._fair_cents
+        shown = self.all_cents
         moved = [
             index
             for index, change in enumerate(map(sub, values, shown))
@@ -408,8 +394,8 @@ class FairCurve:
     def _nothing(self) -> tuple[Fair | None, ...]:
         """Nothing is known of any rung."""
         count = len(self._us)
-        self._fairs, self._fair_cents = [None] * count, [math.nan] * count
-        self._drawn = []
+        self._fairs, self.all_cents = [None] * count, [math.nan] * count
+        self.drawn_cents = ()
         # Whatever is known next weighs every rung anew, whichever were looked at before.
         self._weighed = (0, 0)
         self._looked_at.clear()
@@ -440,8 +426,8 @@ class FairCurve:
             self._blend(range(len(self._owns)), line)
         if self._known < _MARKET_SPEAKS or line.told < _TOLD_MIN:
             return
-        fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)
-        step_s = min(elapsed_s, _STEP_MAX_S)
+        fade = 0.5 ** (elapsed_s / HALF_LIFE_S)
+        step_s = min(elapsed_s, STEP_MAX_S)
         log_sd_rate = 1 / (line.steepness * math.sqrt(left_s))
         self._log_sd_rate = self._log_sd_rate * fade + log_sd_rate * step_s
         self._log_sd_seconds = self._log_sd_seconds * fade + step_s
@@ -459,7 +445,7 @@ class FairCurve:
         self.volatilities[index] = volatility
         used = own.used_volatility
         if volatility > used * _ROUGHER or used > volatility * _ROUGHER:
-            self._look_again(index, now_ns)
+            self.again_ns[index] = now_ns
 
 
 def is_ladder(strikes: Sequence[float]) -> bool:
@@ -472,3 +458,15 @@ def is_ladder(strikes: Sequence[float]) -> bool:
 def _is_sane(implied: ImpliedView) -> bool:
     """Whether an implied value can be one; others, not-a-number included, are no news."""
     return 0 < implied.value_dollars < math.inf and math.isfinite(implied.confidence)
+
+
+def _bounded(cents: float, rung: RungInput) -> float:
+    """A value inside 0.5..99.5, and not beyond the only side of a one-sided book, as far as enough
+    shares stand for it."""
+    if rung.bids and not rung.asks:
+        floor = stood_for(rung.bids)
+        cents = cents if floor is None else max(cents, floor)
+    elif rung.asks and not rung.bids:
+        ceiling = stood_for(rung.asks)
+        cents = cents if ceiling is None else min(cents, ceiling)
+    return clipped(cents)

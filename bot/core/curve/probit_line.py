@@ -1,8 +1,7 @@
 """The two numbers that draw a whole ladder: a line through probits, kept fitted as rungs change.
 
 d(u) = height - steepness * u, with u the logarithm of the strike: a lognormal value. Weighted least
-squares, each rung weighed in cents as the line itself shows it. A rung that did not change costs
-nothing but its share of five sums, and is weighed anew only when the line has moved.
+squares, each rung weighed in cents as the line itself shows it, anew only when the line has moved.
 
 Formulas: docs/pricing.md#section-1a, step 2.
 """
@@ -65,58 +64,31 @@ class Prior(msgspec.Struct, frozen=True):
 
 
 class LineFit:
-    """Data of all rungs, and the line through it.
-
-    weighed: how often all rungs were weighed anew, for the line had moved. steep_squares: of each
-    rung, the square of the cents that the curve moved there per standard deviation, by then.
-    """
-
-    __slots__ = (
-        "_deviations",
-        "_inverse",
-        "_reference",
-        "_us",
-        "_w",
-        "_wd",
-        "_wu",
-        "_wud",
-        "_wuu",
-        "line",
-        "steep_squares",
-        "weighed",
-    )
+    """Data of all rungs, and the line through it."""
 
     def __init__(self, us: Sequence[float]) -> None:
         """us: log strikes, rising, one per rung."""
-        none = [0.0] * len(us)
         self._us = tuple(us)
-        self._deviations = none.copy()
-        self._inverse = none.copy()
-        self.steep_squares = none.copy()
-        self._w, self._wu, self._wuu = none.copy(), none.copy(), none.copy()
-        self._wd, self._wud = none.copy(), none.copy()
+        self._deviations = [0.0] * len(us)
+        self._inverse = [0.0] * len(us)  # one over the variance; 0 where a rung has no data
         self._reference: Line | None = None
+        self.steep_squares = [0.0] * len(us)
+        """Of each rung, the square of the cents that the curve moved there per standard deviation,
+        when all were weighed last."""
         self.line: Line | None = None
         self.weighed = 0
+        """How often all rungs were weighed anew, for the line had moved."""
 
     def take(self, index: int, deviations: float, variance: float) -> None:
         """A rung's own data says this, in probits; variance in cents squared, above zero."""
         self._deviations[index] = deviations
-        inverse = self._inverse[index] = 1 / variance
+        self._inverse[index] = 1 / variance
         if self._reference is None:
             self.steep_squares[index] = _steep_square(deviations)
-        u = self._us[index]
-        w = self._w[index] = self.steep_squares[index] * inverse
-        wu = self._wu[index] = w * u
-        self._wuu[index] = wu * u
-        self._wd[index] = w * deviations
-        self._wud[index] = wu * deviations
 
     def drop(self, index: int) -> None:
         """Nothing is known of a rung by its own data."""
         self._inverse[index] = 0.0
-        for sums in (self._w, self._wu, self._wuu, self._wd, self._wud):
-            sums[index] = 0.0
 
     def outermost(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
         """(log strike, probit) of the lowest and the highest rung with data; None below two."""
@@ -139,11 +111,13 @@ class LineFit:
             if prior.feed_sd > 0:
                 steepness = guessed if reference is None else reference.steepness
                 feed = 1 / (steepness * prior.feed_sd) ** 2
-            w = sum(self._w, feed)
-            wu = sum(self._wu, feed * feed_u)
-            wuu = sum(self._wuu, feed * feed_u * feed_u + sure)
-            wd = sum(self._wd)
-            wud = sure * guessed - sum(self._wud)
+            weights = list(map(mul, self.steep_squares, self._inverse))
+            weighted_us = list(map(mul, weights, us))
+            w = sum(weights, feed)
+            wu = sum(weighted_us, feed * feed_u)
+            wuu = sum(map(mul, weighted_us, us), feed * feed_u * feed_u + sure)
+            wd = sum(map(mul, weights, self._deviations))
+            wud = sure * guessed - sum(map(mul, weighted_us, self._deviations))
             determinant = w * wuu - wu * wu
             steepness = fitted = (w * wud + wu * wd) / determinant
             # What is known of the steepness whatever the height is determinant / w, with the prior.
@@ -159,20 +133,10 @@ class LineFit:
                 up, steeper = height - reference.height, steepness - reference.steepness
                 if -_NEAR < up - steeper * us[0] < _NEAR and -_NEAR < up - steeper * us[-1] < _NEAR:
                     break
-            self._weigh_all(line)
+            self._reference = line
+            self.weighed += 1
+            self.steep_squares = [_steep_square(line.at(u)) for u in us]
         return line
-
-    def _weigh_all(self, line: Line) -> None:
-        """Weigh every rung as `take` does, by this line as the reference."""
-        self._reference = line
-        self.weighed += 1
-        us, deviations = self._us, self._deviations
-        self.steep_squares = [_steep_square(line.at(u)) for u in us]
-        self._w = list(map(mul, self.steep_squares, self._inverse))
-        self._wu = list(map(mul, self._w, us))
-        self._wuu = list(map(mul, self._wu, us))
-        self._wd = list(map(mul, self._w, deviations))
-        self._wud = list(map(mul, self._wu, deviations))
 
 
 def _steep_square(deviations: float) -> float:

@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 
 from bot.core import messages as m
-from bot.core.account.account import READ_AGAIN_NS, Account, Kind
+from bot.core.account.account import Account, Kind
 from bot.core.account.ledgers import Ledgers
 from bot.core.custody.heritage import Heritage, told_of_strangers
 from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox, kind_of
+from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import keep_newest
 from bot.core.inconsistency import Inconsistency
 from bot.core.orders.order import OwnOrder, State
@@ -32,6 +32,8 @@ they would rest unwatched, and are cancelled. So long others who trade let a sta
 
 _TOLD_MAX = 1_000
 _UNREADABLE_NAMED = 5
+
+_SERIES_UNREAD = "not read for long: which events and rungs there are, their states, ends and fees"
 
 _NO_JOURNAL = "no journal here: a first start, or one that is lost"
 """What is on disk cannot tell the two apart, and what is cancelled first is the same."""
@@ -63,14 +65,11 @@ class Custody:
         self._out = out
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
         self._live_ns = 0  # when an order that we found was last seen to be live
-        self._unplaced: frozenset[OrderId] = frozenset()  # what rested before rungs were known
-        self._quiet_until_ns: int | None = None  # until when the books wait for a pause in trading
         self._keep_until_ns: int | None = None
         self._new_account = False
         self._has_opened = False
         self._swept_strangers: frozenset[str] = frozenset()
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
-        self._drains = False  # whether the end was asked about before
         self._told: OrderedDict[OrderId, None] = OrderedDict()
         self.unreadable: tuple[OrderId, ...] = ()
         self._missed: tuple[Ticker, ...] = ()  # series beside ours that the last read had to miss
@@ -81,7 +80,7 @@ class Custody:
         self._earlier_ns = 0 if started.new_account else now_ns
         self._new_account = started.new_account
         self._ledgers.begin(started)
-        self._heritage.begin(started.working)
+        self._heritage.known = {order.order_id: order for order in started.working}
         if started.latched:
             self._weighing.account.opened(self._weighing.member)
         if started.journal is m.JournalFate.DAMAGED:
@@ -131,20 +130,14 @@ class Custody:
         self.unreadable = ()
         self._closed_listed(by_id, begun_ns, now_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
+            self._adopted_ns = -1
             self._suspect(strangers, begun_ns, now_ns)
-        elif Kind.SERIES in self._account.done_ns:
-            # Before the series is read nobody knows our rungs: such a list says no more than that
-            # something rests; what is gone since may have filled.
-            if not self._unplaced <= by_id.keys():
-                self._ledgers.disturbed(now_ns)
-            self._unplaced = frozenset()
+        elif Kind.SERIES in self._account.done_ns:  # before, nobody knows our rungs
             if not self._desk.closed_listed:
                 self._adopted_ns = begun_ns
             if not strangers:
                 self._foreign_in(())
             self._take_in(strangers, begun_ns, now_ns, phase)
-        else:
-            self._unplaced |= by_id.keys()
         named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
         self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
@@ -175,7 +168,7 @@ class Custody:
         those that the journal knows: an earlier run placed them in what the series had then."""
         ours = []
         for order in strangers:
-            if self._quoting.is_ours(order.market_id) or self._heritage.knows(order.order_id):
+            if self._quoting.is_ours(order.market_id) or order.order_id in self._heritage.known:
                 ours.append(order)
             elif (
                 Kind.SERIES in self._account.done_ns
@@ -200,36 +193,17 @@ class Custody:
         gone = [order for order in strangers if not self._quoting.is_ours(order.market_id)]
         gone += self._heritage.to_cancel(
             [order for order in strangers if self._quoting.is_ours(order.market_id)],
-            self._may_be_lost,
+            self._desk.may_be_undecided,
             starting=phase is Phase.STARTING,
             stopping=phase is Phase.STOPPING and not self._ledgers.is_open,
-            fresh=begun_ns >= self._fresh_from_ns(),
+            fresh=begun_ns >= self._late_from_ns(self._earlier_ns),
         )
         for order in gone:
             self._cancel(order, now_ns)
         if self._heritage.kept and self._keep_until_ns is None:
             self._keep_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
-        if self._heritage.refuses:
+        if self._heritage.refused:
             self._out.find("strangers_found", self._heritage.refusal())
-
-    def _fresh_from_ns(self) -> int:
-        """From when on a list shows all that earlier runs wrote."""
-        return self._earlier_ns + self._trust.read_lag_ns if self._earlier_ns else 0
-
-    def _may_be_lost(self, order: model.Order) -> bool:
-        """Whether a stranger may be a create of ours that is about to be identified.
-
-        Once its re-sends are refused it is not: then the stranger is what it looks like.
-        """
-        return any(
-            own.state is State.LOST
-            and not own.is_take
-            and own.evidence is None
-            and own.market_id == order.market_id
-            and own.outcome.value == order.outcome.value
-            and own.own_side.value == order.side.value
-            for own in self._desk.all_live()
-        )
 
     def _cancel(self, order: model.Order, now_ns: int) -> None:
         try:
@@ -246,17 +220,16 @@ class Custody:
         What may be a create of ours that landed after all is ours, to be cancelled, and
         what may be one whose id is not known yet is neither.
         """
-        undecided = [order for order in strangers if self._desk.may_be_undecided(order)]
-        foreign = []
+        foreign, is_undecided = [], False
         for order in strangers:
-            if order in undecided:
-                continue
-            if self._desk.landed_late(order):
+            if self._desk.may_be_undecided(order):
+                is_undecided = True
+            elif self._desk.landed_late(order):
                 self._cancel(order, now_ns)
             else:
                 foreign.append(order)
         seen = [order for order in foreign if order.order_id in self._swept_strangers]
-        if seen or not undecided:
+        if seen or not is_undecided:
             self._foreign_in(seen)
         ids = frozenset(order.order_id for order in foreign)
         if ids - self._swept_strangers:
@@ -270,9 +243,10 @@ class Custody:
         self._out.hold("foreign_orders", told_of_strangers(orders) if orders else "")
 
     def sought_ids(self) -> Iterator[OrderId]:
-        """Ids of every order whose fills may yet be asked about, those to be kept included, and
-        those of which nobody knows yet whether they rest in our rungs."""
-        yield from (*self._desk.live_ids(), *self._heritage.known_ids, *self._unplaced)
+        """Ids of every order whose fills may yet be asked about, those to be kept included."""
+        yield from self._desk.live_ids()
+        for order_id, known in self._heritage.known.items():
+            yield from (order_id, *(earlier_id for earlier_id, _ in known.earlier))
 
     def series_walked(self, missed: tuple[Ticker, ...]) -> None:
         """The series was read, but for these beside it, whose rungs need not be known."""
@@ -281,29 +255,19 @@ class Custody:
         self._missed = missed
 
     def watch(self, now_ns: int) -> None:
-        """What is ours and was not read for long is a limit that cannot be checked. While
-        an audit has found a difference the next one comes as soon as it can."""
-        account, findings = self._account, self._out.findings
-        if self._ledgers.wants_audit:
-            self._ledgers.plan_bracket(account, now_ns)
-        if now_ns <= account.read_until_ns and self._weighing.is_together and not findings:
-            return  # as nearly always
-        self._out.hold("series_unread", account.series_unread(now_ns))
+        """What is ours and was not read for long is a limit that cannot be checked."""
         self._weighing.await_others(now_ns)
-        unread = account.unread(now_ns)
-        if not (unread or findings):
-            return
-        if unread:
-            self._out.find("account_unread", f"not read for long: {', '.join(unread)}")
-        else:
-            self._out.clear("account_unread")
+        unread = self._account.unread(now_ns)
+        ours = ", ".join(kind for kind in unread if kind is not Kind.SERIES)
+        self._out.hold("account_unread", f"not read for long: {ours}" if ours else "")
+        self._out.hold("series_unread", _SERIES_UNREAD if Kind.SERIES in unread else "")
 
     # --- the beginning ----------------------------------------------------------------------------
 
     @property
     def refuses(self) -> bool:
         """Whether the run must end because of orders that the journal does not know."""
-        return self._heritage.refuses
+        return bool(self._heritage.refused)
 
     def has_opened(self, now_ns: int) -> bool:
         """Open the books as soon as they may be. Whether quoting may begin: they are open, and
@@ -325,31 +289,21 @@ class Custody:
             self._cancel_kept(now_ns)
         if self._desk.live_count():
             # It may fill until it is over, whoever ends it: what was read before tells too little.
-            self._live_ns, self._quiet_until_ns = now_ns, None
+            self._live_ns = now_ns
             return False
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
         self._ledgers.disturbed(quiet_ns)
-        is_read = all(kind in self._account.done_ns for kind in Kind)
         is_listed = self._is_listed_since(quiet_ns, now_ns)
-        if not (is_read and is_listed and self._ledgers.can_open):
+        # A new account has no fills: any read will do.
+        is_read = self._ledgers.can_open if self._new_account else self._ledgers.is_bracketed
+        if not (is_listed and is_read):
             self._ledgers.plan_bracket(self._account, now_ns)
             return False
-        return self._is_bracketed(now_ns) and self._kept_can_be_quoted()
-
-    def _is_bracketed(self, now_ns: int) -> bool:
-        """True if the account was read between two walks of the fills, or was waited for in vain:
-        of others who trade there may be no end. Asks for the reads that are missing."""
-        if self._quiet_until_ns is None:
-            self._quiet_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
-        if self._new_account or self._ledgers.is_bracketed(self._account.begun_ns[Kind.FILLS]):
-            return True
-        self._ledgers.plan_bracket(self._account, now_ns)
-        return now_ns >= self._quiet_until_ns
+        return self._kept_can_be_quoted()
 
     def _take_over(self, now_ns: int) -> None:
         """The books open, and the orders kept are ours from here on, with the place they have."""
-        is_proven = self._ledgers.is_bracketed(self._account.begun_ns[Kind.FILLS])
-        for market_id in self._ledgers.open_books(now_ns, is_proven=is_proven or self._new_account):
+        for market_id in self._ledgers.open_books(now_ns):
             # What the event may lose was reckoned by the fills alone until now.
             self._quoting.fills_booked(market_id)
         taken = self._heritage.take_over(now_ns)
@@ -384,9 +338,6 @@ class Custody:
         Asks for the reads that are missing; a list of what rests is among them in any case, for
         strangers that came since the start are told while quoting, and cancelled only now.
         """
-        if not self._drains:
-            self._drains, self._adopted_ns = True, -1
-            self._account.hurry()
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns)
         self._ledgers.disturbed(quiet_ns)
@@ -395,42 +346,29 @@ class Custody:
         if not self._ledgers.is_audited:
             self._ledgers.plan_bracket(self._account, now_ns)
             return False
-        # Reads that come often are always under way; what they say changes nothing any more, nor
-        # does what is said of no order of ours.
-        ours = (each for each in self._out.pending.values() if each.own and each.own.is_live)
-        return all(kind_of(each.request) == "read" for each in ours)
+        return True
 
     def reopen(self, now_ns: int) -> None:
         """A contradiction was reset: the books are opened anew before anything is quoted."""
-        self._has_opened, self._quiet_until_ns, self._new_account = False, None, False
+        self._has_opened = self._new_account = False
         self._live_ns = now_ns
         self._ledgers.reopen(now_ns)
-
-    def goes_on(self) -> None:
-        """It was no end: the next one asks anew what rests, and until then there is time again."""
-        self._drains = False
-        self._account.calm()
 
     def _is_listed_since(self, quiet_ns: int, now_ns: int) -> bool:
         """True if what rests was listed late enough after `quiet_ns`; asks for it where not."""
         from_ns = self._late_from_ns(quiet_ns)
         if self._adopted_ns >= from_ns:
             return True
-        again_ns = self._account.done_ns.get(Kind.RESTING, 0) + READ_AGAIN_NS
-        self._account.hasten(Kind.RESTING, max(now_ns, from_ns, again_ns))
+        self._account.hasten(Kind.RESTING, max(now_ns, from_ns))
         return False
 
     def _late_from_ns(self, quiet_ns: int) -> int:
         """From when on a read shows all that was before `quiet_ns`; 0 is never, and long ago."""
         return quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
 
-    def drained_to(self) -> m.Finished:
-        """What a whole drain ends with: nothing, but for the strangers that were left alone."""
-        return m.Finished((*self._heritage.refused, *self.unreadable), ())
-
     def left_over(self) -> m.Finished:
-        """What a drain that ran out of time leaves behind, for the operator: what the last list
-        showed although it was said to be over included."""
+        """What a drain leaves behind, for the operator: strangers that were left alone, and where
+        it ran out of time what the last list showed although it was said to be over."""
         rows = (own for own in self._desk.all_live() if own.may_rest)
         live = {own.order_id: None for own in rows if own.order_id is not None}
         resting = tuple(live | dict.fromkeys(self._desk.closed_listed))

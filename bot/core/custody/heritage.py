@@ -4,7 +4,7 @@ Knows orders by the journal alone and by the lists that it is shown; sends and r
 journal that is lost or damaged nothing is known, so that there is nothing to keep.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder
@@ -17,44 +17,25 @@ _SHOWN_MAX = 10
 
 
 class Heritage:
-    """Orders in our rungs that this run did not place.
-
-    kept: those that will be ours when quoting begins, as the newest fresh list shows them.
-    """
+    """Orders in our rungs that this run did not place."""
 
     def __init__(self, policy: Strangers) -> None:
         self._policy = policy
-        self._known: dict[OrderId, m.KnownOrder] = {}
-        self._previous_ids: dict[OrderId, tuple[OrderId, ...]] = {}
-        self._refused: dict[OrderId, None] = {}
+        self.known: dict[OrderId, m.KnownOrder] = {}
+        """What the journal knows as ours, until what was kept has been taken over."""
         self.kept: dict[OrderId, model.Order] = {}
-
-    def begin(self, known: tuple[m.KnownOrder, ...]) -> None:
-        """The run begins with the orders that the journal knows."""
-        self._known = {order.order_id: order for order in known}
-        self._previous_ids = {
-            order.order_id: tuple(order_id for order_id, _ in order.earlier) for order in known
-        }
-
-    def knows(self, order_id: OrderId) -> bool:
-        """Whether the journal knows an order as ours, from an earlier run; none any more once what
-        was kept has been taken over."""
-        return order_id in self._known
-
-    @property
-    def known_ids(self) -> Collection[OrderId]:
-        """The ids of all that the journal knows, until what was kept has been taken over, and the
-        earlier ones of each."""
-        earlier = (order_id for known in self._known.values() for order_id, _ in known.earlier)
-        return [*self._known, *earlier]
+        """Those that will be ours when quoting begins, as the newest fresh list shows them."""
+        self.refused: dict[OrderId, None] = {}
+        """Those that the journal does not know and that are left alone, at most NAMED_MAX."""
 
     def found(self, order: model.Order, now_ns: int) -> OwnOrder:
         """An order that rests as one of ours, as old as it is found; fills that the list keeps with
         earlier ids of it are among what it shows. Raises ValueError as `OwnOrder.found_resting`."""
-        known = self._known.get(order.order_id)
-        name = None if known is None else known.client_order_id
-        own = OwnOrder.found_resting(order, now_ns, name)
-        own.previous_ids = self._previous_ids.get(order.order_id, ())
+        known = self.known.get(order.order_id)
+        if known is None:
+            return OwnOrder.found_resting(order, now_ns, None)
+        own = OwnOrder.found_resting(order, now_ns, known.client_order_id)
+        own.previous_ids = tuple(order_id for order_id, _ in known.earlier)
         return own
 
     # --- lists ------------------------------------------------------------------------------------
@@ -80,37 +61,23 @@ class Heritage:
             self.kept = {}
         gone = []
         for order in strangers:
-            known = self._known.get(order.order_id)
+            known = self.known.get(order.order_id)
             if starting and self._policy is Strangers.ADOPT and _is_same(known, order):
                 if fresh:
                     self.kept[order.order_id] = order
             elif known is None and (
-                self.refuses or ((starting or stopping) and self._leaves_alone)
+                self.refused or ((starting or stopping) and self._policy is Strangers.REFUSE)
             ):
-                if fresh and not may_be_lost(order) and len(self._refused) < NAMED_MAX:
-                    self._refused[order.order_id] = None
+                if fresh and not may_be_lost(order) and len(self.refused) < NAMED_MAX:
+                    self.refused[order.order_id] = None
             else:
                 gone.append(order)
         return gone
 
-    @property
-    def _leaves_alone(self) -> bool:
-        return self._policy is Strangers.REFUSE
-
-    @property
-    def refuses(self) -> bool:
-        """Whether there are orders that the journal does not know and that are left alone."""
-        return bool(self._refused)
-
-    @property
-    def refused(self) -> tuple[OrderId, ...]:
-        """The first of them, at most NAMED_MAX."""
-        return tuple(self._refused)
-
     def refusal(self) -> str:
-        """What to tell a person about them."""
-        shown = ", ".join(self.refused[:_SHOWN_MAX])
-        return f"{len(self._refused)} orders in our rungs are not in the journal: {shown}"
+        """What to tell a person about those that are left alone."""
+        shown = ", ".join([*self.refused][:_SHOWN_MAX])
+        return f"{len(self.refused)} orders in our rungs are not in the journal: {shown}"
 
     # --- the end of the wait ----------------------------------------------------------------------
 
@@ -118,13 +85,13 @@ class Heritage:
         """The orders kept, as our own from here on: where they stand, and as old as they are."""
         taken = []
         for order_id, shown in self.kept.items():
-            known = self._known[order_id]
+            known = self.known[order_id]
             own = self.found(shown, now_ns)
             own.placed_ns = min(known.placed_ns, now_ns)
             own.doomed = False
             own.why = "kept from an earlier run"
             taken.append(own)
-        self.kept, self._known = {}, {}
+        self.kept, self.known = {}, {}
         return taken
 
     def give_up(self) -> list[model.Order]:
@@ -133,7 +100,7 @@ class Heritage:
         given_up, self.kept = list(self.kept.values()), {}
         # A later list must not bring one of them back.
         for order in given_up:
-            self._known.pop(order.order_id, None)
+            self.known.pop(order.order_id, None)
         return given_up
 
 

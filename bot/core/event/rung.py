@@ -12,11 +12,10 @@ from bot.core.event.believed import BelievedRung
 from bot.core.limits.risk import Live
 from bot.core.orders.order import State
 from bot.core.orders.tag import Tag, tag_of
-from bot.core.plan.ours import Ours
 from bot.core.plan.place import Worth, worth_of
-from bot.core.plan.reconcile import NOTHING, plan_sides
-from bot.core.plan.stand import Doubtful, are_idle
-from bot.core.plan.steady import Steady, by_side, known_sides, sides_like
+from bot.core.plan.reconcile import plan_sides
+from bot.core.plan.stand import Ours
+from bot.core.plan.steady import BySide, Steady, by_side
 from bot.core.plan.wishes import WantAmend, WantCreate, Wish
 from bot.core.strategy import Quote
 from venue.wire import model
@@ -49,7 +48,6 @@ class Rung(BelievedRung):
         "_planned_ns",
         "_short_until_ns",
         "_steady",
-        "_stood",
         "_wanted_by_side",
         "again_ns",
         "counted",
@@ -66,7 +64,7 @@ class Rung(BelievedRung):
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
         super().__init__(market, ladder)
         self.wanted: tuple[Quote, ...] = ()
-        self._wanted_by_side = known_sides(())
+        self._wanted_by_side: BySide = ([], [])
         self.planned: Sequence[Quote] = ()
         self.touched = True
         self.ours: Ours | None = None
@@ -82,7 +80,6 @@ class Rung(BelievedRung):
         )
         self._short_until_ns: dict[BookSide, int] = {}
         self._planned_ns = 0
-        self._stood: tuple[Sequence[Quote], Sequence[Quote], Ours] | None = None
 
     # --- our orders -------------------------------------------------------------------------------
 
@@ -133,10 +130,10 @@ class Rung(BelievedRung):
         if pulled:
             self.ladder.is_plain = False
             self._forget_wishes()
-            self.planned, self._stood = (), None
+            self.planned = ()
         if quotes != self.wanted:
             self.wanted = quotes
-            self._wanted_by_side = sides_like(self._wanted_by_side, quotes)
+            self._wanted_by_side = by_side(quotes)
             self.touched = self.ladder.stirred = True
 
     def _forget_wishes(self) -> None:
@@ -162,33 +159,23 @@ class Rung(BelievedRung):
         short = self._short(now_ns) if self._short_until_ns else {}
         if short:
             again_ns = min(again_ns, *short.values())
-        stood = self._stood
-        if stood is not None and stood[0] is bids and stood[1] is asks and stood[2] is ours:
-            self.wishes = NOTHING.wishes
-        else:
-            pace = self.ladder.pace
-            plan = plan_sides(bids, asks, ours, pace, now_ns, self.worth, short, self._are_idle)
-            self.planned = [*bids, *asks]
-            self._stood = (bids, asks, ours) if plan is NOTHING else None
-            self.wishes = plan.wishes
-            if plan.again_ns is not None and plan.again_ns < again_ns:
-                again_ns = plan.again_ns
+        pace = self.ladder.pace
+        plan = plan_sides(bids, asks, ours, pace, now_ns, self.worth(now_ns), short)
+        self.planned = [*bids, *asks]
+        self.wishes = plan.wishes
+        if plan.again_ns is not None and plan.again_ns < again_ns:
+            again_ns = plan.again_ns
         self.again_ns = again_ns
         self.touched = self.denied_some = False
         self._planned_ns = now_ns
-
-    def _are_idle(self, side: BookSide, doubtful: Doubtful) -> bool:
-        """Whether stands of a side are left for want of trade there: `are_idle`."""
-        fair, at = self.fair, 0 if side is _BID else 1
-        fair_cents, book = None if fair is None else fair.value_cents, self.others.shown[at]
-        per_second = self.flows[at].at_most
-        return are_idle(doubtful, side, fair_cents, per_second, book, self.ladder.pace)
 
     def foreseen(self, ours: Ours, now_ns: int) -> tuple[Wish, ...]:
         """The changes that would be planned now for what was planned last; changes nothing."""
         bids, asks = by_side(self.planned)
         short = self._short(now_ns)
-        return plan_sides(bids, asks, ours, self.ladder.pace, now_ns, self.worth, short).wishes
+        return plan_sides(
+            bids, asks, ours, self.ladder.pace, now_ns, self.worth(now_ns), short
+        ).wishes
 
     def _short(self, now_ns: int) -> dict[BookSide, int]:
         """The sides on which a limit has cut an order of late, and until when that counts."""

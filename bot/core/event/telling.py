@@ -110,7 +110,7 @@ class Telling:
         news.clear()
         fairs, moved = self.fairs, _NONE
         if self._curve is not None:
-            fairs = self.fairs = self._curve.update(inputs, implied, seconds_left, now_ns, anew)
+            fairs = self.fairs = self._curve.update(inputs, implied, seconds_left, now_ns)
             moved = self._curve.moved
         for index, own in zip(anew, owns, strict=True):
             rungs[index].fair = fairs[index]

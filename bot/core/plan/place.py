@@ -18,7 +18,6 @@ Formulas: docs/pricing.md#section-1e.
 """
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -52,7 +51,7 @@ _HALF_LIFE_S: Final = 600.0
 _HALF_LIFE_NS: Final = _HALF_LIFE_S * NS_PER_SECOND
 _MEAN_LIFE_S: Final = _HALF_LIFE_S / math.log(2)
 
-MILLICENTS: Final = 1_000.0
+_MILLICENTS: Final = 1_000.0
 
 
 def fills(volume: float, ahead: float, qty: float) -> float:
@@ -68,19 +67,12 @@ def fills(volume: float, ahead: float, qty: float) -> float:
 
 
 class Flow:
-    """Shares a second that trade against one side of a rung: prints, older ones fading.
-
-    at_most: no less than `per_second` is until the next print, for it only falls meanwhile: prints
-    fade, and silence counts.
-    """
-
-    __slots__ = ("_now_ns", "_seconds", "_shares", "at_most")
+    """Shares a second that trade against one side of a rung: prints, older ones fading."""
 
     def __init__(self) -> None:
         self._shares = 0.0
         self._seconds = 0.0
         self._now_ns: int | None = None
-        self.at_most = _PRIOR_SHARES / _PRIOR_S
 
     def watched(self, now_ns: int) -> None:
         """From now on its silence tells something, too; so does a print. Only the first counts."""
@@ -92,7 +84,6 @@ class Flow:
         self._shares, self._seconds = self._faded(now_ns)
         self._shares += size
         self._now_ns = now_ns if self._now_ns is None else max(now_ns, self._now_ns)
-        self.at_most = self.per_second(self._now_ns)
 
     def per_second(self, now_ns: int) -> float:
         """The rate now, above 0: what was seen on a prior of a few shares. Asking changes
@@ -108,64 +99,44 @@ class Flow:
         return self._shares * kept, self._seconds * kept + _MEAN_LIFE_S * (1 - kept)
 
 
-def edge_cents(fair_cents: float | None, side: BookSide, price: Price) -> float:
-    """Cents that a share filled at a wanted price gives, half a cent at least. fair_cents: None
-    while it is not known."""
-    if fair_cents is None:
-        return EDGE_MIN_CENTS
-    away = fair_cents - price if side is _BID else price - fair_cents
-    return away if away > EDGE_MIN_CENTS else EDGE_MIN_CENTS
-
-
-def size_at(book: Levels, price: Price) -> int:
-    """Shares at a price of one side of a book."""
-    for level, size in book:
-        if level == price:
-            return size
-    return 0
-
-
 class Worth(msgspec.Struct, eq=False):
     """What prices and places of one rung are worth, as of one instant.
 
-    fair_cents: its fair value, None while unknown. tell_volume: tells the shares expected to trade
-    over the horizon against the touch of a side; most plans never ask, and none asks twice:
-    `told_bids`, `told_asks`. bids, asks: the book without our own. move_cents: what one request
-    about one share must gain. capital_cents: what a share of each outcome, freed from a pair that
-    is locked until the event resolves, is worth.
+    fair_cents: its fair value, None while unknown. volumes: shares expected to trade over the
+    horizon against the touch of the bids, and of the asks. bids, asks: the book without our own.
+    move_cents: what one request about one share must gain. capital_cents: what a share of each
+    outcome, freed from a pair that is locked until the event resolves, is worth.
     """
 
     fair_cents: float | None
-    tell_volume: Callable[[BookSide], float]
+    volumes: tuple[float, float]
     bids: Levels
     asks: Levels
     queues: Queues | None
     move_cents: float
     capital_cents: float
-    told_bids: float | None = None
-    told_asks: float | None = None
 
     def edge(self, side: BookSide, price: Price) -> float:
         """Cents that a share filled at a wanted price gives, half a cent at least."""
-        return edge_cents(self.fair_cents, side, price)
+        if self.fair_cents is None:
+            return EDGE_MIN_CENTS
+        away = self.fair_cents - price if side is _BID else price - self.fair_cents
+        return away if away > EDGE_MIN_CENTS else EDGE_MIN_CENTS
 
     def volume(self, side: BookSide, price: Price) -> float:
         """Shares expected to trade at a price over the horizon: fewer behind the others' touch."""
         if side is _BID:
-            volume = self.told_bids
-            if volume is None:
-                volume = self.told_bids = self.tell_volume(side)
+            volume = self.volumes[0]
             behind = self.bids[0][0] - price if self.bids else 0
         else:
-            volume = self.told_asks
-            if volume is None:
-                volume = self.told_asks = self.tell_volume(side)
+            volume = self.volumes[1]
             behind = price - self.asks[0][0] if self.asks else 0
         return volume * math.exp(-INTENSITY_DECAY * behind) if behind > 0 else volume
 
     def others_at(self, side: BookSide, price: Price) -> int:
         """Shares of others at a price: what a new order stands behind."""
-        return size_at(self.bids if side is _BID else self.asks, price)
+        book = self.bids if side is _BID else self.asks
+        return next((size for level, size in book if level == price), 0)
 
     def joining(self, side: BookSide, price: Price, qty: int, edge: float) -> float:
         """Cents that `qty` shares at the back of a price give over the horizon, at `edge` each."""
@@ -192,7 +163,7 @@ class Worth(msgspec.Struct, eq=False):
         return self.others_at(own.side, own.level) if queue is None else queue.likely
 
 
-NOTHING_KNOWN: Final = Worth(None, lambda _: 0.0, (), (), None, 0.0, 0.0)
+NOTHING_KNOWN: Final = Worth(None, (0.0, 0.0), (), (), None, 0.0, 0.0)
 """The worth of a rung of which nothing is known: every place is worth nothing."""
 
 
@@ -206,18 +177,14 @@ def worth_of(
     now_ns: int,
 ) -> Worth:
     """The worth of a rung now. flows, book: bids' first. seconds_left: until the event resolves."""
-
-    def volume(side: BookSide) -> float:
-        flow = flows[0] if side is _BID else flows[1]
-        return flow.per_second(now_ns) * (pace.place_horizon_ns / NS_PER_SECOND)
-
+    horizon_s = pace.place_horizon_ns / NS_PER_SECOND
     return Worth(
         fair_cents,
-        volume,
+        (flows[0].per_second(now_ns) * horizon_s, flows[1].per_second(now_ns) * horizon_s),
         book[0],
         book[1],
         queues,
-        pace.move_millicents / MILLICENTS,
+        pace.move_millicents / _MILLICENTS,
         # A pair of YES and NO locks a dollar until the event resolves.
-        pace.capital_millicents / MILLICENTS * (seconds_left / 86_400),
+        pace.capital_millicents / _MILLICENTS * (seconds_left / 86_400),
     )

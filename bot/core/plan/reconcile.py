@@ -19,26 +19,25 @@ cost: requests, places lost, edge given up. What a place is worth is told by `bo
 See docs/design.md#bot-5.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.assign import assign
-from bot.core.plan.ours import Ours
 from bot.core.plan.place import REQUEST_MIN, RISK_CENTS, Worth
 from bot.core.plan.stand import (
-    Doubtful,
     Level,
+    Ours,
     Stand,
     age,
     are_left,
     count_beside,
     destination,
-    join,
     level_of,
     promise_lacking,
     serve_near,
     size_then_age,
+    stand_of,
 )
 from bot.core.plan.wishes import (
     MERGED,
@@ -68,31 +67,17 @@ def plan_sides(
     ours: Ours,
     pace: PaceSettings,
     now_ns: int,
-    tell_worth: Callable[[int], Worth],
+    worth: Worth,
     short: Container[BookSide] = (),
-    are_idle: Callable[[BookSide, Doubtful], bool] = lambda _side, _doubtful: False,
 ) -> Plan:
     """The changes that turn our orders into what is wanted on each side, the best first.
 
     An order whose last write is undecided is left alone, counted at its price, and keeps new
     orders of its side from being made (one live-or-possible order per slot); one whose write is
     on its way, or whose end is still to come, keeps as many shares from it. So does a take without
-    an answer, which serves no wanted price: it never rests. tell_worth: tells what prices and
-    places are worth as of an instant; most plans never ask. short: sides on which a limit has cut
-    new orders: nothing is given up there to be made anew. are_idle: tells of some stands of a side,
-    without what they are worth, that they are left as they are.
+    an answer, which serves no wanted price: it never rests. short: sides on which a limit has cut
+    new orders: nothing is given up there to be made anew.
     """
-    bids = ours.bids.doubtful(wanted_bids, wanted_asks, pace)
-    asks = ours.asks.doubtful(wanted_asks, wanted_bids, pace)
-    if bids == asks == [] and not ours.going:
-        return NOTHING  # as most plans are
-    if bids and are_idle(_BID, bids):
-        bids = []
-    if asks and are_idle(_ASK, asks):
-        asks = []
-    if bids == asks == [] and not ours.going:
-        return _LEFT
-    worth, free = tell_worth(now_ns), ours.free()
     wishes: list[Wish] = []
     again: list[int] = []
     for own in ours.going:
@@ -100,47 +85,26 @@ def plan_sides(
             wishes.append(WantCancel(own, own.why, RISK_CENTS * own.remaining))
         else:
             again.append(own.due_ns)
-    for mine, quotes, facing, doubtful in (
-        (ours.bids, wanted_bids, wanted_asks, bids),
-        (ours.asks, wanted_asks, wanted_bids, asks),
+    free = ours.free()
+    for side, mine, stands, quotes, facing in (
+        (_BID, ours.bids, ours.bid_stands, wanted_bids, wanted_asks),
+        (_ASK, ours.asks, ours.ask_stands, wanted_asks, wanted_bids),
     ):
-        if doubtful is not None and not doubtful:
-            continue  # nothing is to be done there
-        side = mine.side
+        levels = {quote.price: level_of(side, quote, facing, worth) for quote in quotes}
         # A plan only takes from what is free.
         held = free if free.has_some and side not in short else None
-        if doubtful is None or not are_left(doubtful, side, facing, worth, held, pace):
-            levels = {quote.price: level_of(side, quote, facing, worth) for quote in quotes}
+        if not are_left(stands, levels.values(), held, pace):
             plan = _Side(
-                side, levels, mine.orders, ours.everyone, free, pace, now_ns, worth, side in short
+                side, levels, mine, ours.everyone, free, pace, now_ns, worth, side in short
             )
             plan.make()
             wishes.extend(plan.wishes)
             again.extend(plan.again)
-    return Plan(cancels_first(wishes) if wishes else (), min(again) if again else None)
+    return Plan(cancels_first(wishes), min(again, default=None))
 
 
 class _Side:
     """The plan of one side of a rung, as it is made."""
-
-    __slots__ = (
-        "_beside",
-        "_coming",
-        "_everyone",
-        "_free",
-        "_is_bid",
-        "_levels",
-        "_may_lock",
-        "_merges",
-        "_mine",
-        "_now_ns",
-        "_pace",
-        "_side",
-        "_spares",
-        "_worth",
-        "again",
-        "wishes",
-    )
 
     def __init__(
         self,
@@ -155,7 +119,6 @@ class _Side:
         is_short: bool,
     ) -> None:
         self._side = side
-        self._is_bid = side is _BID
         self._mine = mine
         self._everyone = everyone
         self._free = free
@@ -198,15 +161,16 @@ class _Side:
     def _stands(self) -> list[Stand]:
         """Our orders that can be changed, by price; those that cannot serve their price, or one
         near it, whatever is wanted."""
-        stands: dict[Price, Stand] = {}
+        at: dict[Price, list[OwnOrder]] = {}
         fixed: list[OwnOrder] = []
         for own in self._mine:
             if own.doomed:
                 self._beside.append(own)
             elif own.state is _OPEN:
-                join(stands, own)
+                at.setdefault(own.level, []).append(own)
             else:
                 fixed.append(own)
+        stands = {price: stand_of(orders) for price, orders in at.items()}
         for own in fixed:
             price = destination(own)
             level = self._levels.get(price)
@@ -277,7 +241,8 @@ class _Side:
         if stand.price == level.price:
             return 0.0
         ticks = abs(stand.price - level.price)
-        largest, request = stand.largest, self._worth.request_cents
+        largest = max(own.remaining for own in stand.orders)
+        request = self._worth.request_cents
         moved = request(max(largest, level.wanted))
         if level.is_off(abs(largest - level.wanted), self._pace):
             moved += request(abs(largest - level.wanted))
@@ -344,17 +309,17 @@ class _Side:
     def _place_spares(self) -> None:
         """Orders to spare go to the prices that have none, both from the touch outward; the rest
         is cancelled: moved to a price that is served, it would only split that level's size."""
-        toward_touch = -1 if self._is_bid else 1
+        toward_touch = -1 if self._side is _BID else 1
         spares: list[OwnOrder] = []
         for own in sorted(self._spares, key=lambda own: toward_touch * own.level):
             here = self._levels.get(own.level)
             if here is None or here.served:
                 spares.append(own)
             else:  # the others of its stand went elsewhere
-                self._stay(Stand.of(own), here)
+                self._stay(stand_of([own]), here)
         empty = [level for level in self._levels.values() if not level.served]
         for own, level in zip(spares, empty, strict=False):
-            self._move(Stand.of(own), level)
+            self._move(stand_of([own]), level)
         for own in spares[len(empty) :]:
             self._cancel(own, "no longer wanted", RISK_CENTS * own.remaining)
 
@@ -416,8 +381,3 @@ class _Side:
 
 _TICK_COST = REQUEST_MIN / 1_000
 """Cents a tick: decides between ways that cost the same, and nothing else."""
-
-_LEFT: Final = Plan((), None)
-
-NOTHING: Final = Plan((), None)
-"""The plan where nothing is to be done for these quotes, whatever anything is worth."""

@@ -1,53 +1,71 @@
-"""What stands and what is wanted at one price: `Stand`, our orders there, and `Level`, the
-quote.
+"""What rests and what is wanted on one market: `Ours` all our orders there, `Stand` those at one
+price, `Level` one wanted price.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.place import MILLICENTS, REQUEST_MIN, Worth, edge_cents, size_at
+from bot.core.plan.place import REQUEST_MIN, Worth
 from bot.core.plan.wishes import FreeShares
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Levels, Quote
-from venue.wire.instant import NS_PER_SECOND
+from bot.core.strategy import Quote
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side
 
 _BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
 _BUY: Final = Side.BUY
 
 
+class Ours:
+    """Our live orders on one market, and the shares held there that none of them may be selling.
+
+    A market keeps it until an order there, or what is held, may be another: whoever changes one of
+    them calls `Quoting.orders_changed` or `fills_booked`, or `may_go` where an order is only to go.
+    """
+
+    def __init__(self, orders: Sequence[OwnOrder], free: FreeShares) -> None:
+        self.everyone = orders
+        self.yes, self.no = free.yes, free.no
+        self.going = [own for own in orders if own.doomed and own.is_free]
+        """To be cancelled, whatever is wanted."""
+        quoted = [own for own in orders if own.is_live and not own.is_take]
+        self.bids = [own for own in quoted if own.side is _BID]
+        self.asks = [own for own in quoted if own.side is not _BID]
+        self.bid_stands = _by_price(_BID, self.bids)
+        self.ask_stands = _by_price(_ASK, self.asks)
+
+    def free(self) -> FreeShares:
+        """The free shares, for a plan to take from."""
+        return FreeShares(self.yes, self.no)
+
+
 class Stand(msgspec.Struct, eq=False):
-    """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
-    and of the largest. fits: by shares wanted at its price, whether its orders are so many
-    (`fit_together`), as far as it was asked since they were what they are."""
+    """Our orders at one price, none of which has a write under way."""
 
     price: Price
     orders: list[OwnOrder]
     qty: int
-    largest: int
-    fits: dict[int, bool] = msgspec.field(default_factory=dict)
-
-    @classmethod
-    def of(cls, own: OwnOrder) -> "Stand":
-        """That of one order alone."""
-        return cls(own.level, [own], own.remaining, own.remaining)
-
-    def add(self, own: OwnOrder) -> None:
-        """One more order of ours at this price."""
-        remaining = own.remaining
-        self.orders.append(own)
-        self.qty += remaining
-        if remaining > self.largest:
-            self.largest = remaining
+    """Shares of all."""
 
 
-Doubtful = list[tuple[Quote, Stand]]
-"""Stands that may stay by price and size, each with the quote that it stays for: what they are
-worth decides."""
+def stand_of(orders: list[OwnOrder]) -> Stand:
+    """The stand of these orders, all at one price."""
+    return Stand(orders[0].level, orders, sum(own.remaining for own in orders))
+
+
+def _by_price(side: BookSide, orders: Iterable[OwnOrder]) -> list[Stand] | None:
+    """The stands of a side, the best first; None where an order has a write under way or is to
+    go."""
+    at: dict[Price, list[OwnOrder]] = {}
+    for own in orders:
+        if own.state is not _OPEN or own.doomed:
+            return None
+        at.setdefault(own.level, []).append(own)
+    return [stand_of(at[price]) for price in sorted(at, reverse=side is _BID)]
 
 
 class Level(msgspec.Struct, eq=False):
@@ -125,8 +143,11 @@ class Level(msgspec.Struct, eq=False):
     def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
         the size wanted."""
-        near = is_near(self.side, price, self.price, self.bound, pace)
-        return near and not self.is_off(abs(qty - self.wanted), pace)
+        if self.side is _BID:
+            is_near = self.price - pace.tolerance_ticks <= price <= self.bound
+        else:
+            is_near = self.bound <= price <= self.price + pace.tolerance_ticks
+        return is_near and not self.is_off(abs(qty - self.wanted), pace)
 
     def is_safer(self, price: Price, than: Price) -> bool:
         """Whether a price is further from trading than another one."""
@@ -153,9 +174,14 @@ class Level(msgspec.Struct, eq=False):
     def pays(self, stand: Stand) -> bool:
         """Whether a stand at another price gains by moving here, the request paid. One that stands
         bolder is left where it is: it is nearer to a fill, and has an edge."""
-        return self.is_safer(stand.price, self.price) and (
-            self.gain(stand.orders) > self.worth.request_cents(stand.qty)
-        )
+        if not self.is_safer(stand.price, self.price):
+            return False
+        # As exp(-x) <= 1 / (1 + x), no order gains more here; mostly that is too little already.
+        worth, request_cents = self.worth, self.worth.request_cents(stand.qty)
+        volume = worth.volumes[0 if self.side is _BID else 1]
+        fills_most = volume * volume / (volume + worth.others_at(self.side, self.price) + 1e-9)
+        most_cents = self.edge * fills_most * len(stand.orders)
+        return most_cents > request_cents and self.gain(stand.orders) > request_cents
 
     def locks_too_much(
         self, own: OwnOrder, lacks: int, free: FreeShares, pace: PaceSettings
@@ -173,23 +199,29 @@ class Level(msgspec.Struct, eq=False):
         place_cents = worth.place_cents(own, self.edge)
         return freed > place_cents + 2 * worth.request_cents(own.remaining)
 
-    def leaves(self, stand: Stand, free: FreeShares | None, pace: PaceSettings) -> bool:
-        """Whether a stand is left as it is for this level, at its price or near enough to it. free:
-        the shares held to which its purchases may give way, if any."""
-        if stand.price != self.price:
-            return not self.pays(stand)
-        lacks = self.wanted - stand.qty
-        return free is None or not any(
-            self.locks_too_much(own, lacks, free, pace) for own in stand.orders
-        )
 
-
-def is_near(side: BookSide, price: Price, target: Price, bound: Price, pace: PaceSettings) -> bool:
-    """Whether what stands at `price` may stay for what is wanted at `target`, and may stand no
-    bolder than at `bound`."""
-    if side is _BID:
-        return target - pace.tolerance_ticks <= price <= bound
-    return bound <= price <= target + pace.tolerance_ticks
+def are_left(
+    stands: Sequence[Stand] | None,
+    levels: Collection[Level],
+    free: FreeShares | None,
+    pace: PaceSettings,
+) -> bool:
+    """True if nothing is to be done on a side, as mostly: each level has orders that stay for it,
+    and there are no others. Both the best first. stands: None where an order has a write under way
+    or is to go. free: the shares held to which purchases may give way, if any."""
+    if stands is None or len(stands) != len(levels):
+        return False
+    for level, stand in zip(levels, stands, strict=True):
+        if stand.price != level.price:
+            if not level.stays_near(stand, pace):
+                return False
+            continue
+        if not fit_together(stand.orders, level.wanted, pace):
+            return False
+        lacks = level.wanted - stand.qty
+        if free and any(level.locks_too_much(own, lacks, free, pace) for own in stand.orders):
+            return False
+    return True
 
 
 def fit_together(orders: Iterable[OwnOrder], wanted: int, pace: PaceSettings) -> bool:
@@ -223,68 +255,6 @@ def level_of(side: BookSide, quote: Quote, facing: Sequence[Quote], worth: Worth
     """What is wanted at the price of a quote. facing: the quotes of the other side."""
     bound = bound_of(side, quote, facing)
     return Level(side, quote.price, bound, quote.qty, quote.qty, worth)
-
-
-def are_idle(
-    doubtful: Doubtful,
-    side: BookSide,
-    fair_cents: float | None,
-    per_second: float,
-    book: Levels,
-    pace: PaceSettings,
-) -> bool:
-    """Whether these stands of a side are left in any case: too little trades there for one near its
-    quote to gain what a request costs. False where only `are_left` tells. per_second: above 0, the
-    shares that trade against the side at the most. book: the side without our own.
-    """
-    # As exp(-x) <= 1 / (1 + x), no more than this fills behind so many: `place.fills`.
-    volume = per_second * (pace.place_horizon_ns / NS_PER_SECOND)
-    move_cents = pace.move_millicents / MILLICENTS
-    for quote, stand in doubtful:
-        price = quote.price
-        if stand.price == price:
-            return False
-        filled = volume * volume / (volume + size_at(book, price))
-        gained = edge_cents(fair_cents, side, price) * filled * len(stand.orders)
-        if gained > move_cents * stand.qty:
-            return False
-    return True
-
-
-def are_left(
-    doubtful: Doubtful,
-    side: BookSide,
-    facing: Sequence[Quote],
-    worth: Worth,
-    free: FreeShares | None,
-    pace: PaceSettings,
-) -> bool:
-    """Whether all these stands of a side are left as they are: `Level.leaves`.
-
-    One near its quote mostly is, for there it would give less than the request costs. Where it
-    stands it gives nothing below zero, for there its edge is larger: that need not be asked.
-    """
-    for quote, stand in doubtful:
-        price, there_cents = quote.price, 0.0
-        if stand.price != price:
-            edge = worth.edge(side, price)
-            for own in stand.orders:
-                there_cents += worth.joining(side, price, own.remaining, edge)
-            if there_cents <= worth.request_cents(stand.qty):
-                continue
-        if not level_of(side, quote, facing, worth).leaves(stand, free, pace):
-            return False
-    return True
-
-
-def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
-    """Count an order with the stand at its price; a new one where there is none."""
-    level = own.level
-    stand = stands.get(level)
-    if stand is None:
-        stands[level] = Stand(level, [own], own.remaining, own.remaining)
-    else:
-        stand.add(own)
 
 
 def promise_lacking(

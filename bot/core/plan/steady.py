@@ -7,7 +7,6 @@ an order which stands there is left there.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from operator import attrgetter
 from typing import Final
 
@@ -22,7 +21,6 @@ _Levels = tuple[list[Price], list[Qty]]
 _PRICE = attrgetter("price")
 _QTY = attrgetter("qty")
 
-
 BySide = tuple[list[Quote], list[Quote]]
 """The bids and the asks of quotes, the best of each side first."""
 
@@ -33,54 +31,14 @@ def by_side(wanted: Iterable[Quote]) -> BySide:
     asks: list[Quote] = []
     for quote in wanted:
         (bids if quote.side is _BID else asks).append(quote)
-    if len(bids) > 1:
-        bids.sort(key=_PRICE, reverse=True)
-    if len(asks) > 1:
-        asks.sort(key=_PRICE)
+    bids.sort(key=_PRICE, reverse=True)
+    asks.sort(key=_PRICE)
     return bids, asks
-
-
-class Wanted:
-    """What is wanted on one side, the best first, and its levels. Nobody changes either."""
-
-    __slots__ = ("levels", "quotes")
-
-    def __init__(self, quotes: Sequence[Quote]) -> None:
-        self.quotes = quotes
-        self.levels: _Levels = (list(map(_PRICE, quotes)), list(map(_QTY, quotes)))
-
-
-@lru_cache(maxsize=1_024)
-def known_sides(wanted: tuple[Quote, ...]) -> tuple[Wanted, Wanted]:
-    """The bids and the asks of these quotes. Prices swing: what is wanted of a rung has mostly been
-    wanted before."""
-    bids, asks = by_side(wanted)
-    return Wanted(bids), Wanted(asks)
-
-
-def sides_like(before: tuple[Wanted, Wanted], wanted: tuple[Quote, ...]) -> tuple[Wanted, Wanted]:
-    """As `known_sides`; a side as it was `before` is that very object: `Steady` looks for it."""
-    (old_bids, old_asks), (bids, asks) = before, known_sides(wanted)
-    return (
-        old_bids if bids.quotes == old_bids.quotes else bids,
-        old_asks if asks.quotes == old_asks.quotes else asks,
-    )
 
 
 class Steady:
     """The memory of one side of one rung. window_ns: how long a bolder or larger wish must last; it
     comes into force at most twice as long after it began."""
-
-    __slots__ = (
-        "_before",
-        "_last",
-        "_now",
-        "_safer",
-        "_told",
-        "_turn_ns",
-        "_wanted",
-        "_window_ns",
-    )
 
     def __init__(self, side: BookSide, window_ns: int) -> None:
         self._safer: Callable[[Price, Price], Price] = min if side is _BID else max
@@ -89,31 +47,24 @@ class Steady:
 
     def forget(self) -> None:
         """What was wanted says nothing any more: the next wish is taken as it is."""
-        self._wanted: Wanted | None = None  # what `_last` are the levels of
         self._last: _Levels | None = None
         self._before: _Levels = ([], [])
         self._now: _Levels = ([], [])
         self._turn_ns = 0
-        self._told: tuple[Sequence[Quote], int | None] = ((), None)
 
     def last(self, window_ns: int) -> None:
         """Let a wish last another time from here on."""
         self._turn_ns += window_ns - self._window_ns
-        self._window_ns, self._wanted = window_ns, None
+        self._window_ns = window_ns
 
-    def quotes(self, wanted: Wanted, now_ns: int) -> tuple[Sequence[Quote], int | None]:
-        """The steady quotes of this side, best first, and when they may change by themselves. They
-        are not to be changed."""
-        if wanted is self._wanted and self._last is not None:
-            if now_ns < self._turn_ns:
-                return self._told
-            if self._told[1] is None:  # it is in force already: only the window turns
-                self._before = self._now = self._last
-                self._turn_ns = now_ns + self._window_ns
-                return self._told
+    def quotes(self, wanted: Sequence[Quote], now_ns: int) -> tuple[Sequence[Quote], int | None]:
+        """The steady quotes of this side, best first, and when they may change by themselves.
+
+        wanted: what is wanted now, the best first.
+        """
         if not self._window_ns:
-            return wanted.quotes, None
-        fresh = wanted.levels
+            return wanted, None
+        fresh: _Levels = (list(map(_PRICE, wanted)), list(map(_QTY, wanted)))
         if self._last is None:
             self._before = self._now = fresh
             self._turn_ns = now_ns + self._window_ns
@@ -123,22 +74,18 @@ class Steady:
             self._before = self._last if alone else self._now
             self._now = fresh
             self._turn_ns = now_ns + self._window_ns
-        elif self._now != fresh:
-            self._now = self._safest(self._now, fresh)
-        self._wanted, self._last = wanted, fresh
-        steady = self._before
-        if steady != self._now:
-            steady = self._safest(steady, self._now)
-        if steady == fresh:
-            self._told = wanted.quotes, None
         else:
-            held = _held_back(wanted.quotes, steady)
-            before = self._told[0]  # kept where it is equal: a plan looks whether it is another
-            self._told = before if held == before else held, self._turn_ns
-        return self._told
+            self._now = self._safest(self._now, fresh)
+        self._last = fresh
+        steady = self._safest(self._before, self._now)
+        if steady == fresh:
+            return wanted, None
+        return _held_back(wanted, steady), self._turn_ns
 
     def _safest(self, some: _Levels, others: _Levels) -> _Levels:
         """Level by level the less bold price and the lesser size; as many levels as both have."""
+        if some == others:
+            return some
         (prices, sizes), (other_prices, other_sizes) = some, others
         return list(map(self._safer, prices, other_prices)), list(map(min, sizes, other_sizes))
 

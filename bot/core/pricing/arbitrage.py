@@ -22,11 +22,6 @@ class Arbitrage(msgspec.Struct, frozen=True):
     ask: Price
     bid: Price
 
-    @property
-    def gain_cents(self) -> int:
-        """Locked in per share, before the fees of both legs."""
-        return self.bid - self.ask
-
 
 def arbitrages(
     best_bids: Sequence[Price | None], best_asks: Sequence[Price | None]

@@ -5,7 +5,6 @@ See docs/pricing.md#section-1d.
 """
 
 from collections.abc import Sequence
-from operator import ge, le
 from typing import Final
 
 import msgspec
@@ -157,14 +156,14 @@ def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
     higher one for asks (-1). What is in order between all neighbours is in order everywhere. None:
     no price is legal there.
     """
-    if behind is None:
+    if not behind:
         return True
     if ahead is None or len(behind) > len(ahead):
         return False
-    for level, before in zip(behind, ahead, strict=False):
-        if sign * (level[0] - before[0]) > 0:
-            return False
-    return True
+    if sign * (behind[0][0] - ahead[-1][0]) <= 0:
+        return True  # mostly: no price of the one lies before any of the other
+    pairs = zip(behind, ahead, strict=False)
+    return all(sign * (level[0] - before[0]) <= 0 for level, before in pairs)
 
 
 def stepped_back(sides: Sequence[Levels | None], sign: int) -> list[Levels | None]:
@@ -212,19 +211,6 @@ class LadderSide:
     at first. is_stepped: whether any was stepped back in `ordered` last.
     """
 
-    __slots__ = (
-        "_counts",
-        "_edge",
-        "_fewer",
-        "_highest",
-        "_lowest",
-        "_out_of_order",
-        "_sign",
-        "anew",
-        "is_stepped",
-        "levels",
-    )
-
     def __init__(self, sign: int, rungs: int) -> None:
         self._sign = sign
         self.levels: list[Levels | None] = [()] * rungs
@@ -232,49 +218,20 @@ class LadderSide:
         self.is_stepped = False
         # The places of rungs whose side has to step back for that of the next one, or that for it.
         self._out_of_order: set[int] = set()
-        # Of each rung its highest and its lowest price, beyond all prices where it has none, and
-        # how many levels: of the rung behind no more than of that ahead.
-        self._edge, self._fewer = (0, le) if sign > 0 else (PAYOUT_CENTS, ge)
-        self._highest, self._lowest = [self._edge] * rungs, [self._edge] * rungs
-        self._counts = [0] * rungs
 
     def ordered(self) -> list[Levels | None]:
         """The levels of all rungs, stepped back where they must be; not to be changed. None is
         anew after it."""
         levels, sign, marks = self.levels, self._sign, self._out_of_order
-        if self.anew:
-            highest, lowest, counts, fewer = self._highest, self._lowest, self._counts, self._fewer
-            for place in self.anew:
-                side = levels[place]
-                if side:
-                    best, worst = side[0][0], side[-1][0]
-                    highest[place], lowest[place] = (best, worst) if sign > 0 else (worst, best)
-                    counts[place] = len(side)
-                else:
-                    highest[place] = lowest[place] = self._edge
-                    counts[place] = 0
-            last = len(levels) - 1
-            for place in self.anew:
-                for low in (place - 1, place):
-                    if not 0 <= low < last:
-                        continue
-                    # Mostly no price of a rung is above any of the one before it.
-                    if highest[low + 1] > lowest[low] or not fewer(counts[low + 1], counts[low]):
-                        self._compare(low)
-                    elif marks:
-                        marks.discard(low)
-            self.anew = []
+        last = len(levels) - 1
+        for at in self.anew:
+            for low in (at - 1, at):
+                if 0 <= low < last:
+                    below, above = levels[low], levels[low + 1]
+                    is_fine = in_order(above, below, 1) if sign > 0 else in_order(below, above, -1)
+                    (marks.discard if is_fine else marks.add)(low)
+        self.anew = []
         self.is_stepped = bool(marks)
-        if not marks:
+        if not self.is_stepped:
             return levels
-        if sign > 0:
-            return stepped_back(levels, 1)
-        return stepped_back(levels[::-1], -1)[::-1]
-
-    def _compare(self, low: int) -> None:
-        """See whether a rung and the next one are in order."""
-        below, above = self.levels[low], self.levels[low + 1]
-        if in_order(above, below, 1) if self._sign > 0 else in_order(below, above, -1):
-            self._out_of_order.discard(low)
-        else:
-            self._out_of_order.add(low)
+        return stepped_back(levels, 1) if sign > 0 else stepped_back(levels[::-1], -1)[::-1]

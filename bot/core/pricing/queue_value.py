@@ -86,22 +86,6 @@ class TouchRates:
     `half_life_s`.
     """
 
-    __slots__ = (
-        "_away",
-        "_cancelled",
-        "_half_life_s",
-        "_now_s",
-        "_price",
-        "_prior",
-        "_prior_s",
-        "_seconds",
-        "_share_seconds",
-        "_side",
-        "_size",
-        "_through",
-        "_traded",
-    )
-
     def __init__(
         self, side: BookSide, prior: QueueRates, prior_s: float, half_life_s: float
     ) -> None:

@@ -31,7 +31,7 @@ Formulas: docs/pricing.md#section-1b. The local rule is our own, measured in doc
 import enum
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import sub
 from typing import Final
 
@@ -47,15 +47,6 @@ CURVE_STEP: Final = 0.01
 """Roots are worked out anew when a chance has moved by a cent. Measured on random ladders of 3 to
 15 rungs with fifty shares or so held of each: the skew is then off by 0.05c in the middle and 0.24c
 at the 99th percentile; half a cent halves both and doubles the work."""
-
-ROOT_OF_EVEN_RUNG: Final = 0.41
-"""The root's diagonal at a 50c rung of a ladder of about seven rungs (specified)."""
-
-COVARIANCE_OF_EVEN_RUNG: Final = 0.25
-"""The covariance's diagonal at a 50c rung, in dollars squared."""
-
-LOCAL_OF_EVEN_RUNG: Final = 0.8
-"""The local rule's diagonal at a 50c rung of a ladder of about seven rungs."""
 
 _EVEN_SLOPE_CENTS: Final = slope(0.0)
 
@@ -73,11 +64,13 @@ class Rule(enum.StrEnum):
 
 
 _OF_EVEN_RUNG: Final = {
-    Rule.LOCAL: LOCAL_OF_EVEN_RUNG,
-    Rule.ERGODIC: ROOT_OF_EVEN_RUNG,
-    Rule.QUAD: COVARIANCE_OF_EVEN_RUNG,
-    Rule.CARA: COVARIANCE_OF_EVEN_RUNG,
+    Rule.LOCAL: 0.8,
+    Rule.ERGODIC: 0.41,
+    Rule.QUAD: 0.25,
+    Rule.CARA: 0.25,
 }
+"""The diagonal of the rule's matrix at a 50c rung: of the covariance in dollars squared; of the two
+roots on a ladder of about seven rungs (the ergodic one is specified)."""
 
 
 # --- the matrices ---------------------------------------------------------------------------------
@@ -89,15 +82,8 @@ def covariance(chances: Sequence[float], alpha: float = 1.0) -> Matrix:
     chances: S, 0..1, never rising with the strike; then it has no eigenvalue below 0. alpha: 1 the
     joint one, 0 its diagonal alone, which treats every rung by itself; between them a mixture.
     """
-    upper = _upper(chances, alpha)
-    whole: Matrix = np.triu(upper) + np.triu(upper, 1).T
-    return whole
-
-
-def _upper(chances: Sequence[float], alpha: float) -> Matrix:
-    """`covariance` on and above the diagonal, and anything below."""
-    low = np.array(chances, dtype=float)
-    found: Matrix = np.outer(1 - low, low)
+    values = np.array(chances, dtype=float)
+    found: Matrix = np.minimum.outer(values, values) * (1 - np.maximum.outer(values, values))
     if alpha < 1:
         diagonal = found.diagonal().copy()
         found *= alpha
@@ -144,7 +130,7 @@ def covariance_times(
 
 def root(matrix: Matrix) -> Matrix:
     """The symmetric root of a symmetric matrix without negative eigenvalues; what rounding makes
-    of them is taken for 0. Only what is on and above the diagonal is read."""
+    of them is taken for 0."""
     values, vectors = np.linalg.eigh(matrix, UPLO="U")
     found: Matrix = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
     return found
@@ -223,24 +209,9 @@ class Linear:
             self._matrix = (
                 local_matrix(chances, self._alpha)
                 if self._rule is Rule.LOCAL
-                else root(_upper(chances, self._alpha))
+                else root(covariance(chances, self._alpha))
             )
             self.diagonal = self._matrix.diagonal().tolist()
-        return True
-
-    def holds(self, chances: Sequence[float], moved: Iterable[int]) -> bool:
-        """Whether a curve that was drawn and never rose with the strike does not rise now, and asks
-        for no other matrix; only the chances at the places `moved` are others since then, or since
-        this was asked and so."""
-        drawn, last = self._chances, len(chances) - 1
-        for at in moved:
-            chance = chances[at]
-            if abs(chance - drawn[at]) >= CURVE_STEP:
-                return False
-            if chance > (chances[at - 1] if at else 1.0):
-                return False
-            if chance < (chances[at + 1] if at < last else 0.0):
-                return False
         return True
 
     def shifts(self, held: Sequence[float]) -> list[float]:

@@ -13,16 +13,18 @@ seconds of the fill is adverse, the rest is drift. A fill whose time cannot be p
 when it was booked. Only the ledger moves money: this account is compared with it at every fill.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from heapq import heappop, heappush
 from typing import Final
 
 import msgspec
 
 from bot.core.orders.tag import UNTAGGED, Tag
-from bot.core.profit.lastfills import LastFill, LastFills
-from bot.core.profit.markouts import ADVERSE, HORIZONS_S, MILLI, Horizons, Markouts
+from bot.core.profit.markouts import ADVERSE, HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.profit.marks import Marks
-from bot.core.report import Against, ProfitReport, ProfitRow
+from bot.core.report import Against, FillReport, ProfitReport, ProfitRow
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty
 from venue.wire.names import MarketId
 
@@ -30,6 +32,15 @@ DIMENSIONS: Final = ("rung", "side", "level", "strategy", "reason")
 _VALUES_MAX: Final = 64
 _RUNGS_MAX: Final = 1_000
 """Values of one dimension told apart; what comes later is `other`."""
+
+KEPT_MAX: Final = 40
+"""The newest fills that are kept to be shown."""
+
+_WAITING_MAX: Final = 20_000
+"""Horizons waited for at once; a fill beyond that is left out of the markouts, and counted."""
+
+_LOOK_AGAIN_NS: Final = NS_PER_SECOND
+"""A value that is not known at its horizon is looked for so often, for LATE_MAX_NS."""
 
 _OPENING: Final = "opening"
 _OTHER: Final = "other"
@@ -56,16 +67,6 @@ class Entry(msgspec.Struct, frozen=True):
         return self.qty if self.side is BookSide.BID else -self.qty
 
 
-class _Held:
-    """What a group of fills came to on one rung: shares net, and what they counted for then."""
-
-    __slots__ = ("entered", "net")
-
-    def __init__(self) -> None:
-        self.net = 0
-        self.entered = 0
-
-
 class _Group:
     """The sums of the fills with one value of one dimension. Amounts in thousandths of a cent."""
 
@@ -74,20 +75,19 @@ class _Group:
     def __init__(self) -> None:
         self.fills = self.qty = self.spread = self.fees_cents = self.adverse = 0
         self.paid_out = 0  # inventory of rungs that have settled
-        self.held: dict[MarketId, _Held] = {}
+        # Shares net of each rung, and what they counted for when they came.
+        self.held: dict[MarketId, tuple[int, int]] = {}
         self.markouts = Markouts()
 
     def hold(self, market_id: MarketId, signed_qty: int, value: int) -> None:
         """Shares that counted for `value` each when they came."""
-        held = self.held.setdefault(market_id, _Held())
-        held.net += signed_qty
-        held.entered += signed_qty * value
+        net, entered = self.held.get(market_id, (0, 0))
+        self.held[market_id] = (net + signed_qty, entered + signed_qty * value)
 
     def pay_out(self, market_id: MarketId, value: int) -> None:
         """A rung has come to its last value."""
-        held = self.held.pop(market_id, None)
-        if held is not None:
-            self.paid_out += held.net * value - held.entered
+        net, entered = self.held.pop(market_id, (0, 0))
+        self.paid_out += net * value - entered
 
     def absorb(self, other: "_Group") -> None:
         """Count the sums of a group in that holds nothing any more."""
@@ -102,8 +102,8 @@ class _Group:
     def row(self, name: str, values: Mapping[MarketId, int], adverse: int) -> ProfitRow:
         """The sums as shown. adverse: of fills whose ten seconds are not over."""
         inventory = self.paid_out
-        for market_id, held in self.held.items():
-            inventory += held.net * values[market_id] - held.entered
+        for market_id, (net, entered) in self.held.items():
+            inventory += net * values[market_id] - entered
         adverse += self.adverse
         return ProfitRow(
             name=name,
@@ -119,13 +119,29 @@ class _Group:
 
 
 class _Filled(msgspec.Struct, frozen=True):
-    """A fill while its horizons are waited for. value: of a share when it came."""
+    """A booked fill. value: of a share when it came, thousandths of a cent. markouts: against fair,
+    thousandths of a cent a share, one place for each of HORIZONS_S; None until it is known."""
 
     entry: Entry
     filled_ns: int
     value: int
     groups: tuple[_Group, ...]
-    shown: LastFill
+    markouts: list[int | None]
+
+    def report(self) -> FillReport:
+        """The fill as shown."""
+        entry = self.entry
+        return FillReport(
+            at_ns=self.filled_ns,
+            ticker=entry.rung,
+            side=entry.side,
+            price=entry.price,
+            qty=entry.qty,
+            fee_cents=entry.fee_cents,
+            fair_cents=self.value / MILLI,
+            reason=entry.tag.reason,
+            markouts_cents=tuple(None if each is None else each / MILLI for each in self.markouts),
+        )
 
 
 class _Position:
@@ -166,16 +182,19 @@ class Attribution:
         thousandths of a cent."""
         self._marks = marks
         self._marked = marked
-        self._groups: dict[tuple[str, str], _Group] = {("total", ""): _Group()}
-        self._total = self._groups["total", ""]
-        self._counts = dict.fromkeys(DIMENSIONS, 0)
+        self._total = _Group()
+        self._groups: dict[str, dict[str, _Group]] = {name: {} for name in DIMENSIONS}
         self._positions: dict[MarketId, _Position] = {}
         self._unpriced: dict[MarketId, tuple[str, int]] = {}
         self._opened: dict[MarketId, int] = {}
         self._paid: dict[MarketId, int] = {}
         self._gone = _Position()  # of rungs forgotten; its cost is what was held at the opening
-        self._horizons: Horizons[_Filled] = Horizons()
-        self.last_fills = LastFills()
+        # Horizons that are not over: when to look, a number to sort by, the horizon's instant and
+        # its place in HORIZONS_S, the fill, and against what.
+        self._waiting: list[tuple[int, int, int, int, _Filled, Against]] = []
+        self._count = 0
+        self._missed = 0
+        self._newest: deque[_Filled] = deque(maxlen=KEPT_MAX)
 
     # --- booking ----------------------------------------------------------------------------------
 
@@ -203,7 +222,7 @@ class Attribution:
         """A fill was booked that happened at `filled_ns`, by our own clock; what a share counted
         for then, thousandths of a cent."""
         market_id, price = entry.market_id, entry.price * MILLI
-        value = self._marks.before(market_id, filled_ns).fair
+        value = self._marks.fair_before(market_id, filled_ns)
         if value is None:
             value = self._value(market_id, price)
         self._price_opening(market_id, value)
@@ -216,18 +235,9 @@ class Attribution:
             group.spread += signed_qty * (value - price)
             group.hold(market_id, signed_qty, value)
         self._positions.setdefault(market_id, _Position()).trade(signed_qty, price)
-        shown = LastFill(
-            filled_ns,
-            entry.rung,
-            entry.side,
-            entry.price,
-            entry.qty,
-            entry.fee_cents,
-            value,
-            entry.tag.reason,
-        )
-        self.last_fills.add(shown)
-        self._horizons.open(_Filled(entry, filled_ns, value, groups, shown), filled_ns)
+        fill = _Filled(entry, filled_ns, value, groups, [None] * len(HORIZONS_S))
+        self._newest.append(fill)
+        self._wait_for(fill)
         if self._marks.is_settled(market_id):
             self._pay_out(market_id)
         return value
@@ -236,15 +246,13 @@ class Attribution:
         """The total, and the group of each dimension."""
         yield self._total
         for name, label in labels.items():
-            group = self._groups.get((name, label))
+            groups = self._groups[name]
             most = _RUNGS_MAX if name == "rung" else _VALUES_MAX
-            if group is None and self._counts[name] >= most:
+            if label not in groups and len(groups) >= most:
                 label = _OTHER
-                group = self._groups.get((name, label))
-            if group is None:
-                group = self._groups[name, label] = _Group()
-                self._counts[name] += 1
-            yield group
+            if label not in groups:
+                groups[label] = _Group()
+            yield groups[label]
 
     def settled(self, market_id: MarketId, winner: Outcome, now_ns: int) -> None:
         """A rung resolved and paid."""
@@ -259,8 +267,10 @@ class Attribution:
         self._pay_out_at(market_id, value)
 
     def _pay_out_at(self, market_id: MarketId, value: int) -> None:
-        for group in self._groups.values():
-            group.pay_out(market_id, value)
+        self._total.pay_out(market_id, value)
+        for groups in self._groups.values():
+            for group in groups.values():
+                group.pay_out(market_id, value)
         if market_id in self._positions:
             self._positions[market_id].settle(value)
 
@@ -277,35 +287,48 @@ class Attribution:
             self._gone.cost += self._opened.pop(market_id, 0)
             self._unpriced.pop(market_id, None)
             self._paid.pop(market_id, None)
-            group = self._groups.pop(("rung", rung), None)
+            group = self._groups["rung"].pop(rung, None)
             if group is not None:
-                self._counts["rung"] -= 1
-                together = self._groups.get(("rung", _RESOLVED))
-                if together is None:
-                    together = self._groups["rung", _RESOLVED] = _Group()
-                together.absorb(group)
+                self._groups["rung"].setdefault(_RESOLVED, _Group()).absorb(group)
 
     # --- sampling ---------------------------------------------------------------------------------
 
     def sample(self, now_ns: int) -> None:
         """Take the markouts whose horizon is over, and what was held at the opening in at the first
         value that there is: here, for drawing a picture must change nothing."""
-        if self._unpriced:
-            for market_id in list(self._unpriced):
-                self._price_opening(market_id, self._marks.value(market_id))
-        due_ns = self._horizons.due_ns
-        if due_ns is not None and due_ns <= now_ns:
-            self._horizons.sample(now_ns, self._value_at, self._known)
+        for market_id in list(self._unpriced):
+            self._price_opening(market_id, self._marks.value(market_id))
+        while self._waiting and self._waiting[0][0] <= now_ns:
+            _, _, at_ns, horizon, fill, against = heappop(self._waiting)
+            value = self._marks.at(fill.entry.market_id, at_ns, against)
+            if value is not None:
+                self._known(fill, against, horizon, value)
+            elif now_ns < at_ns + LATE_MAX_NS:
+                self._wait(now_ns + _LOOK_AGAIN_NS, at_ns, horizon, fill, against)
+            else:
+                self._missed += 1
 
-    def _value_at(self, fill: _Filled, against: Against, at_ns: int) -> int | None:
-        return self._marks.at(fill.entry.market_id, at_ns, against)
+    def _wait_for(self, fill: _Filled) -> None:
+        """Wait for every horizon of a fill."""
+        count = len(HORIZONS_S) * len(Against)
+        if len(self._waiting) + count > _WAITING_MAX:
+            self._missed += count
+            return
+        for horizon, seconds in enumerate(HORIZONS_S):
+            at_ns = fill.filled_ns + seconds * NS_PER_SECOND
+            for against in Against:
+                self._wait(at_ns, at_ns, horizon, fill, against)
+
+    def _wait(self, due_ns: int, at_ns: int, horizon: int, fill: _Filled, against: Against) -> None:
+        self._count += 1
+        heappush(self._waiting, (due_ns, self._count, at_ns, horizon, fill, against))
 
     def _known(self, fill: _Filled, against: Against, horizon: int, value: int) -> None:
         entry = fill.entry
         sign = 1 if entry.side is BookSide.BID else -1
         markout = sign * (value - entry.price * MILLI)
         if against is Against.FAIR:
-            fill.shown.moved[horizon] = markout
+            fill.markouts[horizon] = markout
         adverse = 0
         if horizon == ADVERSE and against is Against.FAIR:
             adverse = entry.signed_qty * (value - fill.value)
@@ -352,17 +375,20 @@ class Attribution:
         """The account as of now. difference: from the ledger's, as found."""
         values = self._values()
         adverse: dict[int, int] = {}
-        for fill in self._horizons.waiting(ADVERSE, Against.FAIR):
-            value = values.get(fill.entry.market_id)
-            if value is None:
-                continue  # its rung has been forgotten meanwhile
+        for _, _, _, horizon, fill, against in self._waiting:
+            value = values.get(fill.entry.market_id)  # None once its rung is forgotten
+            if horizon != ADVERSE or against is not Against.FAIR or value is None:
+                continue
             moved = fill.entry.signed_qty * (value - fill.value)
             for group in fill.groups:
                 adverse[id(group)] = adverse.get(id(group), 0) + moved
-        by: dict[str, list[ProfitRow]] = {name: [] for name in DIMENSIONS}
-        for (name, label), group in sorted(self._groups.items()):
-            if name in by:
-                by[name].append(group.row(label, values, adverse.get(id(group), 0)))
+        by = {
+            name: tuple(
+                group.row(label, values, adverse.get(id(group), 0))
+                for label, group in sorted(groups.items())
+            )
+            for name, groups in self._groups.items()
+        }
         total = self._total.row("total", values, adverse.get(id(self._total), 0))
         positions = self._positions.values()
         realised = self._gone.realised + sum(each.realised for each in positions)
@@ -373,9 +399,13 @@ class Attribution:
             settled_millicents=settled,
             open_millicents=total.profit_millicents + MILLI * total.fees_cents - realised - settled,
             difference_millicents=difference,
-            unsampled=self._horizons.missed,
-            by={name: tuple(rows) for name, rows in by.items()},
+            unsampled=self._missed,
+            by=by,
         )
+
+    def last_fills(self) -> tuple[FillReport, ...]:
+        """The newest KEPT_MAX fills, the newest first."""
+        return tuple(fill.report() for fill in reversed(self._newest))
 
 
 def _labels(entry: Entry) -> dict[str, str]:

@@ -9,9 +9,8 @@ passed nothing is kept but the sums.
 """
 
 import math
-from collections.abc import Callable, Iterator
-from heapq import heappop, heappush
-from typing import Final, Generic, TypeVar
+from collections.abc import Iterator
+from typing import Final
 
 from bot.core.report import Against, MarkoutReport
 from venue.wire.instant import NS_PER_SECOND
@@ -22,12 +21,8 @@ HORIZONS_S: Final = (1, 10, 60, 300)
 ADVERSE: Final = 1
 """The place in `HORIZONS_S` of the move that counts as adverse selection."""
 
-OPEN_MAX: Final = 20_000
-"""Horizons waited for at once; a fill beyond that is left out of the markouts, and counted."""
-
 LATE_MAX_NS: Final = 60 * NS_PER_SECOND
-_LOOK_AGAIN_NS: Final = NS_PER_SECOND
-"""A value that is not known at its horizon is looked for so often, and for so long."""
+"""A value that is not known at its horizon is looked for so long."""
 
 MILLI: Final = 1_000
 """Thousandths of a cent to a cent."""
@@ -143,61 +138,3 @@ class Markouts:
                         mean_cents=mean / MILLI,
                         error_cents=None if error is None else error / MILLI,
                     )
-
-
-_Fill = TypeVar("_Fill")
-
-
-class Horizons(Generic[_Fill]):
-    """The horizons that are waited for, soonest first. missed: those that were never sampled."""
-
-    def __init__(self) -> None:
-        self._open: list[tuple[int, int, int, int, _Fill, Against]] = []
-        self._count = 0
-        self.missed = 0
-
-    @property
-    def due_ns(self) -> int | None:
-        """When the next horizon is over; None when none is waited for."""
-        return self._open[0][0] if self._open else None
-
-    def open(self, fill: _Fill, filled_ns: int) -> None:
-        """Wait for every horizon of a fill."""
-        if len(self._open) + len(HORIZONS_S) * len(_AGAINST) > OPEN_MAX:
-            self.missed += len(HORIZONS_S) * len(_AGAINST)
-            return
-        for place, horizon_s in enumerate(HORIZONS_S):
-            for against in _AGAINST:
-                at_ns = filled_ns + horizon_s * NS_PER_SECOND
-                self._push(at_ns, at_ns, place, fill, against)
-
-    def _push(self, due_ns: int, at_ns: int, place: int, fill: _Fill, against: Against) -> None:
-        self._count += 1
-        heappush(self._open, (due_ns, self._count, at_ns, place, fill, against))
-
-    def sample(
-        self,
-        now_ns: int,
-        value: Callable[[_Fill, Against, int], int | None],
-        known: Callable[[_Fill, Against, int, int], None],
-    ) -> None:
-        """Sample the horizons that are over.
-
-        value: of a fill's rung, the first known at or after an instant, in thousandths of a cent;
-        None while it is not known, and then it is asked for again, a minute long. known: told of
-        each sample, with the horizon's place and the value.
-        """
-        while self._open and self._open[0][0] <= now_ns:
-            _, _, at_ns, place, fill, against = heappop(self._open)
-            found = value(fill, against, at_ns)
-            if found is not None:
-                known(fill, against, place, found)
-            elif now_ns < at_ns + LATE_MAX_NS:
-                self._push(now_ns + _LOOK_AGAIN_NS, at_ns, place, fill, against)
-            else:
-                self.missed += 1
-
-    def waiting(self, place: int, against: Against) -> Iterator[_Fill]:
-        """The fills whose horizon of this place is waited for, in no particular order of time but
-        always the same."""
-        return (row[4] for row in self._open if row[3] == place and row[5] is against)

@@ -1,8 +1,8 @@
 """What a share was worth, and what others thought of it, now and in the last half minute.
 
-Kept as what the views that the strategy was shown say of value and touch, one entry a decision: of
-the views themselves only the newest, for whole books of half a minute are much to hold. Values are
-thousandths of a cent of a YES share; a rung that has settled is worth its payout for ever.
+Kept as fair value and mid of each decision, for whole books of half a minute are much to hold.
+Values are thousandths of a cent of a YES share; a rung that has settled is worth its payout for
+ever.
 
 A fill is known seconds after it happened. What it is compared with is the value that was believed
 before it could be heard of: never one that the fill itself has moved.
@@ -21,7 +21,7 @@ from bot.core.profit.markouts import LATE_MAX_NS, MILLI
 from bot.core.report import Against
 from bot.core.strategy import EventView, RungView
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import PAYOUT_CENTS, Outcome, Price
+from venue.wire.money import PAYOUT_CENTS, Outcome
 from venue.wire.names import MarketId, Ticker
 
 KEPT_NS: Final = 30 * NS_PER_SECOND
@@ -40,35 +40,12 @@ class Mark(msgspec.Struct, frozen=True):
         return self.fair if against is Against.FAIR else self.mid
 
 
-_UNKNOWN: Final = Mark(None, None)
+class _Event(msgspec.Struct):
+    """What is kept of one event: the newest mark of each rung, and the marks of the last half
+    minute with the instant of each decision, oldest first."""
 
-_Touch = tuple[float | None, Price | None, Price | None]
-"""Of a rung its fair value, cents, and others' best bid and ask."""
-
-_NOTHING: Final[_Touch] = (None, None, None)
-_Seen = deque[tuple[int, tuple[MarketId, ...], tuple[_Touch, ...]]]
-"""When views of an event were seen, oldest first, their rungs, and the touch of each."""
-
-_NONE: Final[_Seen] = deque()
-_seen_ns: Final = itemgetter(0)
-
-
-class _Event:
-    """What is kept of one event. newest: the last of its views; ids, touches: of the rungs there.
-    seen: of the views of the last half minute."""
-
-    __slots__ = ("ids", "newest", "seen", "touches")
-
-    def __init__(self, newest: EventView) -> None:
-        self.newest = newest
-        self.ids: tuple[MarketId, ...] = ()
-        self.touches: list[_Touch] = []
-        self.seen: _Seen = deque()
-
-    def newest_of(self, market_id: MarketId) -> RungView | None:
-        """A rung in the last view; None where it is not in it."""
-        ids = self.ids
-        return self.newest.rungs[ids.index(market_id)] if market_id in ids else None
+    newest: dict[MarketId, Mark] = {}
+    seen: deque[tuple[int, dict[MarketId, Mark]]] = msgspec.field(default_factory=deque)
 
 
 class Marks:
@@ -77,44 +54,34 @@ class Marks:
     def __init__(self) -> None:
         self._events: dict[Ticker, _Event] = {}
         self._event_of: dict[MarketId, _Event] = {}
-        self._kept: dict[MarketId, float] = {}
-        self._settled: dict[MarketId, tuple[int, Mark]] = {}
-        self._certain: dict[MarketId, tuple[int, Mark]] = {}
+        self._rungs: dict[MarketId, RungView] = {}  # as seen last
+        self._fairs: dict[MarketId, int] = {}  # the newest there was
+        # What a rung pays, thousandths of a cent, and since when that is known.
+        self._settled: dict[MarketId, tuple[int, int]] = {}
+        self._certain: dict[MarketId, tuple[int, int]] = {}
 
     def seen(self, view: EventView, now_ns: int, anew: Iterable[int] | None = None) -> None:
         """A view as of now; never older than one before. anew: the places of the rungs that are not
         told as in the view before; None where any may be."""
         rungs = view.rungs
-        event = self._events.get(view.event_ticker)
-        if event is None:
-            event = self._events[view.event_ticker] = _Event(view)
-        ids, touches = event.ids, event.touches
-        are_others = len(rungs) != len(ids)
-        if are_others:
-            anew = None
-            touches = event.touches = [_NOTHING] * len(rungs)
-        for place in range(len(rungs)) if anew is None else anew:
+        event = self._events.setdefault(view.event_ticker, _Event())
+        newest = event.newest
+        if anew is None or len(rungs) != len(newest):
+            newest.clear()
+            anew = range(len(rungs))
+        for place in anew:
             rung = rungs[place]
-            if rung.fair_cents is None:
-                self._keep(event, rung.market_id)
-            touches[place] = _touch(rung)
-            are_others = are_others or rung.market_id != ids[place]
-        if are_others:
-            ids = event.ids = tuple([rung.market_id for rung in rungs])
-            self._event_of.update(dict.fromkeys(ids, event))
-        event.newest = view
+            market_id = rung.market_id
+            mark = newest[market_id] = _mark(rung)
+            self._event_of[market_id], self._rungs[market_id] = event, rung
+            if mark.fair is not None:
+                self._fairs[market_id] = mark.fair
         seen = event.seen
         if len(seen) > 1 and now_ns < seen[-2][0] + _STEP_NS:
             seen.pop()
-        seen.append((now_ns, ids, tuple(touches)))
+        seen.append((now_ns, newest.copy()))
         while len(seen) > 2 and seen[1][0] < now_ns - KEPT_NS:
             seen.popleft()
-
-    def _keep(self, event: _Event, market_id: MarketId) -> None:
-        """A rung's fair value is no longer known: the last one is kept."""
-        before = event.newest_of(market_id)
-        if before is not None and before.fair_cents is not None:
-            self._kept[market_id] = before.fair_cents
 
     def settled(self, market_id: MarketId, winner: Outcome, now_ns: int) -> None:
         """A rung has paid out."""
@@ -127,17 +94,17 @@ class Marks:
         else:
             self._certain.setdefault(market_id, (now_ns, _paid_by(winner)))
 
-    def _sure(self, market_id: MarketId) -> tuple[int, Mark] | None:
-        """What a rung pays, and since when that is known."""
-        settled = self._settled.get(market_id)
-        return self._certain.get(market_id) if settled is None else settled
+    def _sure(self, market_id: MarketId) -> tuple[int, int] | None:
+        """Since when it is known what a rung pays, and that."""
+        return self._settled.get(market_id) or self._certain.get(market_id)
 
     def forget(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> None:
         """Drop an event of which nothing is asked any more."""
         self._events.pop(event_ticker, None)
         for market_id in rungs:
-            self._kept.pop(market_id, None)
             self._event_of.pop(market_id, None)
+            self._rungs.pop(market_id, None)
+            self._fairs.pop(market_id, None)
             self._settled.pop(market_id, None)
             self._certain.pop(market_id, None)
 
@@ -150,70 +117,52 @@ class Marks:
         mid of others, else the last price; None before any of them is known."""
         sure = self._sure(market_id)
         if sure is not None:
-            return sure[1].fair
-        event = self._event_of.get(market_id)
-        rung = None if event is None else event.newest_of(market_id)
-        fair = None if rung is None else rung.fair_cents
-        if fair is None:
-            fair = self._kept.get(market_id)
-        if fair is not None:
-            return round(fair * MILLI)
-        if rung is None:
-            return None
-        mid = _mark(_touch(rung)).mid
+            return sure[1]
+        fair, rung = self._fairs.get(market_id), self._rungs.get(market_id)
+        if fair is not None or rung is None:
+            return fair
+        mid = _mark(rung).mid
         if mid is None and rung.last_price is not None:
             return rung.last_price * MILLI
         return mid
 
-    def before(self, market_id: MarketId, at_ns: int) -> Mark:
-        """The newest that was known before this instant; the oldest remembered if that is later."""
-        seen = self._seen(market_id)
-        if not seen:
-            return _UNKNOWN
-        _, ids, touches = seen[_place_of(seen, at_ns - 1)]
-        return _mark(touches[ids.index(market_id)]) if market_id in ids else _UNKNOWN
+    def fair_before(self, market_id: MarketId, at_ns: int) -> int | None:
+        """The newest fair value that was known before this instant; the oldest remembered if that
+        is later."""
+        event = self._event_of.get(market_id)
+        if event is None:
+            return None
+        mark = event.seen[_place_of(event, at_ns - 1)][1].get(market_id)
+        return None if mark is None else mark.fair
 
     def at(self, market_id: MarketId, at_ns: int, against: Against) -> int | None:
         """What stood at this instant, else the first that was known after it, within a minute; None
         when nothing is known yet, or what was is no longer remembered."""
         sure = self._sure(market_id)
         if sure is not None and sure[0] <= at_ns:
-            return sure[1].against(against)
+            return sure[1]
         until_ns = at_ns + LATE_MAX_NS
-        seen = self._seen(market_id)
-        for seen_ns, ids, touches in islice(seen, _place_of(seen, at_ns), None):
-            if seen_ns > until_ns:
-                break
-            if market_id not in ids:
-                continue
-            found = _mark(touches[ids.index(market_id)]).against(against)
-            if found is not None:
-                return found
-        return None if sure is None or sure[0] > until_ns else sure[1].against(against)
-
-    def _seen(self, market_id: MarketId) -> _Seen:
-        """What is kept of a rung's event."""
         event = self._event_of.get(market_id)
-        return _NONE if event is None else event.seen
+        if event is not None:
+            for seen_ns, marks in islice(event.seen, _place_of(event, at_ns), None):
+                mark = marks.get(market_id)
+                found = None if mark is None else mark.against(against)
+                if found is not None and seen_ns <= until_ns:
+                    return found
+        return None if sure is None or sure[0] > until_ns else sure[1]
 
 
-def _paid_by(winner: Outcome) -> Mark:
-    paid = PAYOUT_CENTS * MILLI if winner is Outcome.YES else 0
-    return Mark(paid, paid)
+def _paid_by(winner: Outcome) -> int:
+    return PAYOUT_CENTS * MILLI if winner is Outcome.YES else 0
 
 
-def _place_of(seen: _Seen, at_ns: int) -> int:
+def _place_of(event: _Event, at_ns: int) -> int:
     """Where the newest of this instant or before stands; 0 where all are later."""
-    return max(0, bisect_right(seen, at_ns, key=_seen_ns) - 1)
+    return max(0, bisect_right(event.seen, at_ns, key=itemgetter(0)) - 1)
 
 
-def _touch(rung: RungView) -> _Touch:
-    bids, asks = rung.bids, rung.asks
-    return rung.fair_cents, bids[0][0] if bids else None, asks[0][0] if asks else None
-
-
-def _mark(touch: _Touch) -> Mark:
-    fair, bid, ask = touch
+def _mark(rung: RungView) -> Mark:
+    fair, bid, ask = rung.fair_cents, rung.best_bid, rung.best_ask
     return Mark(
         None if fair is None else round(fair * MILLI),
         None if bid is None or ask is None else (bid + ask) * (MILLI // 2),

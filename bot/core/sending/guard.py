@@ -235,25 +235,6 @@ class Guard:
         self._unmarked = unmarked
         return book.pnl_cents(marks)
 
-    def opening_corrected(self, moved: Iterable[tuple[MarketId, Outcome, int]]) -> None:
-        """So many more shares turned out to be held at the opening: no gain and no loss."""
-        held: dict[MarketId, tuple[int, int]] = {}
-        for market_id, outcome, shares in moved:
-            if not self._quoting.is_ours(market_id):
-                continue
-            mark = self._marks.get(market_id)
-            after = held.get(market_id) or self._ledgers.book.holdings(market_id)
-            before = (
-                (after[0] - shares, after[1])
-                if outcome is Outcome.YES
-                else (
-                    after[0],
-                    after[1] - shares,
-                )
-            )
-            held[market_id] = before
-            self.breakers.rebase(worth_cents(*after, mark) - worth_cents(*before, mark))
-
     def forget(self, rungs: Iterable[MarketId]) -> None:
         """Nothing is held of these rungs any more, and nothing ever will be."""
         for market_id in rungs:

@@ -67,9 +67,6 @@ class Hints:
     def __init__(self, trust: TrustSettings) -> None:
         self._lag_ns = trust.read_lag_ns
         self._by_id: dict[OrderId, Hint] = {}
-        # When the first of them is due; None: to be reckoned anew, as all say that change one.
-        self._next_ns: int | None = NEVER_NS
-        self._explained: list[OrderId] = []  # not dropped yet
 
     def saw(self, event: BookSeen | TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
         """A frame that makes fills likely. own: our live orders of its market."""
@@ -115,7 +112,6 @@ class Hints:
     def _hint(self, own: OwnOrder, shares: int, now_ns: int) -> None:
         if shares < 1 or own.order_id is None:
             return
-        self._next_ns = None
         hint = self._by_id.get(own.order_id)
         if hint is None:
             self._by_id[own.order_id] = Hint(
@@ -134,64 +130,31 @@ class Hints:
 
     def next_due_ns(self) -> int:
         """When the next read is worth a token; a time that does not come when none is."""
-        if self._next_ns is None:
-            self._next_ns = min([each.due_ns for each in self._by_id.values()], default=NEVER_NS)
-        return self._next_ns
+        return min([hint.due_ns for hint in self._by_id.values()], default=NEVER_NS)
 
     def due(self, now_ns: int) -> list[Hint]:
         """Orders that a read by id is worth a token for now, those hinted at longest ago first."""
-        if not self._by_id or now_ns < self.next_due_ns():
-            return []
         return [each for each in self._by_id.values() if each.due_ns <= now_ns]
 
     def want_lists(self, now_ns: int) -> bool:
-        """Whether the lists of fills and of what rests tell for less, or sooner; then nothing is
-        due for a while. What is explained is dropped.
+        """True if the lists of fills and of open orders tell for less, or sooner; then nothing is
+        due for a while. Hints that are over are dropped.
 
         A read by id may not know an order yet that we wrote about less than a lag ago, and would
         say that there is none; a list says nothing of it, or shows its fills.
         """
-        if self._explained:
-            self._drop_explained()
+        self._by_id = {key: hint for key, hint in self._by_id.items() if not hint.is_over}
         due = self.due(now_ns)
-        if not due:
-            return False
-        over = young = False
-        for hint in due:
-            if hint.is_over:
-                over = True
-            elif now_ns < hint.own.last_write_ns + self._lag_ns:
-                young = True
-        if over:
-            self._explained = [key for key, hint in self._by_id.items() if hint.is_over]
-            self._drop_explained()
-            due = self.due(now_ns)
-        if len(due) <= LISTS_COST and not young:
+        is_young = any(now_ns < hint.own.last_write_ns + self._lag_ns for hint in due)
+        if len(due) <= LISTS_COST and not is_young:
             return False
         self.asked(due, now_ns)
         return True
-
-    def answered(self, own: OwnOrder) -> None:
-        """An answer about an order was taken in: what was hinted of it may be known by now. That
-        and `looked` are nearly all that ends a hint; what else does is seen once it is due."""
-        order_id = own.order_id
-        hint = None if order_id is None else self._by_id.get(order_id)
-        if order_id is not None and hint is not None and hint.is_over:
-            self._explained.append(order_id)
-
-    def _drop_explained(self) -> None:
-        for order_id in self._explained:
-            hint = self._by_id.get(order_id)
-            if hint is not None and hint.is_over:
-                del self._by_id[order_id]
-        self._explained = []
-        self._next_ns = None
 
     def asked(self, hints: Iterable[Hint], now_ns: int) -> None:
         """Reads of these have been sent for; should they lag, they are due once more."""
         for hint in hints:
             hint.due_ns = max(hint.seen_ns + self._lag_ns, now_ns + LOOK_AGAIN_NS)
-        self._next_ns = None
 
     def booked(self, booked_qty: Callable[[OwnOrder], int], now_ns: int) -> None:
         """A walk of the fills has ended: of an order that has filled by more than it shows, what
@@ -199,7 +162,6 @@ class Hints:
         for hint in self._by_id.values():
             if booked_qty(hint.own) > hint.own.filled:
                 hint.due_ns = min(hint.due_ns, now_ns)
-        self._next_ns = None
 
     def looked(self, begun_ns: int, own: OwnOrder | None = None) -> None:
         """A read that began then has shown this order, or all that rest.
@@ -210,4 +172,3 @@ class Hints:
             concerned = own is None or hint.own is own
             if hint.is_over or (concerned and begun_ns >= hint.seen_ns + self._lag_ns):
                 del self._by_id[order_id]
-        self._next_ns = None

@@ -19,7 +19,6 @@ from bot.core.event.rung import Rung
 from bot.core.event.taking import barred, routes
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.takefate import TakeFate
-from bot.core.plan.danger import reaches, steps_back
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.report import Phase
 from bot.core.sending.affording import Affording
@@ -32,15 +31,14 @@ from bot.core.sending.ranking import (
     nearest_first,
     sides_first,
 )
-from bot.core.sending.saving import Saving
 from bot.core.sending.venuepark import VenuePark
 from bot.core.series.quoting import Quoting
 from bot.core.series.shedding import pull_beyond
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Take
+from bot.core.strategy import Levels, Take
 from venue.wire import codec, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, canonical
+from venue.wire.money import BookSide, Price, canonical
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend, TimeInForce
 
@@ -79,7 +77,6 @@ class Sending:
         self._pace = Pace(settings.pace)
         self.nonce = ""
         self._orders_made = 0
-        self._saving = Saving()
         self.venue = VenuePark(out.note)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
@@ -110,11 +107,11 @@ class Sending:
         else:
             return False
         facing = 1 if side is _BID else 0
-        if not reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
+        if not _reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
             return False
         # What it reaches may be an order of ours that is on its way out: that it does not wait for.
         others = rung.others.left(self._desk.live(rung.market_id))
-        return reaches(side, price, others[facing]) and not reaches(
+        return _reaches(side, price, others[facing]) and not _reaches(
             side, price, rung.others.shown[facing]
         )
 
@@ -180,10 +177,7 @@ class Sending:
                 self._out.holds_back(limit)
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
-        enough = self._out.purse.can_replace(now_ns)
-        if not enough:
-            self._saving.lacked(now_ns)
-        return enough
+        return self._out.purse.can_replace(now_ns)
 
     def _may_follow(self, rung: Rung) -> bool:
         """Whether anything new may leave behind a cancel."""
@@ -234,7 +228,7 @@ class Sending:
                 self._look(candidate, now_ns)
             elif self._meets_unshown(rung, candidate):
                 rung.ladder.dirty = True  # the strategy is asked again, whatever else happens
-            elif self._may_write(rung, candidate, now_ns) and self._write(rung, candidate, now_ns):
+            elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
                 rung.orders_changed()
                 self.venue.probed(now_ns)
             elif isinstance(candidate, WantAmend) and self._flees(rung, candidate):
@@ -263,12 +257,8 @@ class Sending:
         if self._out.send(m.ReadOrder(own.order_id), _READ, why, now_ns, own):
             self._hints.asked([hint], now_ns)
 
-    def _may_write(self, rung: Rung, wish: Wish, now_ns: int) -> bool:
+    def _may_write(self, wish: Wish, now_ns: int) -> bool:
         """Whether one more write may be on its way; a parked venue is probed with one alone."""
-        if self._saving.is_due(now_ns) and not (
-            isinstance(wish, WantAmend) and self._flees(rung, wish)
-        ):
-            return False
         lane = Lane.CREATE if isinstance(wish, WantCreate) else Lane.AMEND
         if self._out.is_dry(lane, now_ns):
             return False
@@ -278,7 +268,7 @@ class Sending:
         return in_flight < self._settings.pace.requests_in_flight
 
     def _write(self, rung: Rung, wish: Wish, now_ns: int) -> bool:
-        """Whether an amend or a create left, or a cancel instead of the amend."""
+        """True if an amend or a create left, or a cancel instead of the amend."""
         if isinstance(wish, WantAmend):
             return self._amend(rung, wish, now_ns)
         assert isinstance(wish, WantCreate)
@@ -295,8 +285,7 @@ class Sending:
                 return False
             self._out.holds_back("pace")
             return self._denied(rung, wish)
-        sizes = self._desk.amends_of_size
-        borne = self.affording.amend(rung, own, amend, sizes=sizes)
+        borne = self.affording.amend(rung, own, amend, sizes=self._desk.amends_of_size)
         if borne is None:
             self._out.holds_back("cash")
             return self._denied(rung, wish)
@@ -317,9 +306,13 @@ class Sending:
 
     def _flees(self, rung: Rung, wish: WantAmend) -> bool:
         """Whether an order that is to step back is cancelled where that has to wait."""
-        if self.venue.is_halted or rung.fair is None:
+        own, price = wish.order, wish.amend.price
+        if self.venue.is_halted or rung.fair is None or price is None:
             return False
-        return steps_back(wish.order, wish.amend, rung.fair.value_cents)
+        # Others would gladly trade with it where it stands, and less gladly where it is to go.
+        sign = 1 if own.side is _BID else -1
+        is_beyond = sign * own.level > sign * rung.fair.value_cents
+        return is_beyond and sign * canonical(own.outcome, price) < sign * own.level
 
     def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:
         """Whether all orders of a side still only shrink a position if this change is carried out;
@@ -341,7 +334,7 @@ class Sending:
             return False
         some = False
         for wish in routes(take, *self._ledgers.holdings(rung.market_id), orders):
-            if not (self._may_write(rung, wish, now_ns) and self._create(rung, wish, now_ns)):
+            if not (self._may_write(wish, now_ns) and self._create(rung, wish, now_ns)):
                 self._out.took(TakeFate.HELD_BACK)
                 continue
             some = True
@@ -351,7 +344,9 @@ class Sending:
         return some
 
     def _create(self, rung: Rung, wish: WantCreate, now_ns: int) -> bool:
-        qty = self._room(rung, wish, now_ns)
+        qty, limit = self._allowed(rung, wish, now_ns)
+        if limit:
+            self._out.holds_back(limit)
         if wish.time_in_force is not TimeInForce.GTC:
             if qty < (wish.qty if wish.time_in_force is TimeInForce.FOK else 1):
                 return False
@@ -368,13 +363,6 @@ class Sending:
         self._pace.wrote(rung.market_id, now_ns)
         self._out.rests(self._desk.live_count())
         return True
-
-    def _room(self, rung: Rung, wish: WantCreate, now_ns: int) -> int:
-        """Shares of a wanted order that may be sent now; 0 when none, what holds it is counted."""
-        qty, limit = self._allowed(rung, wish, now_ns)
-        if limit:
-            self._out.holds_back(limit)
-        return qty
 
     def _allowed(self, rung: Rung, wish: WantCreate, now_ns: int) -> tuple[int, str]:
         """Shares of a wanted order that may be sent now, and the limit that leaves none; no limit
@@ -465,6 +453,13 @@ class Sending:
         if decided_cents is not None:
             rung.ladder.dirty |= self._weighing.loss_limit_cents(rung.ladder) < decided_cents
         return False
+
+
+def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
+    """True if an order at a price would trade with the best of the other side."""
+    if not theirs:
+        return False
+    return price >= theirs[0][0] if side is _BID else price <= theirs[0][0]
 
 
 def _refused_of_late(rung: Rung, side: BookSide, now_ns: int) -> str:

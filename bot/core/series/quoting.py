@@ -19,7 +19,7 @@ from bot.core.event.room import Ladder, Rung
 from bot.core.event.supervision import Supervision, made_by
 from bot.core.event.taking import leaving
 from bot.core.limits.accountrisk import AccountRisk
-from bot.core.plan.ours import Ours
+from bot.core.plan.stand import Ours
 from bot.core.plan.wishes import Wish, free_shares
 from bot.core.series.channel import Channel
 from bot.core.series.parking import Parking

@@ -262,7 +262,7 @@ class Scoring:
 
     def fills(self) -> tuple[FillReport, ...]:
         """The newest fills, the newest first."""
-        return self._attribution.last_fills.report()
+        return self._attribution.last_fills()
 
     def shadows(self) -> tuple[ShadowReport, ...]:
         """The candidates as of now."""

@@ -18,7 +18,7 @@ _NOTES: Final = {
     "info": (
         *("config_applied", "config_proven", "create_identified"),
         *("create_never_landed", "event_found", "event_left", "feed_opened", "flat", "flattening"),
-        *("latched_flat", "no_journal", "opening_corrected", "orders_kept", "paused", "quoting"),
+        *("latched_flat", "no_journal", "orders_kept", "paused", "quoting"),
         *("resumed", "rung_settled", "shares_taken_over", "stopping", "two_sided_everywhere"),
     ),
     "warning": (

@@ -113,13 +113,11 @@ CROSSES: Final = (
 _take_answer = Account.take_answer
 
 
-def _one_page(
-    self: Account, request: m.Read, answer: m.Answer, asked_ns: int, now_ns: int
-) -> Walk | None:
+def _one_page(self: Account, request: m.Read, answer: m.Answer, now_ns: int) -> Walk | None:
     body: Any = answer.body if isinstance(answer, m.Done) else None
     if getattr(body, "cursor", ""):
         answer = m.Done(msgspec.structs.replace(body, cursor=""))
-    return _take_answer(self, request, answer, asked_ns, now_ns)
+    return _take_answer(self, request, answer, now_ns)
 
 
 READS: Final = (

@@ -307,7 +307,6 @@ class Explainer:
             candidate = Live(life.market_id, life.outcome, side, _own_price(life, price), ceiling)
             left = rooms(exposure, candidate, bounds, affording.room(rung, candidate))
         elif own is not None:
-            before = own.exposure()
             price = own.level if deed.price is None else deed.price
             candidate = Live(
                 life.market_id,
@@ -316,9 +315,7 @@ class Explainer:
                 _own_price(life, price),
                 max(ceiling, own.remaining),
             )
-            exposure.remove(before)
-            left = rooms(exposure, candidate, bounds, affording.room(rung, candidate, own))
-            exposure.add(before)
+            left = rooms(exposure, candidate, bounds, affording.room(rung, candidate, own), own)
         else:
             return None
         return Limits(None, deed.qty, left, used, worst)

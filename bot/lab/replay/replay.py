@@ -15,11 +15,10 @@ from typing import Final, cast, get_args
 import msgspec
 
 from bot.core import messages as m
-from bot.core.candidate import Candidate
 from bot.core.desk.spend import Purse
 from bot.core.observer import RECORDING
 from bot.core.reconfigure import Remake
-from bot.core.settings import BudgetSettings, TraderSettings
+from bot.core.settings import BudgetSettings, Candidate, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.archive import ARCHIVE_MAGIC

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.configured import StrategyChoice
+from bot.core.messages import StrategyChoice
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from bot.core.candidate import Candidate
 from bot.core.event.answers import Answers
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.bounds import takable, taken
@@ -24,7 +23,7 @@ from bot.core.profit.attribution import Attribution, Entry
 from bot.core.profit.markouts import MILLI
 from bot.core.profit.marks import Marks
 from bot.core.report import ShadowReport
-from bot.core.settings import TraderSettings
+from bot.core.settings import Candidate, TraderSettings
 from bot.core.strategy import (
     EventView,
     OwnFill,

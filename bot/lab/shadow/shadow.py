@@ -8,7 +8,6 @@ stopped, counted and explained, and the rest goes on. Where there are none, noth
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from bot.core.candidate import Candidate
 from bot.core.desk.outbox import Outbox
 from bot.core.event.room import Ladder, Rung
 from bot.core.fault_text import fault_text
@@ -16,7 +15,7 @@ from bot.core.messages import TradeSeen
 from bot.core.profit.marks import Marks
 from bot.core.report import ShadowReport
 from bot.core.series.scoring import MakeShadow
-from bot.core.settings import TraderSettings
+from bot.core.settings import Candidate, TraderSettings
 from bot.core.strategy import EventView
 from bot.lab.shadow.imagined import Bound
 from bot.lab.shadow.rehearsal import Rehearsal, Wanted

@@ -5,8 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
+from bot.core.reconfigure import LOOK_NS
 from bot.core.report import Phase
-from bot.core.trial import LOOK_NS
 from bot.lab.sim.desired import (
     cannot_be_known,
     differences,

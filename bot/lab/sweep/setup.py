@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from bot.core.configured import StrategyChoice
+from bot.core.messages import StrategyChoice
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Strategy
 from bot.ideas import Makers
