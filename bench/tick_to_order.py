@@ -251,7 +251,7 @@ def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int]
                 whole.append(ended - begun)
                 deciding.append(decided - believed)
             stand.answer(effects)
-    assert not stand.trader.out.news_pulls
+    assert not stand.trader.out.counters.news_pulls
     return whole, deciding, frames
 
 

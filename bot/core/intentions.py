@@ -193,7 +193,7 @@ def why_pulled(ladder: Ladder, now_ns: int) -> str:
         return "its newest read cannot be read"
     if not ladder.is_understood:
         return "neither a survival ladder nor one binary market"
-    if now_ns < ladder.pulled_until_ns:
+    if now_ns < ladder.conduct.pulled_until_ns:
         return ladder.conduct.fault
     if ladder.news.was_pulled:
         return f"news: {ladder.news.why}"

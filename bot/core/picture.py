@@ -1,6 +1,7 @@
 """Draws the `Report`, for people and metrics. Decides nothing."""
 
 from collections import Counter
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -39,7 +40,8 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         first_two_sided_ns=trader.first_two_sided_ns,
         events=tuple(_event(trader, ladder, now_ns) for ladder in quoting.ladders),
         counters=msgspec.structs.replace(
-            out.counters(ledgers.fills),
+            deepcopy(out.counters),
+            fills=ledgers.fills,
             breaker_trips=dict(trader.guard.breakers.trips),
             beyond_caps=trader.guard.beyond_caps,
         ),

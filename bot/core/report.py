@@ -111,7 +111,20 @@ class BreakerReport(msgspec.Struct, frozen=True):
     limit: int
 
 
-class Counters(msgspec.Struct, frozen=True, kw_only=True):
+class TakeFate(enum.StrEnum):
+    """What became of a take, for the counters. The first three left; the others were dropped."""
+
+    SENT = "sent"
+    TRADED = "traded"  # its answer showed a fill
+    EMPTY = "empty"  # its answer showed none
+    UNQUOTABLE = "unquotable"  # the rung may not be quoted, or its book is in doubt
+    UNSETTLED = "unsettled"  # the book does not show yet what we have just done
+    UNDECIDED = "undecided"  # another take there, or an order of its side, has no clear answer
+    MEETS_OWN = "meets_own"
+    HELD_BACK = "held_back"  # a limit, a cap, a breaker, or no token
+
+
+class Counters(msgspec.Struct, kw_only=True):
     """Totals since the start. requests: sent, by create, amend, cancel, read. refused: by code.
 
     breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
@@ -122,18 +135,20 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     held them back as they were to leave.
     """
 
-    frames: int
-    frames_garbled: int
-    decisions: int
-    fills: int
-    requests: dict[str, int]
-    amends_kept_place: int
-    amends_lost_place: int
-    refused: dict[str, int]
-    unknown_answers: int
-    self_trades: int
-    rate_limited: int
-    strategy_errors: int
+    frames: int = 0
+    frames_garbled: int = 0
+    decisions: int = 0
+    fills: int = 0
+    requests: dict[str, int] = msgspec.field(
+        default_factory=lambda: dict.fromkeys(("create", "amend", "cancel", "read"), 0)
+    )
+    amends_kept_place: int = 0
+    amends_lost_place: int = 0
+    refused: dict[str, int] = {}
+    unknown_answers: int = 0
+    self_trades: int = 0
+    rate_limited: int = 0
+    strategy_errors: int = 0
     breaker_trips: dict[str, int] = {}
     beyond_caps: int = 0
     news_pulls: int = 0

@@ -13,8 +13,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.account.account import Kind, Walk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, Outbox
 from bot.core.desk.spend import Lane
 from bot.core.sending.cancel_all import send_cancels
 from bot.core.sending.venuepark import VenuePark
@@ -125,7 +124,6 @@ class Sweeper:
     def __init__(self, settings: SweepSettings, now_ns: int) -> None:
         self._settings = settings
         self._out = Outbox(settings.budget)
-        self._out.purse.begin(now_ns)
         self._out.writes_max = settings.requests_in_flight
         self._venue = VenuePark(self._out.note)
         self._begun_ns = self._now_ns = now_ns

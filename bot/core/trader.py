@@ -13,8 +13,7 @@ from bot.core import messages as m
 from bot.core.account.account import Account, Kind, Walk
 from bot.core.account.ledgers import AccountChange, Ledgers
 from bot.core.custody.custody import Custody
-from bot.core.desk.credible import is_news
-from bot.core.desk.desk import Desk
+from bot.core.desk.desk import Desk, is_news
 from bot.core.desk.outbox import Pending
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.room import PARK_MIN_NS, Rung
@@ -158,7 +157,7 @@ class Trader:
             case m.Beat():
                 self._beat()
             case m.BookSeen() | m.TradeSeen() | m.ImpliedValueSeen():
-                self.out.frames += 1
+                self.out.counters.frames += 1
                 if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
                     self._hints.saw(event, self.desk.live(event.market_id), now_ns)
                     self._due_ns = min(self._due_ns, self._hints.next_due_ns())
@@ -173,7 +172,7 @@ class Trader:
                 self.out.note("warning", "feed_closed", reason=event.reason)
                 self.quoting.channel.closed()
             case m.FrameGarbled():
-                self.out.frames_garbled += 1
+                self.out.counters.frames_garbled += 1
                 self.quoting.channel.garbled(event.known, now_ns)
             case m.SubscriptionRefused():
                 self.out.note("error", "subscription_refused", code=event.code)
@@ -210,7 +209,6 @@ class Trader:
         self._sending.nonce = event.boot_nonce
         self.reconfiguration.began(event.configured)
         self.started_ns = self.quoting.began_ns = self._now_ns
-        self.out.purse.begin(self._now_ns)
         self._account.on_resume(self._now_ns)
         self._custody.begin(event, self._now_ns)
         for intent in event.open_intents:
@@ -323,7 +321,7 @@ class Trader:
                 Kind.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
             )
         elif row.advice is Advice.REREAD_FUNDS:
-            often = self.desk.often_refused(own, self._now_ns)
+            often = self.desk.refusals.often(own, self._now_ns)
             self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
             self._account.hasten(Kind.BALANCE, self._now_ns)
             self._account.hasten(Kind.POSITIONS, self._now_ns)
@@ -335,7 +333,7 @@ class Trader:
                 self.quoting.parking.too_large(own.market_id, asked)
                 return
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
-        elif row.advice is Advice.GIVE_UP and self.desk.often_refused(own, self._now_ns):
+        elif row.advice is Advice.GIVE_UP and self.desk.refusals.often(own, self._now_ns):
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
     def _walked(self, walk: Walk) -> None:

@@ -19,7 +19,6 @@ TRUST = TrustSettings(read_lag_ns=LAG_NS)
 def desk() -> tuple[Desk, Outbox]:
     """A desk without orders and its outbox."""
     out = Outbox(BudgetSettings())
-    out.purse.begin(T0)
     return Desk(TRUST, out), out
 
 

@@ -90,7 +90,7 @@ def test_the_most_shares_within_an_amount_are_the_most(e8, price, cents):
 def test_what_sells_shares_held_leaves_without_any_cash():
     of = with_cash(0)
     assert len(of.spend(sale(), create(40))) == 1
-    assert of.out.held_back == {"cash": 1}
+    assert of.out.counters.held_back == {"cash": 1}
 
 
 def test_as_much_leaves_as_the_cash_bears_and_no_part_too_small_to_be_worth_a_request():
@@ -156,7 +156,7 @@ def test_an_order_stays_where_it_is_where_the_cash_bears_no_part_of_its_move():
     wish = move(own, 33)
     assert of.spend(wish) == []
     assert of.denied == [wish]
-    assert of.out.held_back == {"cash": 1}
+    assert of.out.counters.held_back == {"cash": 1}
     assert of.sending.held_back(of.rung, wish, T0) == "no room left: cash"
 
 
@@ -174,7 +174,7 @@ def test_an_order_gives_way_to_a_larger_one_only_where_cash_bears_what_is_more()
         own = of.rests(40)
         merged = WantCancel(own, "merged", 1.0, more)
         assert len(of.cancel(merged)) == count
-    assert of.out.held_back == {"cash": 1}
+    assert of.out.counters.held_back == {"cash": 1}
     assert of.sending.held_back(of.rung, merged, T0) == "no room left for more: cash"
 
 

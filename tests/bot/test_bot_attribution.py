@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.account.portfolio import Portfolio
-from bot.core.orders.tag import Tag, tag_of
+from bot.core.orders.order import Tag, tag_of
 from bot.core.profit.attribution import DIMENSIONS, Attribution, Entry
 from bot.core.profit.markouts import HORIZONS_S, MILLI, OPEN_STRETCHES, Markouts, Moments
 from bot.core.profit.marks import Marks

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.books.book import Book, microprice, shrunk
+from bot.core.books.book import Book, microprice
 from bot.core.messages import TradeSeen
 from bot.core.strategy import Levels
 from venue.wire.instant import NS_PER_SECOND
@@ -164,13 +164,6 @@ def test_others_and_ours_add_up_to_what_is_shown_where_we_rest_within_it(
     expected = {p: q - own.get(p, 0) for p, q in all_sizes.items() if q > own.get(p, 0)}
     assert dict(left) == expected
     assert [p for p, _ in left] == sorted(expected, reverse=True)
-
-
-def test_shrunk_names_levels_that_fell_or_went_and_no_others() -> None:
-    before = levels((40, 10), (39, 5), (38, 1), (37, 2))
-    after = levels((41, 3), (40, 9), (38, 2), (37, 2))
-    assert shrunk(before, after) == (40, 39)
-    assert shrunk(before, before) == ()
 
 
 def test_the_microprice_leans_to_the_thinner_side() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.cancel_health import FAILING_NS, CancelHealth
+from bot.core.desk.refusals import FAILING_NS, CancelHealth
 from bot.core.strategy import EventView, Quotes
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made

@@ -270,7 +270,7 @@ def test_a_stranger_stops_a_start_that_refuses_and_is_left_alone_and_named():
     assert sorted(world.finished.left) == sorted(strangers)
     text = world.trader.out.findings["strangers_found"]
     assert all(order_id in text for order_id in strangers)
-    assert world.trader.out.requests["create"] == 0
+    assert world.trader.out.counters.requests["create"] == 0
 
 
 def test_a_start_that_refuses_and_is_stopped_at_once_leaves_strangers_alone_and_names_them():
@@ -314,9 +314,9 @@ def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
     findings = world.trader.out.findings
     assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" in findings)
     assert world.now_ns - began_ns <= 10 * SECOND
-    creates = world.trader.out.requests["create"]
+    creates = world.trader.out.counters.requests["create"]
     world.run_until(world.now_ns + SECOND)
-    assert world.trader.out.requests["create"] == creates
+    assert world.trader.out.counters.requests["create"] == creates
     assert not world.trader.desk.live_count(), "what was quoted is pulled meanwhile"
     stranger = world.truth.id_of[ClientOrderId("theirs-1")]
     assert stranger in world.truth.resting(), "it is not ours to cancel while we quote"

@@ -5,8 +5,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.desk.desk import REPEAT_NS, Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, Outbox
 from bot.core.orders.order import OwnOrder, State
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
@@ -400,7 +399,7 @@ def test_a_create_that_ended_cancelled_met_our_own_order_and_is_counted_once():
         of.add(own)
         seen = made.shown(own, status=model.OrderStatus.CANCELED, remaining=0, qty=10)
         answer(of, own, create(own, again), made.done(seen))
-    assert out.self_trades == 1
+    assert out.counters.self_trades == 1
 
 
 # --- what was refused is not sent again -----------------------------------------------------------
@@ -451,12 +450,12 @@ def test_three_refusals_of_one_side_within_a_minute_are_often():
     for number in range(3):
         own = first(of, number + 1, qty=number + 1)
         assert own is not None
-        assert not of.often_refused(own, T0 + number)
+        assert not of.refusals.often(own, T0 + number)
         refused = m.Refused(400, "invalid_price", "")
         answer(of, own, create(own), refused, T0 + number)
-    assert of.often_refused(own, T0 + 2)
+    assert of.refusals.often(own, T0 + 2)
     other = made.own(State.SENT, number=9, side="sell")
-    assert not of.often_refused(other, T0 + 2)
+    assert not of.refusals.often(other, T0 + 2)
 
 
 def test_the_intent_of_an_order_encodes_to_its_body():

@@ -15,7 +15,6 @@ SECOND = 10**9
 def emptied() -> Outbox:
     """An outbox whose purse holds its reserve and nothing more."""
     out = Outbox(BudgetSettings(rate_per_second=1, burst=3, reserve=2))
-    out.purse.begin(0)
     assert out.send(READ, Lane.READ, "why", 0)
     return out
 
@@ -26,20 +25,20 @@ def test_a_request_without_a_token_is_counted_by_lane_once_an_instant():
         assert not out.send(READ, Lane.READ, "why", 0)
     assert not out.send(READ, Lane.CREATE, "why", 0)
     assert not out.send(READ, Lane.READ, "why", 1)
-    assert out.counters(0).denied == {"read": 2, "create": 1}
+    assert out.counters.denied == {"read": 2, "create": 1}
 
 
 def test_what_leaves_is_not_counted_as_denied():
     out = emptied()
     assert out.send(READ, Lane.CANCEL, "why", 0)
-    assert out.counters(0).denied == {}
+    assert out.counters.denied == {}
 
 
 def test_what_limits_hold_back_is_counted_by_limit():
     out = emptied()
     for limit in ("pace", "exposure", "pace"):
         out.holds_back(limit)
-    assert out.counters(0).held_back == {"pace": 2, "exposure": 1}
+    assert out.counters.held_back == {"pace": 2, "exposure": 1}
 
 
 class Poor(Thin):

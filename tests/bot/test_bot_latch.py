@@ -99,7 +99,7 @@ def quoting() -> World:
 
 def creates(world: World) -> int:
     """First and repeated creates sent so far."""
-    return world.process.trader.out.requests["create"]
+    return world.process.trader.out.counters.requests["create"]
 
 
 def resting(world: World) -> int:

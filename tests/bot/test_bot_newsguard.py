@@ -159,7 +159,7 @@ def test_news_on_one_rung_takes_every_order_of_its_event_away_at_once_and_for_th
     thin.give(traded(thin, 0, 200))
     thin.run(0.1)
     assert not thin.orders
-    assert thin.trader.out.news_pulls == 1
+    assert thin.trader.out.counters.news_pulls == 1
     assert thin.trader.report(thin.now_ns).counters.news_pulls == 1
     thin.run(29, lambda: [thin.show(index) for index in (0, 1)], SECOND)
     assert not thin.orders
@@ -198,5 +198,5 @@ def test_rungs_that_change_places_by_a_corrected_strike_are_no_jump() -> None:
     thin.run(12)
     assert [rung.strike for rung in thin.trader.quoting.ladders[0].rungs] == [100e9, 110e9]
     assert thin.rung(0).market_id == thin.markets[1].market_id
-    assert thin.trader.out.news_pulls == 0
+    assert thin.trader.out.counters.news_pulls == 0
     assert len(thin.orders) == 4

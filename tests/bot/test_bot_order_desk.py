@@ -128,7 +128,7 @@ def test_amends_that_keep_their_place_are_counted_apart():
         of, out, own = amending(amend)
         seen = made.shown(own, price=amend.price or 40, remaining=amend.qty or 10)
         answer(of, own, m.AmendResting(own.order_id, amend), made.done(seen))
-        assert (out.amends_kept_place, out.amends_lost_place) == (kept, 1 - kept)
+        assert (out.counters.amends_kept_place, out.counters.amends_lost_place) == (kept, 1 - kept)
 
 
 # --- amends that change the id (S13) --------------------------------------------------------------
@@ -338,7 +338,7 @@ def test_an_order_that_shrank_without_a_fill_is_counted_as_met_by_our_own():
     assert (own.may_fill, own.read_due_ns) == (10, T0 + 2 * LAG_NS), "a row may be wrong"
     at_ns = T0 + 2 * LAG_NS
     of.merge_read(own, shrunk, at_ns, at_ns, by_id=True)
-    assert (own.may_fill, out.self_trades) == (4, 1)
+    assert (own.may_fill, out.counters.self_trades) == (4, 1)
 
 
 def test_an_order_whose_filled_shares_fall_counts_as_before_and_is_a_sign():

@@ -52,7 +52,6 @@ class Run:
 
     def __post_init__(self) -> None:
         self.out = Outbox(BudgetSettings())
-        self.out.purse.begin(self.now_ns)
         self.desk = Desk(TRUST, self.out)
 
     # --- what happens -----------------------------------------------------------------------------

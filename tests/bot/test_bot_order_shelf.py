@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk import shelf
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk import desk as manager
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.orders.life import Finding
 from bot.core.orders.order import Fact, OwnOrder, State
 from tests.bot import made
@@ -196,7 +196,7 @@ def test_a_finding_names_five_orders_at_most():
 
 
 def test_beyond_its_bound_the_desk_makes_no_order_and_takes_no_stranger(monkeypatch):
-    monkeypatch.setattr(shelf, "LIVE_MAX", 3)
+    monkeypatch.setattr(manager, "LIVE_MAX", 3)
     of, out = desk()
     for number in range(3):
         assert not of.is_full()
@@ -209,7 +209,7 @@ def test_beyond_its_bound_the_desk_makes_no_order_and_takes_no_stranger(monkeypa
 
 
 def test_beyond_its_bound_the_desk_still_keeps_what_may_be_live(monkeypatch):
-    monkeypatch.setattr(shelf, "LIVE_MAX", 1)
+    monkeypatch.setattr(manager, "LIVE_MAX", 1)
     of, _ = desk()
     of.add(made.own(number=1))
     order = made.intent()
@@ -218,7 +218,7 @@ def test_beyond_its_bound_the_desk_still_keeps_what_may_be_live(monkeypatch):
 
 
 def test_too_many_ended_orders_without_booked_fills_stop_new_ones(monkeypatch):
-    monkeypatch.setattr(shelf, "UNSETTLED_MAX", 1)
+    monkeypatch.setattr(manager, "UNSETTLED_MAX", 1)
     of, _ = desk()
     own = made.own()
     of.add(own)
@@ -230,7 +230,7 @@ def test_too_many_ended_orders_without_booked_fills_stop_new_ones(monkeypatch):
 def test_the_id_of_an_ended_order_is_known_for_half_an_hour():
     of, _ = desk()
     first, second = (made.own(number=number) for number in range(2))
-    for own, at_ns in ((first, T0), (second, T0 + shelf.ENDED_KEPT_NS + 1)):
+    for own, at_ns in ((first, T0), (second, T0 + manager.ENDED_KEPT_NS + 1)):
         of.add(own)
         of.merge_read(own, made.over(own, model.OrderStatus.CANCELED, 0), at_ns, at_ns, by_id=True)
     assert [of.knows(own.order_id) for own in (first, second)] == [False, True]
@@ -239,16 +239,16 @@ def test_the_id_of_an_ended_order_is_known_for_half_an_hour():
     of.merge_read(
         again,
         made.over(again, model.OrderStatus.CANCELED, 0),
-        T0 + 2 * shelf.ENDED_KEPT_NS + 1,
-        T0 + 2 * shelf.ENDED_KEPT_NS + 1,
+        T0 + 2 * manager.ENDED_KEPT_NS + 1,
+        T0 + 2 * manager.ENDED_KEPT_NS + 1,
         by_id=True,
     )
     assert of.knows(second.order_id)
 
 
 def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(monkeypatch):
-    monkeypatch.setattr(shelf, "ENDED_IDS_MAX", 2)
-    monkeypatch.setattr(shelf, "STRAYS_MAX", 2)
+    monkeypatch.setattr(manager, "ENDED_IDS_MAX", 2)
+    monkeypatch.setattr(manager, "STRAYS_MAX", 2)
     of, _ = desk()
     orders = [made.own(number=number) for number in range(3)]
     for own in orders:

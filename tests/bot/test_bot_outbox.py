@@ -25,7 +25,6 @@ DONE = m.Done(m.OrdersShown((), ""))
 def outbox(**keys: bool) -> Outbox:
     """An outbox with a full purse for each of its keys."""
     out = Outbox(BudgetSettings(), KeySettings(**keys))
-    out.purse.begin(0)
     return out
 
 
@@ -80,7 +79,7 @@ def test_an_answer_that_comes_twice_counts_once():
     assert out.answered(m.Replied(request_id, m.Unknown("")), 0) is not None
     assert out.answered(m.Replied(request_id, m.Unknown("")), 0) is None
     assert out.writes_in_flight == 0
-    assert out.unknown_answers == 1
+    assert out.counters.unknown_answers == 1
 
 
 @pytest.mark.parametrize("code", [code for code in Code if CODES[code].advice is Advice.WAIT])
@@ -95,7 +94,7 @@ def test_a_request_that_never_left_this_host_backs_off():
     out = outbox()
     refuse(out, 0, "")
     assert send(out) is None
-    assert out.refused == {"not_connected": 1}
+    assert out.counters.refused == {"not_connected": 1}
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -131,7 +130,7 @@ def test_names_of_refusals_are_bounded():
     out = outbox()
     for number in range(200):
         refuse(out, 418, f"made_up_{number}", now_ns=number * SECOND)
-    assert len(out.refused) <= 64
+    assert len(out.counters.refused) <= 64
 
 
 # --- what a refusal says of the purse and the key -------------------------------------------------
@@ -148,7 +147,7 @@ def test_every_code_stops_the_key_or_makes_it_wait_or_does_neither(code, request
     refuse(out, CODES[code].status, code, request=request_)
     assert ("key_refused" in out.findings) is (code in STOPS)
     assert (send(out) is None) is (code in WAITS | STOPS)
-    assert out.refused == {code: 1}
+    assert out.counters.refused == {code: 1}
 
 
 @pytest.mark.parametrize("code", ["rate_limited", "", "brand_new"])
@@ -156,13 +155,13 @@ def test_a_429_without_a_readable_header_waits_a_second(code):
     out = outbox()
     refuse(out, 429, code)
     assert out.purse.opens_ns() == SECOND
-    assert out.rate_limited == 1
+    assert out.counters.rate_limited == 1
 
 
 def test_an_overloaded_engine_is_no_sign_of_a_pace_too_quick():
     out = outbox()
     refuse(out, 429, "engine_overloaded", retry_after_ns=3 * SECOND)
-    assert (out.purse.opens_ns(), out.rate_limited) == (3 * SECOND, 0)
+    assert (out.purse.opens_ns(), out.counters.rate_limited) == (3 * SECOND, 0)
 
 
 def test_a_venue_that_cannot_take_requests_in_is_asked_again_soon():
@@ -225,7 +224,7 @@ def test_each_key_has_a_purse_of_its_own():
     out = outbox(read=True)
     while send(out) is not None:
         pass
-    assert out.requests["read"] == 340
+    assert out.counters.requests["read"] == 340
     assert out.purse.tokens(0) == 400
     refuse(out, 429, "rate_limited", request=CREATE)
     assert send(out, SECOND // 2) is not None
@@ -258,10 +257,10 @@ def test_cancels_come_back_to_the_trade_key_when_it_works_again():
     out = outbox(standby=True)
     refuse(out, 401, "unauthenticated", request=CREATE)
     out.probe_key(10 * SECOND - 1)
-    assert out.requests["cancel"] == 0
+    assert out.counters.requests["cancel"] == 0
     out.probe_key(10 * SECOND)
     out.probe_key(10 * SECOND)
-    assert out.requests["cancel"] == 1
+    assert out.counters.requests["cancel"] == 1
     probe = last(out)
     assert (probe.key, probe.request) == (m.Key.TRADE, m.CancelResting(OrderId("9" * 20)))
     gone = m.Refused(404, "order_not_found", "")
@@ -283,14 +282,14 @@ def test_a_standby_key_that_was_refused_is_asked_whether_it_works_once_the_trade
         out.answered(m.Replied(last(out).request_id, gone), 10 * SECOND)
     assert out.findings == {}
     out.probe_key(20 * SECOND)
-    assert out.requests["cancel"] == 3
+    assert out.counters.requests["cancel"] == 3
 
 
 def test_a_single_key_needs_no_probe_beside_its_reads():
     out = outbox()
     refuse(out, 401, "unauthenticated")
     out.probe_key(10 * SECOND)
-    assert out.requests["cancel"] == 0
+    assert out.counters.requests["cancel"] == 0
 
 
 def test_two_outboxes_may_spend_from_one_purse():
@@ -329,7 +328,7 @@ def test_a_request_whose_id_never_leaves_lets_the_others_leave(request_):
     out = outbox()
     refuse(out, 0, "", request=request_)
     assert send(out) is not None
-    assert out.refused == {"unfit_id": 1}
+    assert out.counters.refused == {"unfit_id": 1}
 
 
 @pytest.mark.parametrize(
@@ -341,4 +340,4 @@ def test_a_request_that_could_have_left_and_did_not_is_waited_for(request_):
     out = outbox()
     refuse(out, 0, "", request=request_)
     assert send(out) is None
-    assert out.refused == {"not_connected": 1}
+    assert out.counters.refused == {"not_connected": 1}

@@ -304,7 +304,7 @@ def test_an_event_is_decided_within_what_others_leave_of_the_series_as_they_are_
     [rung] = one.rungs
     rung.blocked = ""
     quote = Quote(BookSide.BID, Price(60), Qty(10))  # 61 cents a share, the fee included
-    admitted, _ = series.weighing.cut(one, {rung.market_id: (quote,)}, Cents(1_000))
+    admitted = series.weighing.cut(one, {rung.market_id: (quote,)}, Cents(1_000))
     one.want(admitted, pulled=pulled)
     assert series.weighing.loss_limit_cents(other, wanted=True) == left
     assert series.weighing.loss_limit_cents(other) == 1_000

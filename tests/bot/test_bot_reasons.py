@@ -8,8 +8,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.intentions import Act
 from bot.core.orders.life import Finding
-from bot.core.orders.order import State
-from bot.core.orders.tag import Tag
+from bot.core.orders.order import State, Tag
 from bot.core.picture import reason_of
 from bot.core.plan.wishes import WantAmend
 from bot.core.profit.attribution import KEPT_MAX, Attribution, Entry

@@ -148,7 +148,7 @@ def test_a_winner_that_is_not_certain_leaves_what_the_other_rungs_imply():
     assert 0 < implied.chances[0] < 0.12
 
 
-def test_a_strike_that_is_lost_amid_a_read_that_breaks_off_leaves_the_picture_to_be_drawn():
+def test_nothing_is_taken_in_of_a_read_with_a_fee_rate_that_cannot_be_read():
     thin = traded(80, 60, 40, 20)
     assert thin.trader.report(thin.now_ns).events[0].implied is not None
     first, last = thin.markets[0], thin.markets[-1]
@@ -156,5 +156,4 @@ def test_a_strike_that_is_lost_amid_a_read_that_breaks_off_leaves_the_picture_to
     thin.markets[-1] = msgspec.structs.replace(last, maker_fee_rate="a lot")
     thin.run(70)
     assert "event_unreadable" in thin.trader.out.findings
-    told = thin.trader.report(thin.now_ns).events[0]
-    assert (told.implied, told.alarms) == (None, ())
+    assert thin.trader.report(thin.now_ns).events[0].implied is not None

@@ -75,17 +75,6 @@ def test_a_print_is_told_once():
     assert sum(told) == 1
 
 
-def test_what_is_booked_before_the_books_open_is_held_though_no_limit_counts_it_yet(monkeypatch):
-    thin, _ = watched([60, 40])
-    (ladder,) = thin.trader.quoting.ladders
-    ledgers = thin.trader.ledgers
-    thin.trader.quoting.weighing.exposure(ladder)
-    monkeypatch.setattr(ledgers, "holdings", lambda _: (Qty(7), Qty(0)))
-    assert ladder.holdings(ladder.rungs[0], ledgers) == (0, 0)
-    ledgers.is_open = False
-    assert ladder.holdings(ladder.rungs[0], ledgers) == (7, 0)
-
-
 def test_what_stands_before_an_order_of_ours_is_that_of_the_book_told_with_it():
     thin, _ = watched([60, 40])
     trader, rung = thin.trader, thin.rung(0)
@@ -244,26 +233,27 @@ def test_none_is_no_answer_for_a_rung_of_which_nothing_was_wanted_before(name):
         ladder.quotes(view)
 
 
-def test_quotes_that_stay_the_same_go_onto_the_grid_that_the_market_has_now():
+def test_quotes_are_put_on_the_grid_that_the_market_has_now():
     thin, _ = watched([80, 60, 40])
     ladder = thin.trader.quoting.ladders[0]
-    rung, quotes = ladder.rungs[0], (Quote(BookSide.BID, Price(53), Qty(10)),)
-    ladder.want({rung.market_id: quotes}, pulled=False)
-    assert rung.wanted is quotes
+    rung = ladder.rungs[0]
+    quotes = {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(10)),)}
+    assert ladder.as_taken(quotes) is quotes
     market = msgspec.structs.replace(rung.market, min_price=Price(5), tick_size=5)
-    rung.refresh(market, thin.now_ns)
-    ladder.want({rung.market_id: quotes}, pulled=False)
-    assert rung.wanted == (Quote(BookSide.BID, Price(50), Qty(10)),)
+    markets = tuple(market if row == rung.market else row for row in ladder.event.markets)
+    event = msgspec.structs.replace(ladder.event, markets=markets)
+    ladder.refresh(event, thin.now_ns, lambda: ladder.strategy)
+    on_grid = (Quote(BookSide.BID, Price(50), Qty(10)),)
+    assert ladder.as_taken(quotes) == {rung.market_id: on_grid}
 
 
-def test_quotes_that_stay_the_same_shrink_to_a_ceiling_learned_since():
+def test_quotes_are_no_larger_than_a_ceiling_learned_since():
     thin, _ = watched([80, 60, 40])
     ladder = thin.trader.quoting.ladders[0]
-    rung, quotes = ladder.rungs[0], (Quote(BookSide.BID, Price(53), Qty(10)),)
-    ladder.want({rung.market_id: quotes}, pulled=False)
+    rung = ladder.rungs[0]
+    quotes = {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(10)),)}
     ladder.ceilings[rung.market_id] = Qty(4)
-    ladder.want({rung.market_id: quotes}, pulled=False)
-    assert rung.wanted == (Quote(BookSide.BID, Price(53), Qty(4)),)
+    assert ladder.as_taken(quotes) == {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(4)),)}
 
 
 class Patchy(Thin):
@@ -285,9 +275,9 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
     want_now, start_ns = Ladder.want, thin.now_ns
     seen = []
 
-    def want(ladder, quotes, *, pulled, anew=None):
-        seen.append((pulled, anew is not None, ladder.is_plain))
-        want_now(ladder, quotes, pulled=pulled, anew=anew)
+    def want(ladder, quotes, *, pulled):
+        seen.append(pulled)
+        want_now(ladder, quotes, pulled=pulled)
         for rung in ladder.rungs:
             left = () if pulled or rung.blocked else quotes.get(rung.market_id, ())
             assert rung.wanted == taken(left, rung.market, ladder.ceilings.get(rung.market_id))
@@ -321,7 +311,6 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
         thin.show(index)
 
     thin.run(600, move, NS_PER_SECOND)
-    assert seen.count((False, True, True)) > 100
-    assert seen.count((False, True, False)) > 10
-    assert any(pulled for pulled, _, _ in seen)
+    assert seen.count(False) > 100
+    assert any(seen)
     assert ladder.ceilings

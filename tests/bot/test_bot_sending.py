@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+from bot.core.desk.shelf import NEVER_NS
 
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
@@ -72,7 +73,7 @@ class Account:
         self.sending.nonce = "boot"
         self.quoting.take_series([event()], T0, T0)
         self.rung = self.quoting.ladders[0].rungs[0]
-        self.rung.blocked, self.rung.unjudged = "", False
+        self.rung.blocked, self.rung.judge_ns = "", NEVER_NS
         self.denied: list[object] = []
         self.rung.__class__ = noting(self.denied)
 

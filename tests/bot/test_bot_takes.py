@@ -10,8 +10,8 @@ from bot.core import messages as m
 from bot.core.event.taking import barred, routes
 from bot.core.limits.bounds import takable
 from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.orders.takefate import TakeFate
 from bot.core.plan.wishes import free_shares
+from bot.core.report import TakeFate
 from bot.core.settings import PaceSettings
 from bot.core.strategy import (
     EventView,
@@ -222,7 +222,7 @@ def test_a_take_leaves_as_immediate_or_cancel_and_a_whole_one_as_fill_or_kill():
 def test_where_a_take_left_nothing_else_leaves_before_the_rung_is_planned_anew():
     of = Account()
     assert [each.price for each in spent(of, take(), wishes=(create(40, value=9.0),))] == [52]
-    assert of.rung.touched
+    assert of.rung.again_ns == 0
 
 
 def test_a_limit_cuts_a_take_and_keeps_a_whole_one_back():
@@ -230,7 +230,7 @@ def test_a_limit_cuts_a_take_and_keeps_a_whole_one_back():
     assert [each.qty for each in spent(Account(risk), take())] == [4]
     of = Account(risk)
     assert spent(of, take(whole=True)) == []
-    assert of.out.takes == {TakeFate.HELD_BACK: 1}
+    assert of.out.counters.takes == {TakeFate.HELD_BACK: 1}
 
 
 def test_a_take_held_back_is_not_asked_for_again_by_the_plan():
@@ -352,7 +352,7 @@ def test_a_take_is_sent_once_and_its_end_is_no_finding(fills, fate):
     assert len(of.taken) == 1
     assert of.trader.out.findings == {}
     assert of.trader.desk.unknown_count() == 0
-    assert of.trader.out.takes == {"sent": 1, fate: 1}
+    assert of.trader.out.counters.takes == {"sent": 1, fate: 1}
     assert of.trader.report(of.now_ns).counters.takes == {"sent": 1, fate: 1}
     assert of.trader.ledgers.holdings(of.markets[0].market_id) == (fills, 0)
 

@@ -60,12 +60,12 @@ def test_an_event_is_decided_anew_once_others_leave_it_more_of_what_it_was_cut_t
     first, cut = series.ladders
     later_ns = T0 + NS_PER_SECOND
     series.decide(True, later_ns)
-    assert out.decisions == 2
+    assert out.counters.decisions == 2
     first.rungs[0].blocked, first.dirty = "halted", True
     series.decide(True, later_ns)
     assert [each.qty for each in cut.rungs[0].wanted] == [10]
     series.decide(True, later_ns + NS_PER_SECOND)
-    assert out.decisions == 4
+    assert out.counters.decisions == 4
 
 
 @pytest.mark.parametrize("limits", TIGHT)
@@ -73,7 +73,7 @@ def test_an_event_that_wants_nothing_is_not_asked_for_what_others_leave_it(limit
     series, out = two_tight(limits)
     for beat in range(1, 5):
         series.decide(False, T0 + beat * NS_PER_SECOND)
-    assert out.decisions == 4, "once each, as they may not quote any more"
+    assert out.counters.decisions == 4, "once each, as they may not quote any more"
 
 
 def test_an_event_that_was_cut_is_left_as_it_is_where_it_would_be_short_of_another_limit():
@@ -114,7 +114,7 @@ def test_what_another_series_gives_back_counts_once_an_event_is_decided_for_anot
     assert [each.qty for each in cut.rungs[0].wanted] == [8]
     at_risk[0] = Cents(0)
     series.decide(True, T0 + NS_PER_SECOND)
-    assert out.decisions == 2
+    assert out.counters.decisions == 2
     cut.dirty = True
     series.decide(True, T0 + NS_PER_SECOND)
     assert [each.qty for each in cut.rungs[0].wanted] == [10]
@@ -255,7 +255,7 @@ def test_on_a_still_market_nothing_is_written_however_tight_the_limits_that_even
         world = drawn.choice(worlds)
         world.draw(drawn, drawn.randrange(len(world.events)))
         live(worlds, 12)
-        decisions = sum(each.trader.out.decisions for each in worlds)
+        decisions = sum(each.trader.out.counters.decisions for each in worlds)
         assert live(worlds, 3) == 0
-        asked = sum(each.trader.out.decisions for each in worlds) - decisions
+        asked = sum(each.trader.out.counters.decisions for each in worlds) - decisions
         assert asked <= 3 * sum(len(each.events) for each in worlds), "nothing else calls for it"

@@ -77,7 +77,7 @@ def resting(world: World) -> int:
 
 def creates(world: World) -> int:
     """Creates sent so far."""
-    return world.process.trader.out.requests["create"]
+    return world.process.trader.out.counters.requests["create"]
 
 
 def test_both_sides_of_every_rung_are_quoted():
@@ -193,9 +193,9 @@ def test_a_halted_venue_is_asked_once_in_five_seconds():
     world.exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
     world.deliver(world.process, m.PauseRequested("so that there is something to cancel"))
     world.run_until(world.now_ns + SECOND)
-    before = dict(world.process.trader.out.requests)
+    before = dict(world.process.trader.out.counters.requests)
     world.run_until(world.now_ns + 30 * SECOND)
-    after = world.process.trader.out.requests
+    after = world.process.trader.out.counters.requests
     assert 4 <= after["cancel"] - before["cancel"] <= 7
     assert after["create"] == before["create"]
 
@@ -329,7 +329,7 @@ def test_a_strategy_that_fails_pulls_its_event_and_is_counted():
     world.start(world.process)
     world.run_until(world.now_ns + 8 * SECOND)
     trader = world.process.trader
-    assert trader.out.strategy_errors >= 1
+    assert trader.out.counters.strategy_errors >= 1
     assert trader.phase is Phase.QUOTING
     assert creates(world) == 0
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from bot.core.books import queue
-from bot.core.desk import shelf
+from bot.core.desk import desk as manager
 from bot.core.desk.outbox import Outbox
 from bot.core.event import answers
 from bot.core.limits import cutting
@@ -51,7 +51,7 @@ def day(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched, distant_market(1) as market:
         # The windows that are longer than the stretch: they must be full when the count begins.
         patched.setattr(marks, "KEPT_NS", 2 * NS_PER_SECOND)
-        patched.setattr(shelf, "ENDED_KEPT_NS", 5 * NS_PER_SECOND)
+        patched.setattr(manager, "ENDED_KEPT_NS", 5 * NS_PER_SECOND)
         # What is bounded by a number holds anything up to it at a given moment, the more so where
         # it is emptied once it is full: bounds far below what the stretch fills tell it from what
         # only grows.

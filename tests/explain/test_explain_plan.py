@@ -67,7 +67,7 @@ def test_a_run_whose_plan_is_read_before_every_event_takes_the_same_course():
         plans.append(looked_at.trader.plan(looked_at.now_ns))
 
     assert moved(looked_at, look) == moved(alone, lambda: None)
-    counted = [run.trader.out.counters(run.now_ns) for run in (alone, looked_at)]
+    counted = [run.trader.out.counters for run in (alone, looked_at)]
     assert counted[0] == counted[1]
     assert any(plan.requests for plan in plans)
     assert any(each.act is Act.KEEP for plan in plans for each in intentions(plan))

@@ -30,7 +30,7 @@ def test_news_that_is_over_is_not_told_as_the_reason_of_what_came_later(tmp_path
     run.show(1)
     run.live(45)
     order_id, _ = run.newest
-    assert run.trader.out.news_pulls == 1
+    assert run.trader.out.counters.news_pulls == 1
     run.status = model.EventStatus.UNOPENED
     run.live(12)
     assert not run.orders

@@ -24,7 +24,7 @@ PLANTS = [
     ("one-arrow", "venue/core/planted_arrow.py", "import bot.core.settings"),
     ("venue-layers", "venue/wire/planted_up.py", "import venue.core.messages"),
     ("bot-layers", "bot/core/planted_up.py", "import bot.io"),
-    ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.desk.shelf"),
+    ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.desk.desk"),
     ("shell-layers", "bot/io/folder/planted_up.py", "import bot.io.run.runner"),
     ("lab-layers", "bot/lab/sim/planted_up.py", "import bot.lab.report.page"),
     ("simulator-layers", "bot/lab/sim/judge/planted_up.py", "import bot.lab.sim.world"),

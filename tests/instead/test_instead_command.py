@@ -235,7 +235,7 @@ def test_the_json_tells_what_the_model_was_told_and_no_fee_or_latency_that_nothi
 def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
     odds = narrowed(draw(62, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
     world = recorded(often(odds, ("not_connected",)), tmp_path / "state")
-    summed = world.lives[-1].trader.out.counters(0).refused
+    summed = world.lives[-1].trader.out.counters.refused
     assert summed["not_connected"] > 0
     done = invoke(tmp_path / "state", "--bound", "averse", "--json", "--quiet")
     assert json.loads(done.stdout)["happened"]["refused"] == summed

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.event.conduct import Conduct
+from bot.core.event.supervision import Conduct
 from bot.core.fault_text import fault_text
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.io.journal.journal import read_journal, segments
@@ -306,8 +306,8 @@ def test_a_run_with_an_interrupted_call_is_replayed_to_the_byte():
     of.trader.receive = kept  # type: ignore[method-assign]
     of.start()
     of.run(8, lambda: of.show(0), SECOND)
-    assert of.trader.out.strategy_interrupted == 1
-    assert of.trader.out.strategy_errors == 1
+    assert of.trader.out.counters.strategy_interrupted == 1
+    assert of.trader.out.counters.strategy_errors == 1
     assert len(of.orders) == 1
     interrupted = interruptions(event for event, _, _ in log)
     assert interrupted == {EVENT: frozenset({4})}

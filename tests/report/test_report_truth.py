@@ -133,7 +133,7 @@ def test_requests_and_refusals_are_those_of_the_journal(told):
 def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
     calm = narrowed(draw(62, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
     world = recorded(often(calm, ("not_connected",)), tmp_path / "state")
-    summed = world.lives[-1].trader.out.counters(0).refused
+    summed = world.lives[-1].trader.out.counters.refused
     assert summed["not_connected"] > 0
     (said,) = json.loads(invoke("report", tmp_path / "state", "--json").stdout)["sessions"]
     assert said["refused"] == summed

@@ -176,7 +176,9 @@ def test_a_ladder_that_resolves_at_once_is_settled(story: Story) -> None:
 
 
 def test_nothing_is_sent_to_a_rung_that_has_resolved(story: Story) -> None:
-    assert all(desk.trader.out.refused.get("market_resolved", 0) == 0 for desk in story.days.desks)
+    assert all(
+        desk.trader.out.counters.refused.get("market_resolved", 0) == 0 for desk in story.days.desks
+    )
 
 
 def test_the_venue_and_both_accounts_of_profit_agree_to_the_cent(story: Story) -> None:

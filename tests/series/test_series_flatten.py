@@ -117,4 +117,4 @@ def test_what_is_asked_before_the_opening_holds_after_it() -> None:
     trader = world.process.trader
     world.run_until(world.now_ns + 10 * SECOND)
     assert trader.phase is Phase.PAUSED
-    assert world.process.trader.out.requests["create"] == 0
+    assert world.process.trader.out.counters.requests["create"] == 0

@@ -58,7 +58,7 @@ def test_s10_frames_of_unknown_types_are_passed_over():
 
     life = lived(Frames(change))
     assert_exact(life)
-    assert life.trader.out.frames_garbled > 0
+    assert life.trader.out.counters.frames_garbled > 0
 
 
 def test_s10_frames_may_have_more_fields():
@@ -73,7 +73,7 @@ def test_s10_frames_may_have_more_fields():
 
     life = lived(Frames(change))
     assert_exact(life)
-    assert life.trader.out.frames_garbled == 0
+    assert life.trader.out.counters.frames_garbled == 0
 
 
 def test_s10_frames_may_name_their_rung_by_its_uuid_alone():
@@ -84,7 +84,7 @@ def test_s10_frames_may_name_their_rung_by_its_uuid_alone():
 
     life = lived(Frames(change))
     assert_exact(life)
-    assert life.trader.out.frames_garbled == 0
+    assert life.trader.out.counters.frames_garbled == 0
 
 
 def test_s10_a_level_may_be_a_pair():
@@ -97,7 +97,7 @@ def test_s10_a_level_may_be_a_pair():
 
     life = lived(Frames(change))
     assert_exact(life)
-    assert life.trader.out.frames_garbled == 0
+    assert life.trader.out.counters.frames_garbled == 0
 
 
 def test_s10_numbers_may_be_strings():
@@ -110,7 +110,7 @@ def test_s10_numbers_may_be_strings():
 
     life = lived(Frames(lambda frame: [text_of(frame)]))
     assert_exact(life)
-    assert life.trader.out.frames_garbled == 0
+    assert life.trader.out.counters.frames_garbled == 0
 
 
 @pytest.mark.parametrize("from_s", [0.0, 1.5])

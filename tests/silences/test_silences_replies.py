@@ -38,7 +38,7 @@ def test_s1_any_2xx_is_the_success_of_a_write(status):
 
     life = lived(Replies(change))
     assert_exact(life)
-    assert life.trader.out.unknown_answers == 0
+    assert life.trader.out.counters.unknown_answers == 0
 
 
 @pytest.mark.parametrize("code", ["invalid_parameter", "conflicting_identifiers", "of_tomorrow"])

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bot.core import messages as m
 from bot.lab.sim.odds import draw
 from bot.lab.sim.venue.exchange import CROWD, MAKER, Exchange
 from venue.core import messages as v
@@ -47,6 +48,27 @@ def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
     assert gone.reduced_by == 7
     resent = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS + 5)
     assert resent.order.order_id == amended.order.order_id
+
+
+def test_a_second_cancel_shows_an_order_by_the_id_that_it_names():
+    """Fills made after an amend belong to the new id: shown under both they would count twice."""
+    odds = replace(draw(0, "calm"), variants={"amend_ids": "change", "second_cancel": "accepted"})
+    exchange = Exchange(odds, START_NS)
+    exchange.open_accounts(odds, START_NS)
+    market = next(exchange.all_markets())
+    first_id = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS).order.order_id
+    amended = exchange.apply(v.AmendOrder(MAKER, first_id, Amend(Price(38))), START_NS + 1)
+    theirs = order(market, "theirs", Outcome.NO, 62, 10)
+    exchange.apply(v.PlaceOrder(CROWD[0], theirs), START_NS + 2)
+    shown = [
+        exchange.write(m.CancelResting(order_id), START_NS + 3).body.order
+        for order_id in (first_id, amended.order.order_id)
+    ]
+    assert [each.order_id for each in shown] == [first_id, amended.order.order_id]
+    assert [(each.status, each.filled_qty) for each in shown] == [
+        (OrderStatus.CANCELED, 0),
+        (OrderStatus.FILLED, 10),
+    ]
 
 
 def test_where_no_such_venue_is_drawn_every_id_stays():

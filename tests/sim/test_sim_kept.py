@@ -79,11 +79,9 @@ ANEW = (
     before(Quoting, "_plan_ladder", no_plan),
     before(Weighing, "exposure", no_exposure),
     before(Weighing, "cut", no_cut),
-    before(Ladder, "want", forgotten("is_plain", False)),
     before(Ladder, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
     before(Others, "settled", no_others),
-    Patch(Ladder, "holdings", lambda _, rung, ledgers: ledgers.holdings(rung.market_id)),
 )
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 
@@ -107,7 +105,7 @@ def test_a_plan_that_nobody_told_of_other_orders_is_found():
     """The alarm works: what is kept where it should be forgotten makes another life."""
 
     def touch(rung: Rung) -> None:
-        rung.touched = rung.ladder.stirred = True
+        rung.again_ns = rung.ladder.again_ns = 0
 
     with planted((Patch(Rung, "touch", touch),)):
         world = run(draw(2, "calm"), replays=True)

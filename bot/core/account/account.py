@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.messages import (
     Answer,
     BalanceShown,

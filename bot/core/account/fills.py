@@ -16,8 +16,7 @@ import msgspec
 
 from bot.core.account.portfolio import Portfolio, UnbookableFill, created_ns_of
 from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import keep_newest
+from bot.core.desk.outbox import Outbox, keep_newest
 from bot.core.inconsistency import Inconsistency
 from bot.core.messages import FillMark
 from venue.wire import model

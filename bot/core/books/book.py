@@ -28,34 +28,19 @@ _TOUCH_SIZE_CAP: Final = 100
 
 
 class Book:
-    """One market's book as last shown, and the prints since; changed by its own methods alone.
-
-    bids, asks: as last shown, ours included; empty while nothing is known. ts_ns: the venue's time
-    of it, and confirmed_ns: ours when it was last shown or confirmed; None while nothing is known.
-    last_price: of the newest print, by the venue's time; it outlives `forget`.
-    """
-
-    __slots__ = (
-        "_last_print_seen_ns",
-        "_last_print_ts_ns",
-        "_print_unexplained",
-        "_trade_ids",
-        "asks",
-        "bids",
-        "confirmed_ns",
-        "last_price",
-        "ts_ns",
-    )
+    """One market's book as last shown, and the prints since; changed by its own methods alone."""
 
     def __init__(self) -> None:
+        # As last shown, ours included; empty while nothing is known.
         self.bids: Levels = ()
         self.asks: Levels = ()
+        # The venue's time of it, and ours when it was last shown or confirmed; None while unknown.
         self.ts_ns: int | None = None
         self.confirmed_ns: int | None = None
-        self.last_price: Price | None = None
+        self.last_price: Price | None = None  # of the newest print; it outlives `forget`
+        self.print_leads = False  # a print awaits the book that shows what it did
         self._last_print_ts_ns: int | None = None
         self._last_print_seen_ns: int | None = None
-        self._print_unexplained = False
         self._trade_ids: OrderedDict[str, None] = OrderedDict()
 
     @property
@@ -74,14 +59,14 @@ class Book:
         self.asks = asks
         self.ts_ns = ts_ns
         self.confirmed_ns = now_ns
-        self._print_unexplained = self._print_leads()
+        self.print_leads = self.leads(ts_ns)
         return True
 
     def confirm(self, now_ns: int) -> None:
         """Another source has shown the very book that is held; without one this does nothing."""
         if self.ts_ns is not None:
             self.confirmed_ns = now_ns
-            self._print_unexplained = False
+            self.print_leads = False
 
     def forget(self) -> None:
         """The feed is gone: there is no book until one is shown again."""
@@ -89,7 +74,7 @@ class Book:
         self.asks = ()
         self.ts_ns = None
         self.confirmed_ns = None
-        self._print_unexplained = False
+        self.print_leads = False
         self._last_print_ts_ns = None  # one that was stamped wrong must not bar every later book
 
     @property
@@ -116,7 +101,7 @@ class Book:
             self._last_print_ts_ns = trade.ts_ns
             self.last_price = trade.price
             self._last_print_seen_ns = now_ns
-            self._print_unexplained = self._print_leads()
+            self.print_leads = self.ts_ns is not None and self.leads(self.ts_ns)
         return True
 
     @property
@@ -124,19 +109,11 @@ class Book:
         """Whether its best bid is not below its best ask; the venue's never is so."""
         return bool(self.bids and self.asks) and self.bids[0][0] >= self.asks[0][0]
 
-    @property
-    def print_leads(self) -> bool:
-        """Whether a print awaits the book that shows what it did."""
-        return self._print_unexplained
-
     def leads(self, ts_ns: int) -> bool:
         """Whether the newest print is newer than a book of this instant by more than the lead
         allowed."""
         print_ns = self._last_print_ts_ns
         return print_ns is not None and print_ns > ts_ns + _PRINT_LEAD_NS
-
-    def _print_leads(self) -> bool:
-        return self.ts_ns is not None and self.leads(self.ts_ns)
 
     def believable(self, now_ns: int, max_age_ns: int) -> bool:
         """Whether it may be quoted on.
@@ -151,7 +128,7 @@ class Book:
             return False
         # On a quiet market the frame that explains a print comes a moment after it.
         seen_ns = self._last_print_seen_ns or 0
-        return not self._print_unexplained or now_ns <= seen_ns + _PRINT_LEAD_NS
+        return not self.print_leads or now_ns <= seen_ns + _PRINT_LEAD_NS
 
     def others(
         self, own_bids: Mapping[Price, Qty], own_asks: Mapping[Price, Qty]
@@ -162,43 +139,28 @@ class Book:
         level is never below zero, and an emptied level is dropped. Own size the book does not show
         yet (reads and frames lag writes) takes nothing out of other levels.
         """
-        return _without(self.bids, own_bids, -1), _without(self.asks, own_asks, 1)
+        return _without(self.bids, own_bids), _without(self.asks, own_asks)
 
 
-def _without(levels: Levels, own: Mapping[Price, Qty], sign: int) -> Levels:
-    """One side without ours. sign: the way its prices go from the touch, up for asks."""
-    if not own or not levels:
+def _without(levels: Levels, own: Mapping[Price, Qty]) -> Levels:
+    if not own:
         return levels
-    left, touch = list(levels), levels[0][0]
+    left = dict(levels)
     for price, mine in own.items():
-        # A level is a cent or more behind the one before it: ours is no further down than in cents.
-        place = sign * (price - touch)
-        if place < 0 or not left:
-            continue
-        if place >= len(left):
-            place = len(left) - 1
-        at, size = left[place]
-        while at != price and place > 0 and sign * (at - price) > 0:
-            place -= 1
-            at, size = left[place]
-        if at != price:
-            continue
+        size = left.get(price, 0)
         if size > mine:
-            left[place] = (price, Qty(size - mine))
+            left[price] = Qty(size - mine)
         else:
-            del left[place]
-    return tuple(left)
+            left.pop(price, None)
+    return tuple(left.items())
 
 
-def shrunk(before: Levels, after: Levels) -> tuple[Price, ...]:
-    """The prices of one side at which less rests than before, in the order of `before`.
-
-    An own order there may have filled: its read is worth a request.
-    """
-    if before == after:
-        return ()
-    now = dict(after)
-    return tuple([price for price, size in before if now.get(price, 0) < size])
+def size_at(levels: Levels, price: Price) -> int:
+    """Shares at a price of one side of a book."""
+    for level, size in levels:
+        if level == price:
+            return size
+    return 0
 
 
 def microprice(bids: Levels, asks: Levels) -> float | None:

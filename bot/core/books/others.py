@@ -15,16 +15,7 @@ _UNSETTLED_MAX_NS: Final = NS_PER_SECOND
 
 
 class Others:
-    """What others have in one book.
-
-    shown: what `settled` returned last. settled_from_ns: while that stands still, because the book
-    and our orders do not speak of one instant, when it moves again at the latest; else None.
-    is_behind: whether they did not when it was asked for last, also where it has moved since.
-    changed_ns: of our clock, since when `shown` is what it is; a write of ours that the book shows
-    does not change it. depth_ns: when it was last settled with something in it. owed_ns: the
-    venue's time of our newest change that its book has to show, 0 when a read has shown that it
-    holds all of them.
-    """
+    """What others have in one book."""
 
     def __init__(self, book: Book) -> None:
         self._book = book
@@ -32,11 +23,15 @@ class Others:
         # Until our orders change: what is of ours, and whether a write to some is under way.
         self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
         self._is_writing = False
-        self.shown: tuple[Levels, Levels] = ((), ())
-        self.changed_ns = 0
+        self.shown: tuple[Levels, Levels] = ((), ())  # what `settled` returned last
+        self.changed_ns = 0  # by our clock, since when; a write of ours does not change it
+        # While `shown` stands still, because the book and our orders do not speak of one instant,
+        # when it moves again at the latest; else None.
         self.settled_from_ns: int | None = None
-        self.is_behind = False
-        self.depth_ns: int | None = None
+        self.is_behind = False  # they did not when it was asked for last, though it may have moved
+        self.depth_ns: int | None = None  # when it was last settled with something in it
+        # The venue's time of our newest change that its book has to show, 0 when a read has shown
+        # that it holds all of them.
         self.owed_ns = 0
         self._settled_book: tuple[Levels, Levels] | None = None  # with ours, as `shown` came of it
         self._changed_ns = 0  # by the venue's time, our newest change that a write has shown
@@ -94,8 +89,12 @@ class Others:
         self.is_behind = not is_one
         if is_one:
             self.settled_from_ns = None
-        elif self._stands_still(now_ns):
-            return self.shown
+        else:
+            if self.settled_from_ns is None:
+                self.settled_from_ns = now_ns + _UNSETTLED_MAX_NS
+            if now_ns < self.settled_from_ns:
+                return self.shown
+            self.settled_from_ns = None
         if is_one or self._settled_book != (book.bids, book.asks):
             left = self._left or self.left(own)
             if left is not self.shown:
@@ -107,15 +106,6 @@ class Others:
         if self.shown != ((), ()):
             self.depth_ns = now_ns
         return self.shown
-
-    def _stands_still(self, now_ns: int) -> bool:
-        """Whether what is shown stands still, as book and orders do not speak of one instant."""
-        if self.settled_from_ns is None:
-            self.settled_from_ns = now_ns + _UNSETTLED_MAX_NS
-        if now_ns < self.settled_from_ns:
-            return True
-        self.settled_from_ns = None
-        return False
 
     def _gathered(self, own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:
         """Shares of ours at each canonical price, bids and asks; at both where one of two is

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from bot.core.books.book import size_at
 from bot.core.orders.order import OwnOrder, State
 from bot.core.strategy import Levels
 from venue.wire import model
@@ -45,10 +46,20 @@ _Place = tuple[BookSide, Price]
 """A level of the canonical book."""
 
 
+def place_of(shown: model.Order) -> _Place | None:
+    """Where an order stands in the canonical book; None where its fields do not tell."""
+    if shown.outcome is model.ShownOutcome.UNKNOWN or shown.side is model.ShownSide.UNKNOWN:
+        return None
+    outcome = Outcome(shown.outcome.value)
+    return book_side(outcome, Side(shown.side.value)), canonical(outcome, shown.price)
+
+
+def _size_at(book: tuple[Levels, Levels, int], place: _Place) -> int:
+    return size_at(book[0] if place[0] is _BID else book[1], place[1])
+
+
 class _Frame:
     """A decrease of a level between two frames that no print has explained yet."""
-
-    __slots__ = ("from_ns", "gone", "to_ns", "took", "took_most")
 
     def __init__(self, from_ns: int, to_ns: int, gone: float, took: float) -> None:
         self.from_ns = from_ns
@@ -66,23 +77,6 @@ class QueueAhead:
     cancels before us were made up for behind us between two books. Times are the venue's own.
     is_placed: whether a book that knows of the order has been seen.
     """
-
-    __slots__ = (
-        "_arrived_ns",
-        "_before",
-        "_before_ns",
-        "_early",
-        "_late",
-        "_others",
-        "_placed",
-        "_placed_ns",
-        "_power",
-        "_shown_ns",
-        "at_least",
-        "at_most",
-        "is_placed",
-        "likely",
-    )
 
     def __init__(self, before: int | None, before_ns: int, arrived_ns: int, power: float) -> None:
         """before: others' shares at the price in the last book of `before_ns`, the newest one that
@@ -244,8 +238,6 @@ class _Standing:
     """One own order in its queue. expected: fills that prints led us to expect and that are not
     known yet; since `expected_ns` of our own time."""
 
-    __slots__ = ("expected", "expected_ns", "filled", "level", "qty", "queue", "side")
-
     def __init__(
         self, side: BookSide, level: Price, qty: Qty, filled: int, queue: QueueAhead
     ) -> None:
@@ -259,14 +251,10 @@ class _Standing:
 
 
 class Queues:
-    """The queues of one rung's own orders. power: see the head of the file.
-
-    epoch: another one whenever an order stands in another queue than before, or in none any more.
-    """
+    """The queues of one rung's own orders. power: see the head of the file."""
 
     def __init__(self, power: float) -> None:
         self._power = power
-        self.epoch = 0
         self._standing: dict[OrderId, _Standing] = {}
         self._earlier: tuple[Levels, Levels, int] | None = None
         self._newest: tuple[Levels, Levels, int] | None = None
@@ -289,17 +277,11 @@ class Queues:
         they are by that answer."""
         self._written_ns = max(self._written_ns, venue_ns)
         self._known(orders)  # what it shows as filled is off what stood, once
-        is_readable = (
-            shown.outcome is not model.ShownOutcome.UNKNOWN
-            and shown.side is not model.ShownSide.UNKNOWN
-        )
-        if shown.status in model.TERMINAL or not is_readable:
+        place = place_of(shown)
+        if shown.status in model.TERMINAL or place is None:
             self._standing.pop(shown.order_id, None)
-            self.epoch += 1
         else:
-            outcome = Outcome(shown.outcome.value)
-            side = book_side(outcome, Side(shown.side.value))
-            level = canonical(outcome, shown.price)
+            side, level = place
             before = self._standing.get(shown.order_id)
             if (
                 before is None
@@ -312,7 +294,6 @@ class Queues:
                 self._standing[shown.order_id] = _Standing(
                     side, level, shown.remaining_qty, shown.filled_qty, queue
                 )
-                self.epoch += 1
             else:
                 before.qty = shown.remaining_qty
         self._settle(orders, now_ns)
@@ -334,7 +315,7 @@ class Queues:
         if book is None or book[2] >= venue_ns:
             return QueueAhead(None, 0, venue_ns, self._power)
         ours, _ = self._ours(own for own in orders if own.order_id != order_id)
-        stood = _size_at(book, side, level) - max(0, ours.get((side, level), 0)) - own_qty
+        stood = _size_at(book, (side, level)) - max(0, ours.get((side, level), 0)) - own_qty
         here = [(size, ts) for at, price, size, ts in self._prints if (at, price) == (side, level)]
         traded = sum(size for size, ts in here if book[2] < ts <= venue_ns)
         queue = QueueAhead(max(0, stood - traded), book[2], venue_ns, self._power)
@@ -401,7 +382,6 @@ class Queues:
         if len(known) < len(self._standing):
             kept = {own.order_id for own, _ in known}
             self._standing = {key: at for key, at in self._standing.items() if key in kept}
-            self.epoch += 1
         book = self._newest
         if book is None or book[2] < self._written_ns:
             return True
@@ -421,7 +401,7 @@ class Queues:
             queue = standing.queue
             before = queue.likely if queue.is_placed else None
             if own.state is _OPEN and place not in unclear:
-                others = _size_at(book, *place) - max(0, ours.get(place, 0))
+                others = _size_at(book, place) - max(0, ours.get(place, 0))
                 queue.shown(max(0, others), book[2])
             moved |= queue.likely != before
         return moved
@@ -433,7 +413,6 @@ class Queues:
             self._standing[own.order_id] = _Standing(
                 own.side, own.level, own.remaining, own.filled, queue
             )
-            self.epoch += 1
 
     def _ours(self, orders: Iterable[OwnOrder]) -> tuple[dict[_Place, int], set[_Place]]:
         """What of each level should be ours, fills that are only expected taken out; and the levels
@@ -448,11 +427,3 @@ class Queues:
             if own.state is not _OPEN:
                 unclear.update((own.side, level) for level in own.levels)
         return ours, unclear
-
-
-def _size_at(book: tuple[Levels, Levels, int], side: BookSide, level: Price) -> int:
-    """Shares at a price of a book, ours included."""
-    for price, size in book[0] if side is _BID else book[1]:
-        if price == level:
-            return size
-    return 0

@@ -1,16 +1,14 @@
 """What a strategy is told of a rung since it was last asked: prints, fills of ours, what rests.
 
-A rung on which nothing happened costs nothing: the empty tuples are shared, and what rests of ours
-is told in the same tuple until something about it may have changed, or its age has. What rests
-where is gathered once for as long as our orders, and the queues that they stand in, stay as they
-are; what stands before it, and how old it is, is told anew with every book.
+What rests of ours is told in the same tuple until something about it may have changed, or its age
+has.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
-from bot.core.books.queue import QueueAhead, Queues
+from bot.core.books.book import size_at
+from bot.core.books.queue import Queues
 from bot.core.orders.order import OwnOrder, State
 from bot.core.strategy import Levels, OwnFill, OwnQuote, Print
 from venue.wire.instant import NS_PER_SECOND
@@ -28,38 +26,19 @@ AGE_STEP_NS: Final = NS_PER_SECOND
 _RESTS: Final = frozenset({State.OPEN, State.AMENDING, State.BLURRED, State.CANCELLING})
 """The states in which an order is known to stand in the book, as far as anybody knows."""
 
-_INF: Final = math.inf
-
 _Row = TypeVar("_Row")
-
-_Rests = tuple[BookSide, Price, Qty, int, Sequence[QueueAhead | None]]
-"""Shares of ours at a price, since when the oldest order of them was placed, and the queue of each
-order; None while nothing is known of it."""
 
 
 class Recent:
-    """The news of one rung. has_news: something is to be told that was not told yet."""
-
-    __slots__ = (
-        "_book",
-        "_epoch",
-        "_fills",
-        "_own",
-        "_own_until_ns",
-        "_prints",
-        "_rests",
-        "has_news",
-    )
+    """The news of one rung."""
 
     def __init__(self) -> None:
-        self.has_news = False
+        self.has_news = False  # something is to be told that was not told yet
         self._prints: list[tuple[Price, Qty, BookSide, int]] = []
         self._fills: list[tuple[BookSide, Price, Qty, int]] = []
         self._own: tuple[OwnQuote, ...] = ()
         self._own_until_ns = 0
         self._book: tuple[Levels, Levels] | None = None  # with which `_own` was told
-        self._rests: list[_Rests] | None = None  # until our orders or their queues change
-        self._epoch = 0  # of the queues
 
     # --- believing --------------------------------------------------------------------------------
 
@@ -75,31 +54,20 @@ class Recent:
         self.has_news = True
 
     def own_changed(self) -> None:
-        """Something about our orders is not what it was."""
-        self._rests = None
-        self._own_until_ns = 0
-
-    def place_changed(self) -> None:
-        """What stands before our orders may be another."""
+        """Our orders, or what stands before them, may be others."""
         self._own_until_ns = 0
 
     # --- telling ----------------------------------------------------------------------------------
 
     def prints(self, now_ns: int) -> tuple[Print, ...]:
         """The trades since the strategy was last asked, oldest first."""
-        if not self._prints:
-            return ()
         return tuple(
-            [
-                Print(price, qty, taker, _seconds(now_ns - at_ns))
-                for price, qty, taker, at_ns in self._prints
-            ]
+            Print(price, qty, taker, _seconds(now_ns - at_ns))
+            for price, qty, taker, at_ns in self._prints
         )
 
     def fills(self, now_ns: int) -> tuple[OwnFill, ...]:
         """Our fills since the strategy was last asked, oldest first."""
-        if not self._fills:
-            return ()
         return tuple(
             OwnFill(side, price, qty, _seconds(now_ns - at_ns))
             for side, price, qty, at_ns in self._fills
@@ -117,9 +85,7 @@ class Recent:
         if not orders:
             return ()
         if now_ns >= self._own_until_ns or book is not self._book:
-            if self._rests is None or self._epoch != queues.epoch:
-                self._rests, self._epoch = _resting(orders, queues), queues.epoch
-            self._own, self._book = _told(self._rests, book, now_ns), book
+            self._own, self._book = _resting(orders, queues, book, now_ns), book
             self._own_until_ns = now_ns + AGE_STEP_NS
         return self._own
 
@@ -140,43 +106,32 @@ def _seconds(ns: int) -> float:
     return ns / NS_PER_SECOND if ns > 0 else 0.0
 
 
-def _resting(orders: Iterable[OwnOrder], queues: Queues) -> list[_Rests]:
+def _resting(
+    orders: Iterable[OwnOrder], queues: Queues, book: tuple[Levels, Levels], now_ns: int
+) -> tuple[OwnQuote, ...]:
     """One row for each price of each side at which something of ours rests, bids before asks and
     the boldest first."""
-    bids: dict[Price, list[OwnOrder]] = {}
-    asks: dict[Price, list[OwnOrder]] = {}
+    bids: dict[Price, tuple[int, float, int]] = {}  # shares, those before them, placed when
+    asks: dict[Price, tuple[int, float, int]] = {}
     for own in orders:
-        if own.remaining > 0 and own.state in _RESTS:
-            (bids if own.side is _BID else asks).setdefault(own.level, []).append(own)
-    places = [(_BID, price, bids[price]) for price in sorted(bids, reverse=True)]
-    places += [(_ASK, price, asks[price]) for price in sorted(asks)]
-    return [
-        (
-            side,
-            price,
-            Qty(sum(own.remaining for own in here)),
-            min(own.placed_ns for own in here),
-            [queues.of(own) for own in here],
-        )
-        for side, price, here in places
-    ]
-
-
-def _told(
-    rests: Iterable[_Rests], book: tuple[Levels, Levels], now_ns: int
-) -> tuple[OwnQuote, ...]:
-    """What rests as a strategy sees it."""
-    told = []
-    for side, price, qty, placed_ns, queues in rests:
-        least = _INF
-        for queue in queues:
-            if queue is not None and queue.is_placed:
-                ahead = queue.likely
-            else:
-                levels = book[0] if side is _BID else book[1]
-                ahead = float(next((size for at, size in levels if at == price), 0))
-            if ahead < least:
-                least = ahead
-        age_s = (now_ns - placed_ns) / NS_PER_SECOND if now_ns > placed_ns else 0.0
-        told.append(OwnQuote(side, price, qty, least, age_s))
-    return tuple(told)
+        qty = own.remaining
+        if qty <= 0 or own.state not in _RESTS:
+            continue
+        rows, levels = (bids, book[0]) if own.side is _BID else (asks, book[1])
+        queue, price, placed_ns = queues.of(own), own.level, own.placed_ns
+        if queue is not None and queue.is_placed:
+            ahead = queue.likely
+        else:
+            ahead = float(size_at(levels, price))
+        if price in rows:
+            more, least, first_ns = rows[price]
+            qty, ahead, placed_ns = Qty(qty + more), min(ahead, least), min(placed_ns, first_ns)
+        rows[price] = (qty, ahead, placed_ns)
+    sides = ((_BID, sorted(bids.items(), reverse=True)), (_ASK, sorted(asks.items())))
+    return tuple(
+        [
+            OwnQuote(side, price, Qty(qty), ahead, _seconds(now_ns - placed_ns))
+            for side, rows_of in sides
+            for price, (qty, ahead, placed_ns) in rows_of
+        ]
+    )

@@ -27,8 +27,6 @@ class VenueClock:
     """ahead_ns: how far the venue's clock leads ours, below zero where it is behind; None until
     three stamps agree, and until then every stamp is believed."""
 
-    __slots__ = ("_before_ns", "_farthest_ns", "_leads", "_since_ns", "ahead_ns")
-
     def __init__(self) -> None:
         self.reset()
 

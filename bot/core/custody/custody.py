@@ -13,8 +13,7 @@ from bot.core.account.account import Account, Kind
 from bot.core.account.ledgers import Ledgers
 from bot.core.custody.heritage import Heritage, told_of_strangers
 from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import keep_newest
+from bot.core.desk.outbox import Outbox, keep_newest
 from bot.core.inconsistency import Inconsistency
 from bot.core.orders.order import OwnOrder, State
 from bot.core.report import Phase

@@ -1,24 +1,28 @@
-"""What is sent about own orders, and what every answer, read and list makes of them.
+"""Every own order that may be live or whose fills are not all booked: what is sent about it, and
+what every answer, read and list makes of it.
 
 Turns an answer into a fact of `bot.core.orders.life` by the errors table, and the due times of an
 order into its recovery requests: a create without an answer is sent again byte for byte, an order
 whose amend has none is cancelled and read, a cancel without one is hedged and repeated. No timer
 ends an unknown order.
+
+An order is filed after each change, so that a Beat on which nothing is due walks over no orders.
+Every map has a bound. An ended order leaves at once, or when the fills it has shown are booked.
 """
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
-from bot.core.desk.credible import is_foreign, refuses_another
-from bot.core.desk.foreign_cancels import ForeignCancels
-from bot.core.desk.outbox import HANGS_NS, Outbox, Pending
-from bot.core.desk.refusals import Refusals
-from bot.core.desk.shelf import NEVER_NS, Shelf
+from bot.core.desk.outbox import HANGS_NS, NEVER_NS, Outbox, Pending, keep_newest
+from bot.core.desk.refusals import ForeignCancels, Refusals
 from bot.core.desk.spend import Lane
 from bot.core.inconsistency import Inconsistency
+from bot.core.limits.risk import Live
 from bot.core.messages import (
     AmendResting,
     Answer,
+    Body,
     CancelResting,
     CancelShown,
     Create,
@@ -27,12 +31,12 @@ from bot.core.messages import (
     OrderShown,
     ReadOrder,
     Refused,
+    Request,
     Unknown,
 )
 from bot.core.orders.order import (
     UNDONE,
     Contradiction,
-    Evidence,
     Fact,
     Finding,
     OwnOrder,
@@ -40,19 +44,20 @@ from bot.core.orders.order import (
     State,
     slot_shown,
 )
-from bot.core.orders.takefate import TakeFate
+from bot.core.report import TakeFate
 from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.errors import CODES, Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Price, Qty
-from venue.wire.names import MarketId, OrderId
+from venue.wire.money import Qty
+from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
 
 _LOST: Final = State.LOST
+_UNCLEAR: Final = (State.BLURRED, State.CLOSING)
+_SUSPECTED: Final = frozenset(Finding)
+_SETTLES: Final = (State.OPEN, *_UNCLEAR)
 _CANCELLING: Final = State.CANCELLING
-
-_NOT_FOUND: Final = Evidence()
 
 REPEAT_NS: Final = 200 * NS_PER_MS
 """A create or cancel whose answer failed to come is sent again so soon the first time."""
@@ -68,6 +73,26 @@ MISSING_FOR_NS: Final = 10 * NS_PER_SECOND
 """An order that neither lists nor reads have shown for so long is cancelled, so that the engine's
 own word is heard."""
 
+LIVE_MAX: Final = 5_000
+"""Orders possibly live at once. Beyond it none is created, and strangers wait for the next list."""
+
+UNSETTLED_MAX: Final = 5_000
+"""Ended orders whose fills are not all booked. Beyond it no order is created."""
+
+ENDED_IDS_MAX: Final = 20_000
+"""Ids of ended orders kept, so that a lagging list does not make a stranger of our own order. Full,
+after orders that end a hundred a second, they take 3 MB."""
+
+ENDED_KEPT_NS: Final = 1_800 * NS_PER_SECOND
+"""So long they are kept, far longer than a list lags."""
+
+STRAYS_MAX: Final = 1_000
+"""Places kept at which an order of ours may yet appear that no list showed."""
+
+_BOOKED_WITHIN_NS: Final = 10 * NS_PER_SECOND
+
+_V = TypeVar("_V")
+
 _AMENDS_OFF: Final = "amends are off: one gave its order another id"
 
 
@@ -79,7 +104,7 @@ class _Walk(NamedTuple):
     fills_begun_ns: int
 
 
-class Desk(Shelf):
+class Desk:
     """The orders, the requests about them, and what their answers come to.
 
     amends: False once an amend was seen to give its order another id (S13). amends_of_size: False
@@ -89,8 +114,18 @@ class Desk(Shelf):
     """
 
     def __init__(self, trust: TrustSettings, out: Outbox) -> None:
-        super().__init__(trust, out)
-        self._refusals = Refusals()
+        self._trust = trust
+        self._out = out
+        self._live: dict[OwnOrder, None] = {}
+        self._by_market: dict[MarketId, list[OwnOrder]] = {}
+        self._by_id: dict[OrderId, OwnOrder] = {}
+        self._attention: dict[OwnOrder, None] = {}
+        self._unknown: dict[OwnOrder, int] = {}  # and since when
+        self._unsettled: dict[OwnOrder, int] = {}  # and since when
+        # When it ended, and the name it was made by; empty for one that was found resting.
+        self._ended: OrderedDict[OrderId, tuple[int, ClientOrderId]] = OrderedDict()
+        self._strays: OrderedDict[Slot, None] = OrderedDict()
+        self.refusals = Refusals()
         self._foreign_cancels = ForeignCancels(out)
         self.amends = self.amends_of_size = True
         self.last_write_ns = 0
@@ -102,6 +137,236 @@ class Desk(Shelf):
         self._again_ns = max(trust.refused_resend_ns, listed_ns)
         self._again_max_ns = max(4 * self._again_ns, trust.unread_ns)
 
+    # --- looking ----------------------------------------------------------------------------------
+
+    def live(self, market_id: MarketId) -> list[OwnOrder]:
+        """Orders of one market that may still trade, in the order they were placed."""
+        return self._by_market.get(market_id, [])
+
+    def exposures(self, market_id: MarketId) -> tuple[Live, ...]:
+        return tuple([own.exposure() for own in self.live(market_id)])
+
+    def all_live(self) -> Iterable[OwnOrder]:
+        """Every order that may still trade, in the order they were placed."""
+        return self._live.keys()
+
+    def live_count(self) -> int:
+        return len(self._live)
+
+    @property
+    def unsettled(self) -> list[OwnOrder]:
+        """Ended orders with fills that are not all booked."""
+        return list(self._unsettled)
+
+    def has_fills(self, market_id: MarketId) -> bool:
+        """Whether `with_fills` may have anything to show."""
+        if self._unsettled:
+            return True
+        for own in self._by_market.get(market_id, ()):  # noqa: SIM110 - a generator costs more
+            if own.filled:
+                return True
+        return False
+
+    def with_fills(self, market_id: MarketId) -> list[OwnOrder]:
+        """Orders of one market that have filled, live or ended, until their fills are booked."""
+        filled = [own for own in self.live(market_id) if own.filled]
+        if self._unsettled:
+            filled += [own for own in self._unsettled if own.market_id == market_id]
+        return filled
+
+    def live_ids(self) -> list[OrderId]:
+        """Ids of every order whose fills may still be asked about."""
+        ids = [*self._by_id, *(own.order_id for own in self._unsettled if own.order_id)]
+        for own in (*self._by_id.values(), *self._unsettled):
+            ids += own.previous_ids
+        return ids
+
+    def not_live(self, listed: Mapping[OrderId, _V]) -> list[_V]:
+        """The rows of a list that are of no live order, in its order."""
+        return [row for order_id, row in listed.items() if order_id not in self._by_id]
+
+    def owner(self, order_id: OrderId) -> OwnOrder | None:
+        """The order whose fills may still be asked about under an id, a previous one included."""
+        own = self._by_id.get(order_id)
+        if own is not None:
+            return own
+        for own in (*self._unsettled, *self._by_id.values()):
+            if order_id == own.order_id or order_id in own.previous_ids:
+                return own
+        return None
+
+    def market_of(self, order_id: OrderId) -> MarketId | None:
+        own = self.owner(order_id)
+        return None if own is None else own.market_id
+
+    def knows(self, order_id: OrderId) -> bool:
+        """Whether an order id is one of ours, live or ended."""
+        return order_id in self._by_id or order_id in self._ended
+
+    def ended_by(self, order_id: OrderId, at_ns: int) -> bool:
+        """Whether an order of ours with this id was over at an instant, as far as we know."""
+        ended = self._ended.get(order_id)
+        return ended is not None and order_id not in self._by_id and ended[0] <= at_ns
+
+    def is_anothers(self, order_id: OrderId, own: OwnOrder) -> bool:
+        """Whether this id is, or was, that of another order of ours. One that was found resting may
+        be the very same."""
+        held = self._by_id.get(order_id)
+        if held is not None:
+            return held is not own and held.client_order_id not in ("", own.client_order_id)
+        if order_id not in self._ended or order_id in own.previous_ids:
+            return False
+        ended_ns, name = self._ended[order_id]
+        return name not in ("", own.client_order_id) or ended_ns < own.placed_ns
+
+    def find(self, order_id: OrderId) -> OwnOrder | None:
+        """The live order with this id."""
+        return self._by_id.get(order_id)
+
+    def creates_undecided(self) -> bool:
+        """Whether an order of ours may rest under an id that we do not know yet."""
+        return any(own.is_id_open for own in self._live)
+
+    def awaits_fills(self) -> bool:
+        """Whether an order that no list shows is over once every fill is read that it may have."""
+        return any(
+            own.evidence is not None and (own.evidence.unlisted_ns is not None or own.is_take)
+            for own in self._attention
+        )
+
+    def may_be_undecided(self, shown: model.Order) -> bool:
+        """Whether a stranger may be such an order: it rests in its rung, on its side."""
+        return any(
+            own.market_id == shown.market_id
+            and own.outcome.value == shown.outcome.value
+            and own.own_side.value == shown.side.value
+            for own in self._live
+            if own.is_id_open
+        )
+
+    def in_doubt(self) -> bool:
+        """Whether something about our orders is unknown or suspected, or fills of one that has
+        ended are not booked."""
+        return bool(self._unknown or self._unsettled)
+
+    def unknown_count(self) -> int:
+        """How many orders have a write without a definite answer, or are suspected."""
+        return len(self._unknown)
+
+    def oldest_unknown_ns(self, now_ns: int) -> int:
+        """The age of the oldest unknown order; 0 when there is none. No age ends one."""
+        if not self._unknown:
+            return 0
+        return now_ns - min(self._unknown.values())
+
+    def landed_late(self, shown: model.Order) -> bool:
+        """Whether a stranger may be an order of ours that no list had shown."""
+        return slot_shown(shown) in self._strays
+
+    # --- filing -----------------------------------------------------------------------------------
+
+    def add(self, own: OwnOrder) -> None:
+        """Keep an order from now on; a stranger beyond the bound waits for the next list."""
+        is_stranger = own.inherited and own.doomed and own.order_id is not None
+        if is_stranger and len(self._live) >= LIVE_MAX:
+            return
+        self._live[own] = None
+        self._by_market.setdefault(own.market_id, []).append(own)
+        self._file(own, own.last_write_ns)
+        assert len(self._live) <= 2 * LIVE_MAX
+        assert len(self._by_id) <= len(self._live)
+
+    def is_full(self) -> bool:
+        return len(self._live) >= LIVE_MAX or len(self._unsettled) >= UNSETTLED_MAX
+
+    def _file(self, own: OwnOrder, at_ns: int) -> None:
+        """Keep the indexes true after an order changed at `at_ns`."""
+        if own.is_live:
+            self._file_live(own, at_ns)
+        else:
+            self._file_ended(own, at_ns)
+        if own.suspicion is not None or not _SUSPECTED.isdisjoint(self._out.findings):
+            self._tell_suspects()
+
+    def _file_live(self, own: OwnOrder, at_ns: int) -> None:
+        if own.order_id is not None:
+            self._by_id[own.order_id] = own
+            unclear = own.suspicion is not None or own.state in _UNCLEAR
+            if unclear and own.read_due_ns is None:
+                own.read_due_ns = at_ns + self._trust.read_lag_ns
+        needs = own.state is _LOST or own.read_due_ns is not None or own.doomed
+        if needs or own.evidence is not None:
+            self._attention[own] = None
+        else:
+            self._attention.pop(own, None)
+        if not own.is_unknown:
+            self._unknown.pop(own, None)
+        elif own not in self._unknown:
+            self._unknown[own] = at_ns
+
+    def _file_ended(self, own: OwnOrder, at_ns: int) -> None:
+        if own in self._live:
+            del self._live[own]
+            orders = self._by_market[own.market_id]
+            orders.remove(own)
+            if not orders:
+                del self._by_market[own.market_id]
+            self._attention.pop(own, None)
+            self._unknown.pop(own, None)
+        if own.order_id is not None:
+            self._id_over(own, own.order_id, at_ns)
+        if own.filled > 0:
+            self._unsettled.setdefault(own, at_ns)
+        assert len(self._unsettled) <= UNSETTLED_MAX + 2 * LIVE_MAX
+
+    def _id_over(self, own: OwnOrder, order_id: OrderId, at_ns: int) -> None:
+        """Nothing of an order rests under an id any more."""
+        if self._by_id.get(order_id) is own:
+            del self._by_id[order_id]
+        keep_newest(self._ended, order_id, (at_ns, own.client_order_id), ENDED_IDS_MAX)
+        while next(iter(self._ended.values()))[0] < at_ns - ENDED_KEPT_NS:
+            self._ended.popitem(last=False)
+
+    def _tell_suspects(self) -> None:
+        """Findings about orders stand as long as there is an order that they are about."""
+        for finding in Finding:
+            about = [
+                f"order {own.order_id or own.client_order_id}: {own.suspicion.why}"
+                for own in self._unknown
+                if own.suspicion is not None and own.suspicion.finding is finding
+            ]
+            self._out.hold(finding, "; ".join(about[:5]))
+
+    def _may_stray(self, own: OwnOrder) -> None:
+        for slot in own.slots:
+            keep_newest(self._strays, slot, None, STRAYS_MAX)
+
+    def opens(self, taken: Iterable[OwnOrder], booked_qty: Callable[[OwnOrder], int]) -> None:
+        """The books open, with orders to be taken over and with those that are over. What any of
+        them had filled that no fill of its ids tells is in what they are opened with: an id of
+        before an amend had it, that nobody knows here (S13), or it is listed late."""
+        for own in (*taken, *self._unsettled):
+            own.leave_out(max(0, own.filled - booked_qty(own)))
+
+    def forget_settled(
+        self, booked_qty: Callable[[OwnOrder], int], now_ns: int
+    ) -> Sequence[OrderId]:
+        """Let go of ended orders whose fills are all booked; report those that take too long.
+
+        Returns the ids that they had, previous ones included.
+        """
+        settled: list[OrderId] = []
+        for own in list(self._unsettled):
+            if booked_qty(own) >= own.filled:
+                del self._unsettled[own]
+                settled += own.previous_ids
+                if own.order_id is not None:
+                    settled.append(own.order_id)
+        late = sum(now_ns > since + _BOOKED_WITHIN_NS for since in self._unsettled.values())
+        missing = f"{late} ended orders have fills never shown" if late else ""
+        self._out.hold("fills_missing", missing)
+        return settled
+
     # --- sending ----------------------------------------------------------------------------------
 
     def send_create(self, own: OwnOrder, request: Create, now_ns: int) -> bool:
@@ -110,7 +375,7 @@ class Desk(Shelf):
         False, and nothing changed, when there is no token, when a bound is reached, or when just
         this was refused before as something that cannot succeed.
         """
-        if self.is_full() or self._refusals.is_latched(request):
+        if self.is_full() or self.refusals.is_latched(request):
             return False
         if not self._out.send(request, Lane.CREATE, own.why, now_ns, own):
             return False
@@ -126,11 +391,10 @@ class Desk(Shelf):
         if not self.amends:
             return self.send_cancel(own, _AMENDS_OFF, now_ns)
         request = AmendResting(own.order_id, amend)
-        if self._refusals.is_latched(request):
+        if self.refusals.is_latched(request):
             return self.send_cancel(own, "its change was refused", now_ns)
         if not self._out.send(request, Lane.AMEND, why, now_ns, own):
             return False
-        self._foreign_cancels.on_write(own.order_id)
         own.sent_amend(amend)
         own.why = why
         self._file(own, now_ns)
@@ -142,7 +406,6 @@ class Desk(Shelf):
             return False
         if not self._out.send(CancelResting(own.order_id), Lane.CANCEL, why, now_ns, own):
             return False
-        self._foreign_cancels.on_write(own.order_id)
         own.sent_cancel()
         own.why = why
         own.due_ns = now_ns + HANGS_NS
@@ -170,7 +433,10 @@ class Desk(Shelf):
             if own.state is _CANCELLING and own.due_ns <= now_ns:
                 self._hedge_cancel(own, now_ns)
             if own.read_due_ns is not None and own.read_due_ns <= now_ns:
-                self._read_back(own, now_ns)
+                assert own.order_id is not None
+                why = f"read back: {own.state}"
+                if self._out.send(ReadOrder(own.order_id), Lane.RECOVER, why, now_ns, own):
+                    own.read_due_ns = NEVER_NS
         for own, due_ns in self._fell.items():
             if due_ns <= now_ns and not own.is_live and own.order_id is not None:
                 request, why = ReadOrder(own.order_id), "it showed fewer fills than before"
@@ -183,7 +449,7 @@ class Desk(Shelf):
     def _resend(self, own: OwnOrder, now_ns: int) -> None:
         request = Create(own.intent.order, own.intent.body, True)
         if self._out.send(request, Lane.RECOVER, "no answer yet", now_ns, own):
-            own.sent_again()
+            own.move(Fact.RESEND, own.last_write_ns)
             own.due_ns = NEVER_NS
 
     def _hedge_cancel(self, own: OwnOrder, now_ns: int) -> None:
@@ -193,12 +459,6 @@ class Desk(Shelf):
         if self._out.send(CancelResting(own.order_id), Lane.CANCEL, "no answer yet", now_ns, own):
             own.due_ns = NEVER_NS
             self._out.note("warning", "cancel_hangs", order_id=own.order_id)
-
-    def _read_back(self, own: OwnOrder, now_ns: int) -> None:
-        assert own.order_id is not None
-        why = f"read back: {own.state}"
-        if self._out.send(ReadOrder(own.order_id), Lane.RECOVER, why, now_ns, own):
-            own.read_due_ns = NEVER_NS
 
     def _tell_age(self, now_ns: int) -> None:
         if self.oldest_unknown_ns(now_ns) >= UNKNOWN_OLD_NS:
@@ -222,18 +482,20 @@ class Desk(Shelf):
     # --- answers ----------------------------------------------------------------------------------
 
     def credible(self, pending: Pending, answer: Answer) -> Answer:
-        """An answer about an order as it may be believed: Unknown where it cannot be about it."""
+        """An answer about an order as it may be believed: Unknown where it cannot be about it.
+
+        Connections and caches mix responses up. Whatever was asked may have been carried out all
+        the same; a second response in a run that shows another order is a contradiction.
+        """
         own, request = pending.own, pending.request
         if own is None or isinstance(answer, Unknown):
             return answer
         if isinstance(answer, Refused):
-            if not refuses_another(request, answer):
+            if not _refuses_another(request, answer):
                 return answer
             why = "it refuses what was not asked for"
         else:
-            shown = getattr(answer.body, "order", None)
-            is_anothers = shown is not None and self.is_anothers(shown.order_id, own)
-            if not is_foreign(own, request, answer.body, is_anothers=is_anothers):
+            if not self._is_foreign(own, request, answer.body):
                 return answer
             why = "it shows another order than was asked about"
             self._foreign_responses += 1
@@ -244,6 +506,24 @@ class Desk(Shelf):
                 Inconsistency.FOREIGN_RESPONSE, f"asked about order {name}: {why}"
             )
         return Unknown(why)
+
+    def _is_foreign(self, own: OwnOrder, request: Request, body: Body) -> bool:
+        """True when a 2xx to a request about an order of ours shows another order than was asked.
+        An amend may change the id of an order (S13): then it stands where it stood."""
+        if not isinstance(body, CancelShown if isinstance(request, CancelResting) else OrderShown):
+            return True
+        shown = body.order
+        is_anothers = self.is_anothers(shown.order_id, own)
+        if isinstance(request, Create):
+            if shown.client_order_id:
+                return shown.client_order_id != own.client_order_id
+            parts = 3 if own.inherited else 4  # an earlier run may have moved it to another price
+            return is_anothers or slot_shown(shown)[:parts] != own.slots[0][:parts]
+        assert isinstance(request, (AmendResting, CancelResting, ReadOrder))
+        if shown.order_id == request.order_id:
+            return False
+        may_be_renamed = own.amend is not None or own.is_stranger
+        return is_anothers or not may_be_renamed or slot_shown(shown)[:3] != own.slots[0][:3]
 
     def take_answer(self, pending: Pending, answer: Answer, now_ns: int) -> Row | None:
         """Merge a credible answer about an order. The row of the code if it was refused."""
@@ -267,17 +547,13 @@ class Desk(Shelf):
                 answer, row = Unknown("it has another id since"), None
             self._after_cancel(own, answer, row, now_ns)
         if row is not None and isinstance(request, Create | AmendResting):
-            self._refusals.refused(own, request, row, now_ns)
+            self.refusals.refused(own, request, row, now_ns)
         self._file(own, now_ns)
         return row
 
     def was_refused(self, order: QtyOrder) -> bool:
         """Whether just this order was refused before as something that cannot succeed."""
-        return self._refusals.is_latched(Create(order, RequestBody(b""), False))
-
-    def often_refused(self, own: OwnOrder, now_ns: int) -> bool:
-        """Whether writes on this side of its rung were refused three times within a minute."""
-        return self._refusals.often(own, now_ns)
+        return self.refusals.is_latched(Create(order, RequestBody(b""), False))
 
     def _after_create(
         self, own: OwnOrder, request: Create, answer: Answer, row: Row | None, now_ns: int
@@ -301,8 +577,7 @@ class Desk(Shelf):
                 self._may_stray(own)
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
-            denied_ns = (own.evidence or _NOT_FOUND).denied_ns or now_ns
-            own.note_evidence(denied_ns=denied_ns)
+            denied_ns = own.denied(now_ns)
             # Lists that are slow need longer to rule it out; where its equal rests they never do.
             wait_ns = max(self._again_ns, now_ns - denied_ns)
             own.due_ns = now_ns + min(wait_ns, self._again_max_ns)
@@ -334,7 +609,7 @@ class Desk(Shelf):
             self._out.took(TakeFate.TRADED if own.filled else TakeFate.EMPTY)
         elif own.state is State.DONE and shown.status is model.OrderStatus.CANCELED:
             # A gtc create that ends cancelled met our own order (interface, state table).
-            self._out.self_trades += not request.again
+            self._out.counters.self_trades += not request.again
 
     def _after_amend(
         self, own: OwnOrder, amend: Amend, answer: Answer, row: Row | None, now_ns: int
@@ -352,8 +627,12 @@ class Desk(Shelf):
         if shown.order_id != own.order_id and not self._rename(own, shown, now_ns):
             return
         own.shown_by_write(shown, now_ns)
-        self._foreign_cancels.on_amended(shown.order_id)
-        self._count_place(amend, was.price, was_remaining)
+        price = was.price if amend.price is None else amend.price
+        qty = was_remaining if amend.qty is None else amend.qty
+        if keeps_priority(was.price, was_remaining, price, qty):
+            self._out.counters.amends_kept_place += 1
+        else:
+            self._out.counters.amends_lost_place += 1
         if amend.qty is not None and _meant_as_total(amend.qty, shown, was.filled):
             self.amends_of_size = False
             self._out.find("amend_qty_is_total", "amends of size are switched off")
@@ -406,7 +685,6 @@ class Desk(Shelf):
             own.read_due_ns = own.read_due_ns or now_ns + self._trust.read_lag_ns
 
     def _is_hedged(self, own: OwnOrder) -> bool:
-        """Whether another cancel of an order is under way."""
         return any(
             each.own is own and isinstance(each.request, CancelResting)
             for each in self._out.pending.values()
@@ -472,7 +750,7 @@ class Desk(Shelf):
         if was_missed and own.is_free and own.evidence is None:
             own.due_ns = min(own.due_ns, now_ns + self._trust.resend_ns)
         if was is State.OPEN and own.state is State.OPEN and own.known.size < size:
-            self._out.self_trades += 1
+            self._out.counters.self_trades += 1
             self._out.note("warning", "order_shrunk_without_fill", order_id=shown.order_id)
         self._file(own, begun_ns)
 
@@ -593,11 +871,15 @@ class Desk(Shelf):
     ) -> bool:
         """Whether a list tells what became of an order that the venue has denied."""
         lag_ns, held = self._trust.read_lag_ns, own.evidence
-        from_ns = own.gone_from_ns(self._trust.refused_resend_ns, lag_ns)
-        assert held is not None
-        if from_ns is None or walk.begun_ns < from_ns:
-            return False
         is_lost = own.state is _LOST
+        if held is None or held.denied_ns is None or not (is_lost or own.state in _SETTLES):
+            return False
+        # From when on a whole list would show it if it rested.
+        from_ns = held.denied_ns + lag_ns
+        if is_lost:
+            from_ns = max(from_ns + self._trust.refused_resend_ns, own.last_write_ns + lag_ns)
+        if walk.begun_ns < from_ns:
+            return False
         if is_lost and own.due_ns == NEVER_NS:
             return False  # a re-send is on its way: its answer is better than any list
         if own.is_id_open and not own.is_take:
@@ -655,14 +937,6 @@ class Desk(Shelf):
             for other in self.live(own.market_id)
         )
 
-    def _count_place(self, amend: Amend, old_price: Price, old_remaining: Qty) -> None:
-        new_price = old_price if amend.price is None else amend.price
-        new_qty = old_remaining if amend.qty is None else amend.qty
-        if keeps_priority(old_price, old_remaining, new_price, new_qty):
-            self._out.amends_kept_place += 1
-        else:
-            self._out.amends_lost_place += 1
-
 
 # --- readings of answers --------------------------------------------------------------------------
 
@@ -686,6 +960,24 @@ def _fact_of(row: Row | None, *, of_create: bool) -> Fact:
     if row.advice is Advice.ENDED:
         return Fact.OVER
     return Fact.MISSING if row.advice is Advice.LOOK_AGAIN else Fact.REFUSED
+
+
+def _refuses_another(request: Request, answer: Refused) -> bool:
+    """True when a refusal cannot be that of such a write. One that comes again when a create is
+    sent again is believed: then it is the venue's own way of refusing it."""
+    advice = row_for(answer.status, answer.code).advice
+    if isinstance(request, Create) and not request.again:
+        return advice in (Advice.ENDED, Advice.LOOK_AGAIN)
+    return isinstance(request, AmendResting) and advice is Advice.EXISTS
+
+
+def is_news(own: OwnOrder, request: Request, answer: Answer) -> bool:
+    """True when an answer may say anything of an order that is not known; a read often does not."""
+    if isinstance(request, ReadOrder) and isinstance(answer, Done):
+        return not isinstance(answer.body, OrderShown) or not own.is_shown_as_known(
+            answer.body.order
+        )
+    return True
 
 
 def _meant_as_total(asked: Qty, shown: model.Order, old_filled: Qty) -> bool:

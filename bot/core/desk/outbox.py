@@ -4,8 +4,9 @@ Each credential has a purse of its own, and stops by itself when the venue refus
 the read key if there is one, cancels on the standby key while the trade key is refused.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -34,6 +35,9 @@ from bot.core.settings import BudgetSettings, KeySettings, PaceSettings
 from venue.wire.errors import CODES, Advice, Code, Culprit, row_for
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import OrderId, is_order_id, is_path_segment
+
+NEVER_NS: Final = 2**62
+"""A due time that does not come by itself."""
 
 KEY_STOP_NS: Final = 10 * NS_PER_SECOND
 """After a 401 or 403 nothing leaves for so long; then one request asks whether the key works."""
@@ -65,6 +69,10 @@ _REFUSED_FINDING: Final = {
 }
 
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
 class Pending(msgspec.Struct, frozen=True):
     """A request that has left and has no answer yet. number: its count in the key's purse."""
 
@@ -74,15 +82,9 @@ class Pending(msgspec.Struct, frozen=True):
     key: Key = Key.TRADE
     number: int = 0
 
-    def unheard(self) -> "Pending":
-        """The same, what it says of an order being nobody's business any more."""
-        return msgspec.structs.replace(self, own=None)
-
 
 class _Credential:
     """A key's purse, our number in it, and until when nothing may leave on the key."""
-
-    __slots__ = ("purse", "stopped_until_ns", "user")
 
     def __init__(self, purse: Purse, user: int) -> None:
         self.purse = purse
@@ -123,24 +125,8 @@ class Outbox:
         self.writes_max = PaceSettings().requests_in_flight
         self.findings: dict[str, str] = {}
         self.inconsistencies = InconsistencyMonitor()
-        self.requests = {"create": 0, "amend": 0, "cancel": 0, "read": 0}
-        self.refused: dict[str, int] = {}
-        self.unknown_answers = 0
-        self.rate_limited = 0
-        self.frames = 0
-        self.frames_garbled = 0
-        self.decisions = 0
-        self.self_trades = 0
-        self.strategy_errors = 0
+        self.counters = Counters()
         self.first_fault = ""
-        self.news_pulls = 0
-        self.strategy_overruns = 0
-        self.strategy_interrupted = 0
-        self.amends_kept_place = 0
-        self.amends_lost_place = 0
-        self.takes: dict[str, int] = {}
-        self.denied: dict[str, int] = {}
-        self.held_back: dict[str, int] = {}
         self._last_id = 0
         self._dry: dict[Lane, int] = {}
 
@@ -173,16 +159,15 @@ class Outbox:
         """A finding as it stands now: kept while there is a text, cleared where there is none."""
         if text:
             self.find(name, text)
-        elif name in self.findings:
+        else:
             self.clear(name)
 
     def took(self, fate: str) -> None:
-        """Count what became of a take."""
-        self.takes[str(fate)] = self.takes.get(fate, 0) + 1
+        _count(self.counters.takes, str(fate))
 
     def holds_back(self, limit: str) -> None:
         """Count a wanted order or change that a limit held back. limit: of a small closed set."""
-        self.held_back[limit] = self.held_back.get(limit, 0) + 1
+        _count(self.counters.held_back, limit)
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -190,26 +175,22 @@ class Outbox:
         self, request: Request, lane: Lane, why: str, now_ns: int, own: OwnOrder | None = None
     ) -> bool:
         """Send a request if a token may be spent on it. False, and nothing changed, if not."""
-        kind = kind_of(request)
-        key = self._reads_on if kind == "read" else self._key_to_write(request)
-        return self._send(key, kind, request, lane, why, now_ns, own)
-
-    def _key_to_write(self, request: Request) -> Key:
-        is_refused = self._trade.stopped_until_ns is not None
-        takes_over = is_refused and Key.STANDBY in self._credentials
-        return _STANDBY if takes_over and isinstance(request, CancelResting) else _TRADE
+        key = self._reads_on if kind_of(request) == "read" else _TRADE
+        is_refused = key is _TRADE and self._trade.stopped_until_ns is not None
+        if is_refused and isinstance(request, CancelResting) and _STANDBY in self._credentials:
+            key = _STANDBY
+        return self._send(key, request, lane, why, now_ns, own)
 
     def _send(
         self,
         key: Key,
-        kind: str,
         request: Request,
         lane: Lane,
         why: str,
         now_ns: int,
         own: OwnOrder | None,
     ) -> bool:
-        credential = self._credentials[key]
+        kind, credential = kind_of(request), self._credentials[key]
         if credential.stopped_until_ns is not None and now_ns < credential.stopped_until_ns:
             return False
         if kind == "cancel" and self._is_full(now_ns):
@@ -217,8 +198,7 @@ class Outbox:
         purse = credential.purse
         if not purse.spend(lane, now_ns, credential.user):
             if self._dry.get(lane) != now_ns:
-                name = lane.name.lower()
-                self.denied[name] = self.denied.get(name, 0) + 1
+                _count(self.counters.denied, lane.name.lower())
             self._dry[lane] = now_ns
             return False
         if credential.stopped_until_ns is not None:
@@ -227,7 +207,7 @@ class Outbox:
         self._last_id += 1
         request_id = RequestId(self._last_id)
         self.pending[request_id] = Pending(request, own, now_ns, key, purse.spent)
-        self.requests[kind] += 1
+        self.counters.requests[kind] += 1
         if kind != "read":
             self.writes_in_flight += 1
         self.effects.append(Send(request_id, request, why, key))
@@ -237,13 +217,11 @@ class Outbox:
         """Whether as many writes are under way as may be, a few that hang apart."""
         if self.writes_in_flight < self.writes_max:
             return False
-        if self.writes_in_flight >= self.writes_max + _HUNG_MAX:
-            return True
-        young = (
-            kind_of(each.request) != "read" and now_ns < each.begun_ns + HANGS_NS
+        hang = sum(
+            kind_of(each.request) != "read" and now_ns >= each.begun_ns + HANGS_NS
             for each in self.pending.values()
         )
-        return sum(young) >= self.writes_max
+        return self.writes_in_flight - min(hang, _HUNG_MAX) >= self.writes_max
 
     def is_dry(self, lane: Lane, now_ns: int) -> bool:
         """Whether a request of this lane was denied a token at this very instant."""
@@ -259,7 +237,7 @@ class Outbox:
         credential = self._credentials.get(asked)
         if credential is not None and credential.stopped_until_ns is not None:
             request = CancelResting(_NO_SUCH_ORDER)
-            self._send(asked, "cancel", request, Lane.RECOVER, "does the key work", now_ns, None)
+            self._send(asked, request, Lane.RECOVER, "does the key work", now_ns, None)
 
     def flat_ns(self, resting: int, now_ns: int) -> int:
         """How long until the last cancel has left, if `resting` orders of ours were cancelled now
@@ -297,7 +275,7 @@ class Outbox:
         if isinstance(answer, Refused):
             self._refused(pending, answer, replied.retry_after_ns, now_ns)
         elif isinstance(answer, Unknown):
-            self.unknown_answers += 1
+            self.counters.unknown_answers += 1
         else:
             credential.purse.eased(now_ns)
             self._key_works(pending.key)
@@ -323,8 +301,9 @@ class Outbox:
         is_unfit = answer.status == 0 and not _is_fit(pending.request)
         name = answer.code or (f"http_{answer.status}" if answer.status else "not_connected")
         name = "unfit_id" if is_unfit else name
-        if name in self.refused or len(self.refused) < _REFUSED_NAMES_MAX:
-            self.refused[name] = self.refused.get(name, 0) + 1
+        refused = self.counters.refused
+        if name in refused or len(refused) < _REFUSED_NAMES_MAX:
+            _count(refused, name)
         if is_unfit:
             return  # it never left, whatever the venue does: nobody else is to wait for it
         credential = self._credentials[pending.key]
@@ -343,35 +322,17 @@ class Outbox:
         if row.advice is not Advice.WAIT:
             credential.purse.eased(now_ns)
         elif answer.status == TOO_MANY:
-            self.rate_limited += answer.code == Code.RATE_LIMITED or row.culprit is Culprit.PACE
+            is_pace = answer.code == Code.RATE_LIMITED or row.culprit is Culprit.PACE
+            self.counters.rate_limited += is_pace
             wait_ns = WAIT_DEFAULT_NS if retry_after_ns is None else retry_after_ns
             credential.purse.told_to_wait(wait_ns, now_ns)
         elif not isinstance(pending.request, ReadBook):
             # A venue without its market data store has no books to read, and all else to offer.
             credential.purse.unserved(retry_after_ns, now_ns)
 
-    def counters(self, fills: int) -> Counters:
-        """The totals as a report shows them."""
-        return Counters(
-            frames=self.frames,
-            frames_garbled=self.frames_garbled,
-            decisions=self.decisions,
-            fills=fills,
-            requests=dict(self.requests),
-            amends_kept_place=self.amends_kept_place,
-            amends_lost_place=self.amends_lost_place,
-            refused=dict(self.refused),
-            unknown_answers=self.unknown_answers,
-            self_trades=self.self_trades,
-            rate_limited=self.rate_limited,
-            strategy_errors=self.strategy_errors,
-            news_pulls=self.news_pulls,
-            strategy_overruns=self.strategy_overruns,
-            strategy_interrupted=self.strategy_interrupted,
-            takes=dict(self.takes),
-            denied=dict(self.denied),
-            held_back=dict(self.held_back),
-        )
+
+def _count(counts: dict[str, int], name: str) -> None:
+    counts[name] = counts.get(name, 0) + 1
 
 
 def _joined(purse: Purse | None, budget: BudgetSettings) -> _Credential:
@@ -400,3 +361,12 @@ _WRITE_KINDS: Final[Mapping[type, str]] = {
     AmendResting: "amend",
     CancelResting: "cancel",
 }
+
+
+def keep_newest(of: OrderedDict[_K, _V], key: _K, value: _V, at_most: int) -> None:
+    """Put a key last in a map of at most so many; the oldest goes."""
+    of[key] = value
+    of.move_to_end(key)
+    if len(of) > at_most:
+        of.popitem(last=False)
+    assert len(of) <= at_most

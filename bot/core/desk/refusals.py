@@ -1,20 +1,18 @@
-"""What the venue refused and is not asked for again: latched writes, and sides refused often.
-
-A write that was refused as our own bug, or that can never succeed as it is, is latched by what it
-asks for, its client_order_id left out: the same is never sent again. Three refusals of one side of
-a rung within a minute are a sign that more of them would follow.
+"""What became of our writes lately: refused creates and amends, cancels that fail, and orders that
+somebody else cancelled.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Final
 
 import msgspec
 
-from bot.core.desk.shelf import keep_newest
-from bot.core.messages import AmendResting, Create, Write
-from bot.core.orders.order import OwnOrder
-from venue.wire.errors import Advice, Row, Sequenced
+from bot.core.desk.outbox import Outbox, keep_newest
+from bot.core.messages import AmendResting, Answer, Create, Done, OrderShown, Refused, Write
+from bot.core.orders.order import OwnOrder, State
+from venue.wire.errors import Advice, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.model import OrderStatus
 from venue.wire.money import BookSide
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder
@@ -35,7 +33,12 @@ _SideKey = tuple[MarketId, BookSide]
 
 
 class Refusals:
-    """Remembers what was refused. Forgets the oldest beyond its bounds."""
+    """Remembers what was refused, and forgets the oldest beyond its bounds.
+
+    A write that was refused as our own bug, or that can never succeed as it is, is latched by what
+    it asks for, its client_order_id left out: the same is never sent again. Three refusals of one
+    side of a rung within a minute are a sign that more of them would follow.
+    """
 
     def __init__(self) -> None:
         self._latched: OrderedDict[_Asked, None] = OrderedDict()
@@ -74,3 +77,118 @@ def _asked(request: Write) -> _Asked | None:
     if isinstance(request, AmendResting):
         return (request.order_id, request.amend)
     return None
+
+
+FAILING_NS: Final = 3 * NS_PER_SECOND
+"""So long no cancel must have worked."""
+
+_APART_NS: Final = 30 * NS_PER_SECOND
+"""A failure that comes so much later than the one before begins anew: meanwhile nothing was to be
+cancelled."""
+
+_ORDERS_MIN: Final = 3
+"""About so many orders, or all that there are."""
+
+_ELSEWHERE: Final = frozenset(
+    {Advice.STOP_KEY, Advice.PARK_VENUE, Advice.PARK_MARKET, Advice.LOOK_AGAIN}
+)
+"""What such a refusal comes to has a home of its own."""
+
+_ENDS_NOTHING: Final = (0, 429)
+"""Statuses of a request that never left, or that is to wait: nothing else leaves then either."""
+
+
+CANCELLED_BY_OTHERS: Final = "cancelled_by_others"
+WITHIN_NS: Final = 60 * NS_PER_SECOND
+_LEAST: Final = 2
+
+
+class CancelHealth:
+    """The cancels that failed since one last worked. `now_ns` never steps back.
+
+    One order that cannot be cancelled is that order's own matter: its size counts in every limit.
+    Where no cancel has worked for a while, though several were tried, nothing is placed until one
+    does. What stops creates anyway does not count here: a refused key, a venue that is halted or
+    asks to wait.
+    """
+
+    def __init__(self) -> None:
+        self._since_ns: int | None = None
+        self._newest_ns = 0
+        self._orders: set[OwnOrder] = set()
+
+    def on_answer(self, own: OwnOrder, answer: Answer, live: int, now_ns: int) -> str | None:
+        """An answer to the cancel of an order, while so many may be live. Why nothing may be placed
+        from here on, "" once cancels work; None where it tells neither."""
+        if isinstance(answer, Done):
+            return self.on_success()
+        said = getattr(answer, "reason", "")
+        if isinstance(answer, Refused):
+            advice = row_for(answer.status, answer.code).advice
+            if advice is Advice.ENDED:
+                return self.on_success()
+            if advice in _ELSEWHERE or answer.status in _ENDS_NOTHING:
+                return None
+            said = f"{answer.status} {answer.code}".rstrip()
+        if self._since_ns is None or now_ns > self._newest_ns + _APART_NS:
+            self._since_ns = now_ns
+            self._orders.clear()
+        self._newest_ns = now_ns
+        if len(self._orders) < _ORDERS_MIN:
+            self._orders.add(own)
+        lasts_ns = now_ns - self._since_ns
+        if lasts_ns < FAILING_NS or len(self._orders) < min(_ORDERS_MIN, live):
+            return None
+        return f"no cancel has worked for {lasts_ns // NS_PER_SECOND} s, the last answer: {said}"
+
+    def on_success(self) -> str:
+        """A cancel did its work, or there is nothing left to cancel."""
+        self._since_ns = None
+        self._orders.clear()
+        return ""
+
+
+class ForeignCancels:
+    """The orders that somebody else cancelled lately: another holder of a key, the venue's desk.
+
+    A read shows such an order canceled, and no write of ours can have ended it: none is undecided,
+    and it was not to be cancelled. A self-trade ends orders so too: for a while after one nothing
+    is counted. Two within a minute raise an alert, until a minute passes without another.
+    """
+
+    def __init__(self, out: Outbox) -> None:
+        self._out = out
+        self._recent_ns: deque[int] = deque()
+        self._self_trades = 0
+        self._self_trade_ns = -WITHIN_NS
+
+    def on_read(self, own: OwnOrder, answer: Answer, now_ns: int) -> None:
+        """A read of an order has come back; `own` is as it was before that."""
+        if not isinstance(answer, Done) or not isinstance(answer.body, OrderShown):
+            return
+        shown = answer.body.order
+        is_wanted = own.state is State.OPEN and not own.doomed and own.order_id == shown.order_id
+        is_canceled = shown.status is OrderStatus.CANCELED and shown.filled_qty < shown.qty
+        if own.inherited or not (is_wanted and is_canceled) or self._is_self_trade(now_ns):
+            return
+        self._out.note("warning", "order_cancelled_by_others", order_id=shown.order_id)
+        self._recent_ns.append(now_ns)
+        if len(self._recent_ns) >= _LEAST:
+            self._out.find(
+                CANCELLED_BY_OTHERS,
+                f"somebody else cancels our orders, {shown.order_id} the last of them: see who "
+                "else has a key of this account",
+            )
+
+    def age(self, now_ns: int) -> None:
+        """Time has passed: what is a minute old counts no more."""
+        while self._recent_ns and now_ns - self._recent_ns[0] > WITHIN_NS:
+            self._recent_ns.popleft()
+        if not self._recent_ns:
+            self._out.clear(CANCELLED_BY_OTHERS)
+
+    def _is_self_trade(self, now_ns: int) -> bool:
+        if self._out.counters.self_trades != self._self_trades:
+            self._self_trades = self._out.counters.self_trades
+            self._self_trade_ns = now_ns
+        return now_ns - self._self_trade_ns < WITHIN_NS

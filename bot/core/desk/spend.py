@@ -1,8 +1,8 @@
 """The request budget of one credential: a bucket below the venue's, shared by all that it serves.
 
 Nothing is queued here: a request is either worth a token now or it is not made. The last tokens are
-kept for cancels and recovery. Several traders may spend from one purse; each joins it, and to one
-that was denied the others leave what it is behind them.
+kept for cancels and recovery. Several traders may spend from one purse; each joins it. Of all but
+cancels and recovery the others leave to one that was denied what it is behind them.
 
 The venue's headers lower the bucket and never raise it above its settings. X-RateLimit-Remaining
 caps the tokens. X-RateLimit-Limit scales burst, rate and reserve. Retry-After closes the bucket.
@@ -29,8 +29,9 @@ OUTAGE_NS: Final = 2 * NS_PER_SECOND
 """A backoff that had grown to this was an outage: creates come back slowly after it."""
 
 RAMP_NS: Final = 10 * NS_PER_SECOND
+"""So long after an outage creates have one part in four of rate and burst."""
+
 _RAMP_PARTS: Final = 4
-"""After an outage creates begin with one part in four of rate and burst."""
 
 _HUNGRY_NS: Final = 250 * NS_PER_MS
 """For so long tokens are left to a denied user; it asks again at each Beat if it still wants."""
@@ -54,38 +55,29 @@ class Lane(enum.IntEnum):
         return self <= Lane.RECOVER
 
 
-_URGENT: Final = frozenset(lane for lane in Lane if lane.is_urgent)
-_CREATE: Final = Lane.CREATE
-
-
-class _Turns:
-    """What one user has had of one kind of lane, and when it was last denied a token."""
-
-    __slots__ = ("denied_ns", "taken")
-
-    def __init__(self, taken: int) -> None:
-        self.taken = taken
-        self.denied_ns: int | None = None
-
-    def is_hungry(self, now_ns: int) -> bool:
-        return self.denied_ns is not None and now_ns - self.denied_ns <= _HUNGRY_NS
-
-
 class _User:
-    """One who spends from the purse. resting: its orders that would have to be cancelled."""
+    """One who spends from the purse.
 
-    __slots__ = ("ramp_creates", "resting", "turns")
+    resting: its orders that would have to be cancelled. taken: tokens that it has had, but for
+    urgent ones. denied_ns: when it was last denied one, None once it got one. returning: what its
+    creates may take after an outage.
+    """
 
     def __init__(self) -> None:
-        self.turns = {True: _Turns(0), False: _Turns(0)}  # by whether the lane is urgent
-        self.ramp_creates = 0
         self.resting = 0
+        self.taken = 0
+        self.denied_ns: int | None = None
+        self.returning = TokenBucket(0, 0, 0, 0)
+
+    def is_hungry(self, now_ns: int) -> bool:
+        """True while it may still want the token that it was denied."""
+        return self.denied_ns is not None and now_ns - self.denied_ns <= _HUNGRY_NS
 
 
 class ForeignUsageDetector:
     """Whether somebody else spends tokens of our credential, by X-RateLimit-Remaining alone.
 
-    `_alone_e9` is the venue's bucket if only we used it, each request counted when its response
+    `_alone` is the venue's bucket if only we used it, each request counted when its response
     comes. A response must show at least what that held when the request was sent, less what was in
     flight then and what was sent since. What is missing below that, somebody else took.
 
@@ -96,46 +88,36 @@ class ForeignUsageDetector:
     def __init__(self) -> None:
         self.missing = 0
         self.is_found = False
-        self._limit = RATE_BURST
-        self._alone_e9 = RATE_BURST * NS_PER_SECOND
-        self._at_ns = 0
+        self._alone = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, 0)
         self._bounds: dict[int, int] = {}
         self._short_from_ns = 0
         self._shorts = 0
 
     def on_limit(self, limit: int, now_ns: int) -> None:
-        """The venue's bucket holds another number of tokens now."""
-        self._refill(now_ns)
-        self._limit = limit
-        self._alone_e9 = min(self._alone_e9, limit * NS_PER_SECOND)
+        _resize(self._alone, RATE_PER_SECOND * limit // RATE_BURST, limit, now_ns)
 
     def on_sent(self, number: int, in_flight: int, now_ns: int) -> None:
         """A request has left. in_flight: it included."""
-        self._refill(now_ns)
-        self._bounds[number] = self._alone_e9 // NS_PER_SECOND - in_flight
+        self._alone.refill(now_ns)
+        self._bounds[number] = self._alone.whole_tokens - in_flight
 
     def on_response(self, number: int, remaining: int | None, sent_since: int, now_ns: int) -> None:
         """A response. remaining: None where it tells nothing of the bucket."""
-        self._refill(now_ns)
-        self._alone_e9 -= NS_PER_SECOND
+        self._alone.refill(now_ns)
+        self._alone.level_e9 -= NS_PER_SECOND
         bound = self._bounds.pop(number, None)
         if bound is None or remaining is None:
             return
         self.missing = max(0, bound - sent_since - remaining)
-        if self.missing * MISSING_PART <= self._limit:
+        if self.missing * MISSING_PART <= self._alone.burst:
             self._shorts = 0
-            self.is_found &= 2 * self.missing * MISSING_PART > self._limit
+            self.is_found &= 2 * self.missing * MISSING_PART > self._alone.burst
             return
         if not self._shorts:
             self._short_from_ns = now_ns
         self._shorts += 1
         is_long = now_ns >= self._short_from_ns + PERSISTS_NS
         self.is_found |= is_long and self._shorts >= SHORTS_MIN
-
-    def _refill(self, now_ns: int) -> None:
-        flowed_e9 = max(0, now_ns - self._at_ns) * RATE_PER_SECOND * self._limit // RATE_BURST
-        self._alone_e9 = min(self._limit * NS_PER_SECOND, self._alone_e9 + flowed_e9)
-        self._at_ns = max(self._at_ns, now_ns)
 
 
 MISSING_PART: Final = 5
@@ -163,7 +145,7 @@ class Purse:
         self._bucket = TokenBucket.full(settings.rate_per_second, settings.burst, now_ns)
         self._closed_until_ns = now_ns
         self._backoff_ns = 0
-        self._ramp_from_ns: int | None = None
+        self._ramp_until_ns = now_ns
         self._users: list[_User] = []
         self._newest_heard = 0
         self.foreign = ForeignUsageDetector()
@@ -176,12 +158,7 @@ class Purse:
         self._users.append(_User())
         return len(self._users) - 1
 
-    def begin(self, now_ns: int) -> None:
-        """A run begins at this instant."""
-        self._bucket.refill(now_ns)
-
     def tokens(self, now_ns: int) -> int:
-        """Whole tokens there now."""
         self._bucket.refill(now_ns)
         return self._bucket.whole_tokens
 
@@ -195,7 +172,6 @@ class Purse:
         return self._closed_until_ns
 
     def shown(self, now_ns: int) -> BudgetReport:
-        """What there is to spend now, for a person to see."""
         return BudgetReport(
             tokens=self.tokens(now_ns),
             burst=self._bucket.burst,
@@ -211,62 +187,34 @@ class Purse:
         this user now."""
         if now_ns < self._closed_until_ns:
             return False
-        mine = self._users[user]
-        if lane is _CREATE and mine.ramp_creates >= self._ramp_allows(now_ns):
-            return False
-        is_urgent = lane in _URGENT
-        turns, bucket = mine.turns[is_urgent], self._bucket
+        mine, bucket = self._users[user], self._bucket
         bucket.refill(now_ns)
-        spare = bucket.level_e9 // NS_PER_SECOND
-        if not is_urgent:
-            spare -= self.reserve
-        if len(self._users) > 1:
-            spare -= self._owed(turns, is_urgent, now_ns)
-        if spare < 1:
-            if not turns.is_hungry(now_ns):
-                # What it left to others while it wanted nothing gives it no claim now.
-                most = max(each.turns[is_urgent].taken for each in self._users)
-                turns.taken = max(turns.taken, most - CLAIM_MAX)
-            turns.denied_ns = now_ns
+        spare = bucket.whole_tokens
+        if not lane.is_urgent:
+            spare -= self.reserve + self._owed(mine, now_ns)
+            if spare < 1:
+                if not mine.is_hungry(now_ns):
+                    # What it left to others while it wanted nothing gives it no claim now.
+                    most = max(each.taken for each in self._users)
+                    mine.taken = max(mine.taken, most - CLAIM_MAX)
+                mine.denied_ns = now_ns
+        is_returning = lane is Lane.CREATE and now_ns < self._ramp_until_ns
+        if spare < 1 or (is_returning and not mine.returning.take(now_ns)):
             return False
         bucket.level_e9 -= NS_PER_SECOND
-        turns.taken += 1
-        turns.denied_ns = None
-        if self._ramp_from_ns is not None and lane is _CREATE:
-            mine.ramp_creates += 1
+        if not lane.is_urgent:
+            mine.taken += 1
+            mine.denied_ns = None
         self.spent += 1
         self.in_flight += 1
         self.foreign.on_sent(self.spent, self.in_flight, now_ns)
         return True
 
-    def _owed(self, mine: _Turns, is_urgent: bool, now_ns: int) -> int:
+    def _owed(self, mine: _User, now_ns: int) -> int:
         """Tokens to be left to users that were denied, until they have had as many as this one."""
         return sum(
-            max(0, mine.taken - turns.taken)
-            for turns in (each.turns[is_urgent] for each in self._users)
-            if turns.is_hungry(now_ns)
+            max(0, mine.taken - each.taken) for each in self._users if each.is_hungry(now_ns)
         )
-
-    def _ramp_allows(self, now_ns: int) -> int:
-        """Creates that one user may have sent since the outage; far more than any without one.
-
-        A quarter of the burst at once, then a quarter of the rate growing to the whole of it; the
-        users share it evenly.
-        """
-        if self._ramp_from_ns is None:
-            return _NO_RAMP
-        since_ns = now_ns - self._ramp_from_ns
-        if since_ns >= RAMP_NS:
-            self._ramp_from_ns = None
-            return _NO_RAMP
-        # The rate at s is r x (1 + 3 s / T) / 4; this is its sum from 0 to `since_ns`.
-        flowed = (
-            self._bucket.rate_per_second
-            * since_ns
-            * (2 * RAMP_NS + (_RAMP_PARTS - 1) * since_ns)
-            // (2 * RAMP_NS * _RAMP_PARTS * NS_PER_SECOND)
-        )
-        return (self._bucket.burst // _RAMP_PARTS + flowed) // len(self._users)
 
     # --- what the venue says ----------------------------------------------------------------------
 
@@ -306,15 +254,13 @@ class Purse:
     def _fit(self, now_ns: int) -> None:
         """Scale burst, rate and reserve to the venue's limit where that is lower than published,
         and the rate to what others leave of it; a tenth of the rate is kept for cancels."""
-        bucket, limit, most = self._bucket, min(self._limit, RATE_BURST), self._settings
+        limit, most = min(self._limit, RATE_BURST), self._settings
         rate = max(1, most.rate_per_second * limit // RATE_BURST)
         if self.foreign.is_found:
             rate = max(1, rate // 10, rate * min(self._remaining, limit) // max(1, limit))
-        bucket.refill(now_ns)
-        bucket.rate_per_second = rate
-        bucket.burst = max(1, most.burst * limit // RATE_BURST)
-        bucket.level_e9 = min(bucket.level_e9, bucket.burst * NS_PER_SECOND)
-        self.reserve = min(most.reserve * limit // RATE_BURST, bucket.burst - 1)
+        burst = max(1, most.burst * limit // RATE_BURST)
+        _resize(self._bucket, rate, burst, now_ns)
+        self.reserve = min(most.reserve * limit // RATE_BURST, burst - 1)
 
     def eased(self, now_ns: int) -> None:
         """The venue took a request in: the next refusal begins a new backoff. After a long one
@@ -341,10 +287,13 @@ class Purse:
         self._closed_until_ns = max(self._closed_until_ns, now_ns + wait_ns)
 
     def outage_over(self, now_ns: int) -> None:
-        """The channel or the venue came back: ramp creates up instead of a herd."""
-        self._ramp_from_ns = now_ns
+        """The channel or the venue came back: creates come back slowly instead of in a herd. The
+        users share evenly what creates may take meanwhile."""
+        self._ramp_until_ns = now_ns + RAMP_NS
+        parts = _RAMP_PARTS * len(self._users)
+        rate, burst = self._bucket.rate_per_second // parts, self._bucket.burst // parts
         for each in self._users:
-            each.ramp_creates = 0
+            each.returning = TokenBucket.full(max(1, rate), max(1, burst), now_ns)
 
     # --- time to flat -----------------------------------------------------------------------------
 
@@ -357,15 +306,18 @@ class Purse:
         others all of theirs, with the tokens there are."""
         others = sum(each.resting for each in self._users) - self._users[user].resting
         opens_ns = max(0, self._closed_until_ns - now_ns)
-        missing_e9 = (resting + others) * NS_PER_SECOND - self._level_e9(now_ns)
+        self._bucket.refill(now_ns)
+        missing_e9 = (resting + others) * NS_PER_SECOND - self._bucket.level_e9
         return opens_ns + max(0, -(-missing_e9 // self._bucket.rate_per_second))
 
-    def _level_e9(self, now_ns: int) -> int:
-        self._bucket.refill(now_ns)
-        return self._bucket.level_e9
 
-
-_NO_RAMP: Final = 2**62
+def _resize(bucket: TokenBucket, rate_per_second: int, burst: int, now_ns: int) -> None:
+    """Give a bucket another rate and size: as much is missing from a smaller one, and a larger one
+    gains no token by it."""
+    bucket.refill(now_ns)
+    left_e9 = bucket.level_e9 + (burst - bucket.burst) * NS_PER_SECOND
+    bucket.rate_per_second, bucket.burst = rate_per_second, burst
+    bucket.level_e9 = min(bucket.level_e9, max(0, left_e9))
 
 
 class Pace:
@@ -377,67 +329,44 @@ class Pace:
 
     def __init__(self, settings: PaceSettings) -> None:
         self._settings = settings
-        self._all: TokenBucket | None = None
+        self._all = TokenBucket.full(settings.writes_per_second, settings.writes_burst, 0)
         self._markets: OrderedDict[MarketId, TokenBucket] = OrderedDict()
 
     def admits(self, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
         """Whether so many more writes of this market are within the pace; of a burst that is
         smaller, whether it is whole."""
-        for bucket in (self._account(now_ns), self._market(market_id, now_ns)):
-            least = writes if writes < bucket.burst else bucket.burst
-            if bucket.level_e9 < least * NS_PER_SECOND:
-                return False
-        return True
+        return all(
+            bucket.level_e9 >= min(writes, bucket.burst) * NS_PER_SECOND
+            for bucket in self._buckets(market_id, now_ns)
+        )
 
     def wrote(self, market_id: MarketId, now_ns: int) -> None:
-        """A write of this market has left, whatever it was."""
-        self._account(now_ns).take(now_ns)
-        self._market(market_id, now_ns).take(now_ns)
+        for bucket in self._buckets(market_id, now_ns):
+            bucket.take(now_ns)
 
     def opens_ns(self, market_id: MarketId, now_ns: int) -> int:
         """When one more create or amend of this market is within the pace."""
-        account, market = self._account(now_ns), self._market(market_id, now_ns)
-        return now_ns + max(account.wait_ns(), market.wait_ns())
+        return now_ns + max(bucket.wait_ns() for bucket in self._buckets(market_id, now_ns))
 
     def reconfigure(self, settings: PaceSettings, now_ns: int) -> None:
-        """Hold to another pace: each bucket stays as far below full as it is."""
         self._settings = settings
-        if self._all is not None:
-            self._all = _resized(
-                self._all, settings.writes_per_second, settings.writes_burst, now_ns
-            )
-        for market_id, bucket in self._markets.items():
-            self._markets[market_id] = _resized(
-                bucket, settings.market_writes_per_second, settings.market_writes_burst, now_ns
-            )
+        _resize(self._all, settings.writes_per_second, settings.writes_burst, now_ns)
+        rate, burst = settings.market_writes_per_second, settings.market_writes_burst
+        for bucket in self._markets.values():
+            _resize(bucket, rate, burst, now_ns)
 
-    def _account(self, now_ns: int) -> TokenBucket:
-        if self._all is None:
-            pace = self._settings
-            self._all = TokenBucket.full(pace.writes_per_second, pace.writes_burst, now_ns)
-        self._all.refill(now_ns)
-        return self._all
-
-    def _market(self, market_id: MarketId, now_ns: int) -> TokenBucket:
-        pace = self._settings
-        bucket = self._markets.get(market_id)
-        if bucket is None:
-            bucket = TokenBucket.full(
-                pace.market_writes_per_second, pace.market_writes_burst, now_ns
-            )
-            self._markets[market_id] = bucket
-            while len(self._markets) > MARKETS_MAX:
+    def _buckets(self, market_id: MarketId, now_ns: int) -> tuple[TokenBucket, TokenBucket]:
+        """That of the account and that of a market, as they are now."""
+        market = self._markets.get(market_id)
+        if market is None:
+            rate = self._settings.market_writes_per_second
+            market = TokenBucket.full(rate, self._settings.market_writes_burst, now_ns)
+            self._markets[market_id] = market
+            if len(self._markets) > MARKETS_MAX:
                 self._markets.popitem(last=False)
-        bucket.refill(now_ns)
-        return bucket
-
-
-def _resized(bucket: TokenBucket, rate_per_second: int, burst: int, now_ns: int) -> TokenBucket:
-    """A bucket of another rate and size from which as much is missing; empty at the least."""
-    bucket.refill(now_ns)
-    missing_e9 = bucket.burst * NS_PER_SECOND - bucket.level_e9
-    level_e9 = max(0, burst * NS_PER_SECOND - missing_e9)
-    return TokenBucket(rate_per_second, burst, level_e9, now_ns)
+        self._all.refill(now_ns)
+        market.refill(now_ns)
+        return self._all, market
 
 
 MARKETS_MAX: Final = 4_000

@@ -14,14 +14,12 @@ _UNNAMED: Final = object()
 
 
 class Answers:
-    """The answers of one strategy about one event.
-
-    resting: what it wanted to rest when it was last asked and did not fail, the same object while
-    that is the same; takes: what it wanted at once, then. anew: the rungs on which that rests
-    differs from `before`, what it wanted to rest the time before; None where the rungs do.
-    """
+    """The answers of one strategy about one event."""
 
     def __init__(self) -> None:
+        # What it wanted to rest when it was last asked and did not fail, the same object while that
+        # is the same; what it wanted at once, then. `anew`: the rungs on which that rests differs
+        # from `before`, what it wanted to rest the time before; None where the rungs do.
         self.resting: dict[MarketId, tuple[Quote, ...]] = {}
         self.before = self.resting
         self.anew: Sequence[MarketId] | None = None
@@ -39,20 +37,16 @@ class Answers:
         """
         wanted = cast("Resting", mapped(strategy.quote(view)))  # `split` tells what is none
         before, sane = self.resting, self._sane
-        try:  # mostly of the same rungs
-            others = [key for key in wanted if wanted[key] is not before[key]]
-            are_alike = len(wanted) == len(before)
-        except KeyError:
-            others = [key for key, each in wanted.items() if before.get(key, _UNNAMED) is not each]
-            are_alike = False
+        others = [key for key, each in wanted.items() if before.get(key, _UNNAMED) is not each]
+        are_alike = wanted.keys() == before.keys()
         if not others and are_alike:
             self.takes = {}
             return before
-        fresh = {}
-        for key in others:
-            each = wanted[key]
-            if sane.get((key, id(each)), _UNNAMED) is not each:
-                fresh[key] = each
+        fresh = {
+            key: wanted[key]
+            for key in others
+            if sane.get((key, id(wanted[key])), _UNNAMED) is not wanted[key]
+        }
         resting, takes = dict(wanted), {}
         if fresh:
             answer = split(fresh, view)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.settings import CurfewSettings
 from bot.core.strategy import Quote, Take
 from venue.wire.money import BookSide, Qty

@@ -77,8 +77,6 @@ _NOTHING: Final = Adverse(None, None)
 class _Mean:
     """A fading mean, and how many fills it is of."""
 
-    __slots__ = ("count", "mean")
-
     def __init__(self) -> None:
         self.count = 0.0
         self.mean = 0.0
@@ -128,15 +126,14 @@ class Learner:
         if self._looked_ns is not None:
             elapsed_ns = now_ns - self._looked_ns
             if elapsed_ns > 0:
-                elapsed_ns = elapsed_ns if elapsed_ns < MARKOUT_NS else MARKOUT_NS
-                self._side_seconds += 2 * rungs * elapsed_ns / NS_PER_SECOND
+                self._side_seconds += 2 * rungs * min(elapsed_ns, MARKOUT_NS) / NS_PER_SECOND
         self._looked_ns = now_ns
         if self._refit_ns is None:
             self._refit_ns = now_ns + REFIT_NS
         elif now_ns >= self._refit_ns:
             self._refit_ns = now_ns + REFIT_NS
             self._refit()
-        return bool(self._pending) and self.is_due(now_ns)
+        return self.is_due(now_ns)
 
     def is_due(self, now_ns: int) -> bool:
         """Whether some fill of ours has had its ten seconds: `judge` it."""

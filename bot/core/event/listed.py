@@ -10,7 +10,7 @@ import msgspec
 
 from bot.core.event.rung import Rung
 from venue.wire import model
-from venue.wire.names import MarketId, Ticker, fold_ticker
+from venue.wire.names import MarketId, fold_ticker
 
 
 def listed_now(
@@ -31,21 +31,13 @@ def listed_now(
 def _spelled_event(event: model.Event) -> model.Event:
     """The event with its tickers, and those of its rungs, as the venue writes them."""
     ticker, series = fold_ticker(event.event_ticker), fold_ticker(event.series_ticker)
-    markets = tuple(_spelled(market, ticker) for market in event.markets)
-    if (ticker, series) == (event.event_ticker, event.series_ticker) and all(
-        now is before for now, before in zip(markets, event.markets, strict=True)
-    ):
-        return event
+    markets = tuple(
+        msgspec.structs.replace(market, ticker=fold_ticker(market.ticker), event_ticker=ticker)
+        for market in event.markets
+    )
     return msgspec.structs.replace(
         event, event_ticker=ticker, series_ticker=series, markets=markets
     )
-
-
-def _spelled(market: model.Market, event_ticker: Ticker) -> model.Market:
-    ticker = fold_ticker(market.ticker)
-    if (ticker, event_ticker) == (market.ticker, market.event_ticker):
-        return market
-    return msgspec.structs.replace(market, ticker=ticker, event_ticker=event_ticker)
 
 
 def refuse_claimed(event: model.Event, rungs: Mapping[MarketId, Rung]) -> None:

@@ -7,8 +7,8 @@ books and the feed say once the dust has settled.
 See docs/pricing.md#section-1c-news.
 """
 
-from collections import deque
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable
 
 import msgspec
 
@@ -32,17 +32,15 @@ class _Sweep(msgspec.Struct, frozen=True):
 
 
 class NewsGuard:
-    """The guard of one event. pulled_until_ns: its rungs are not quoted before; 0 while nothing
-    has happened. was_pulled: whether it was, when it was decided last. why: in a few words."""
+    """The guard of one event."""
 
     def __init__(self, settings: NewsSettings) -> None:
         self._settings = settings
-        self._seen: tuple[RungView, ...] = ()
-        self._touches: list[deque[_Touch]] = []
+        self._touches: defaultdict[str, deque[_Touch]] = defaultdict(deque)
         self._sweeps: dict[str, _Sweep] = {}
-        self.was_pulled = False
-        self.pulled_until_ns = 0
-        self.why = ""
+        self.was_pulled = False  # when the event was decided last
+        self.pulled_until_ns = 0  # its rungs are not quoted before
+        self.why = ""  # in a few words
 
     # --- what happens -----------------------------------------------------------------------------
 
@@ -70,38 +68,24 @@ class NewsGuard:
             return False
         return self._pull(f"{name}: {qty} shares traded at {price} and cleared the touch", now_ns)
 
-    def looked(
-        self, rungs: tuple[RungView, ...], now_ns: int, anew: Sequence[int] | None = None
-    ) -> bool:
-        """The event is decided now. Whether the touch of others has jumped on a rung, so that it
-        is pulled. anew: the places of the rungs that are not told as they were before; None where
-        any may be."""
+    def looked(self, rungs: Iterable[RungView], now_ns: int) -> bool:
+        """The event is decided now. True if the touch of others has jumped on a rung, so that it
+        is pulled. rungs: those told again; a rung left out has not changed."""
         if not self._settings.jump_cents:
             return False
-        seen = self._seen
-        if len(seen) != len(rungs):
-            seen = ()
-            self._touches = [deque() for _ in rungs]
-        self._seen = rungs
-        jumped = False
-        if not seen:
-            for place, rung in enumerate(rungs):
-                jumped |= self._moved(place, rung, now_ns)
-            return jumped
-        for place in range(len(rungs)) if anew is None else anew:
-            rung, before = rungs[place], seen[place]
-            if rung.bids is not before.bids or rung.asks is not before.asks:
-                jumped |= self._moved(place, rung, now_ns)
-        return jumped
+        moved = [self._moved(rung, now_ns) for rung in rungs]
+        return any(moved)
 
-    def _moved(self, place: int, rung: RungView, now_ns: int) -> bool:
+    def _moved(self, rung: RungView, now_ns: int) -> bool:
         """Take in the touch of a rung. Both sides of it must have moved the same way: where one
         alone steps back, the book is thin and nothing is said about the value."""
-        touches = self._touches[place]
+        touches = self._touches[rung.ticker]
         if not rung.bids or not rung.asks:
             touches.clear()
             return False
         bid, ask = rung.bids[0][0], rung.asks[0][0]
+        if touches and touches[-1][1:] == (bid, ask):
+            return False
         from_ns, least = now_ns - self._settings.jump_ns, 2 * self._settings.jump_cents
         # The one before the window stood until it began.
         while len(touches) > 1 and touches[1][0] < from_ns:
@@ -130,11 +114,7 @@ class NewsGuard:
         self._settings = settings
         if not settings.jump_cents:
             # Nobody looks from here on: what was seen says nothing of when a later touch came.
-            self._seen = ()
-
-    def rungs_changed(self) -> None:
-        """The rungs are others, or stand in another order: their touches are looked at anew."""
-        self._seen = ()
+            self._touches.clear()
 
     # --- telling ----------------------------------------------------------------------------------
 

@@ -7,13 +7,11 @@ knows more. The print may come before the answer to the take or after it; the ch
 from collections.abc import Iterable
 from typing import Final
 
+from bot.core.books.queue import place_of
 from bot.core.orders.order import OwnOrder
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Outcome, Side, book_side
-
-_NO_OUTCOME: Final = model.ShownOutcome.UNKNOWN
-_NO_SIDE: Final = model.ShownSide.UNKNOWN
+from venue.wire.money import BookSide
 
 _APART_NS: Final = 5 * NS_PER_SECOND
 """A print comes no further from the sending of its take, nor from the answer to that; one that is
@@ -23,8 +21,6 @@ later may be anybody's (judgement)."""
 class OwnTakes:
     """The shares that takes of ours have traded on one rung, and whose prints are still to come."""
 
-    __slots__ = ("_left", "_until_ns")
-
     def __init__(self) -> None:
         # By taker; below zero where prints have come of a take that has no answer yet.
         self._left = {BookSide.BID: 0, BookSide.ASK: 0}
@@ -32,11 +28,11 @@ class OwnTakes:
 
     def answered(self, shown: model.Order, now_ns: int) -> None:
         """The answer to a take of ours shows what it has traded."""
-        if shown.outcome is _NO_OUTCOME or shown.side is _NO_SIDE:
+        place = place_of(shown)
+        if place is None:
             return
-        taker = book_side(Outcome(shown.outcome.value), Side(shown.side.value))
         self._forget(now_ns)
-        self._left[taker] += shown.filled_qty
+        self._left[place[0]] += shown.filled_qty
         self._until_ns = now_ns + _APART_NS
 
     def part_of(self, taker: BookSide, size: int, own: Iterable[OwnOrder], now_ns: int) -> int:

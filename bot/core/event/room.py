@@ -3,7 +3,7 @@ wants.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from bot.core import messages as m
@@ -12,7 +12,6 @@ from bot.core.books.venueclock import VenueClock
 from bot.core.curve.ladder import FairCurve, is_ladder
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
 from bot.core.distribution import (
     Alarm,
     Implied,
@@ -22,16 +21,14 @@ from bot.core.distribution import (
     implied_distribution,
 )
 from bot.core.event.answers import Answers
-from bot.core.event.believed import PARK_MIN_NS, BelievedRung
-from bot.core.event.conduct import Conduct
 from bot.core.event.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
 from bot.core.event.learning import Learner
 from bot.core.event.listed import unlisted
 from bot.core.event.newsguard import NewsGuard
-from bot.core.event.rung import Rung
-from bot.core.event.supervision import Unmade, made_by
+from bot.core.event.rung import PARK_MIN_NS, Rung, rates_of
+from bot.core.event.supervision import Conduct, Unmade, made_by
 from bot.core.event.telling import Telling
-from bot.core.limits.bounds import grid_of, taken
+from bot.core.limits.bounds import taken, takes_any
 from bot.core.settings import TraderSettings
 from bot.core.strategy import (
     EventView,
@@ -41,7 +38,6 @@ from bot.core.strategy import (
     Strategy,
     Take,
 )
-from bot.core.strike import strike_dollars
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Qty
@@ -50,110 +46,51 @@ from venue.wire.names import MarketId
 __all__ = ["PARK_MIN_NS", "Ladder", "Rung"]
 
 _TRADING: Final = (model.EventStatus.OPEN, model.EventStatus.CLOSED)
-_WHOLLY_OPEN: Final = Stage.OPEN
 _ACTIVE: Final = model.MarketState.ACTIVE
 
 
 class Ladder:
-    """One event of the series with its rungs in strike order, its curve and its strategy.
-
-    is_ladder: it is a survival ladder and not one binary market. answers: of the strategy; takes:
-    what of its last one may trade at once. is_plain: no rung is blocked, or was pulled or read anew
-    since quotes were wanted last, and no order was too large for the venue.
-    dirty: the strategy is to be asked anew. is_read: its newest read was whole. unjudged, stirred:
-    some rung is to be judged, to be planned. some_blocked: some rung cannot be quoted, as they were
-    judged last. again_ns: when a plan of some rung is to be looked at
-    again. has_wishes: some plan is not carried out yet. unweighed: the exposure is not what is live
-    on some rung; worst_cents: its worst case, None until it is reckoned. ceilings: the largest
-    order that the venue was seen to take on a rung, where it has refused a larger one. began_ns:
-    when the run began, and loss_limit_cents: what it may lose at worst, both for the strategy to
-    know. is_cut: its quotes were cut, as it was decided last, to what others had left it.
-    venue_time: that of the series, as its stamps tell. stage: how near to its end it was
-    decided last; another stage comes at stage_until_ns. flattening: why only what shrinks a
-    position is wanted, however far that end is; empty where everything is.
-    """
-
-    __slots__ = (
-        "_curfew",
-        "_part",
-        "_reordered",
-        "_repriced",
-        "_rung_of",
-        "_some_denied",
-        "again_ns",
-        "answers",
-        "began_ns",
-        "ceilings",
-        "conduct",
-        "curve",
-        "decided_ns",
-        "dirty",
-        "event",
-        "flattening",
-        "has_wishes",
-        "is_cut",
-        "is_ladder",
-        "is_plain",
-        "is_read",
-        "learner",
-        "loss_limit_cents",
-        "may_quote",
-        "news",
-        "pace",
-        "resolution_ns",
-        "rungs",
-        "some_blocked",
-        "stage",
-        "stage_until_ns",
-        "stirred",
-        "strategy",
-        "takes",
-        "telling",
-        "unjudged",
-        "unweighed",
-        "venue_time",
-        "worst_cents",
-    )
+    """One event of the series with its rungs in strike order, its curve and its strategy."""
 
     def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
         self.event = event
-        self.strategy = strategy
-        self.curve: FairCurve | None = None
-        self.answers = Answers()
-        self.takes: dict[MarketId, tuple[Take, ...]] = {}
-        self.rungs: list[Rung] = []
-        self.is_ladder = self.is_plain = False
-        self._rung_of: dict[MarketId, Rung] = {}  # of `rungs`
-        self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
-        self._reordered = False  # some strike, or the kind, is not what it was for `rungs`
         self.resolution_ns = instant.to_ns(event.resolution_date)
-        self.dirty = True
-        self.is_read = True
-        self.may_quote = False
-        self.decided_ns = 0
-        self.conduct = Conduct(_name_of(strategy))
-        self.pace = settings.pace
-        self.unjudged = True
-        self.some_blocked = True
-        self.stirred = True
-        self.again_ns = NEVER_NS
-        self.has_wishes = False
-        self.unweighed = True
-        self.worst_cents: Cents | None = None
-        self._some_denied = False
-        self.ceilings: dict[MarketId, Qty] = {}
-        self.began_ns = 0
-        self.venue_time = VenueClock()
-        self.loss_limit_cents: Cents | None = None
-        self.is_cut = False
-        self._curfew = settings.curfew
-        self.stage = Stage.OPEN
-        self._part = 1
-        self.stage_until_ns = 0
-        self.flattening = ""
-        self.news = NewsGuard(settings.news)
+        self.is_read = True  # its newest read was whole
+        self.rungs: list[Rung] = []
+        self.is_ladder = False  # it is a survival ladder and not one binary market
+        self.curve: FairCurve | None = None
         self.learner = Learner()
         self.telling = Telling(self.rungs, self.curve, self.learner)
+        self.news = NewsGuard(settings.news)
+        self.venue_time = VenueClock()  # that of the series, as its stamps tell
+        self.began_ns = 0  # when the run began
+        self.loss_limit_cents: Cents | None = None  # what the event may lose at worst
+        # The largest order that the venue was seen to take on a rung where it has refused a larger.
+        self.ceilings: dict[MarketId, Qty] = {}
+        self._takes_any = True  # every market takes every price
+        self.pace = settings.pace
+
+        self.strategy = strategy
+        self.conduct = Conduct(_name_of(strategy))
+        self.answers = Answers()
+        self.takes: dict[MarketId, tuple[Take, ...]] = {}  # of its last answer: they may trade now
+        self.dirty = True  # the strategy is to be asked again
+        self.may_quote = False
+        self.decided_ns = 0
+        self.is_cut = False  # its quotes were cut to what other events had left it
+
+        self.unjudged = True  # some rung is to be judged
+        self.some_blocked = True  # some rung cannot be quoted, as they were judged last
+        self.again_ns = 0  # when some rung is to be planned; 0 at once
+        self._some_denied = False
+        self.unweighed = True  # the exposure is not what is live on some rung
+        self.worst_cents: Cents | None = None  # of the exposure; None until it is reckoned
+
+        self._curfew = settings.curfew
+        self.stage = Stage.OPEN  # how near to its end it was decided last
+        self._part = 1
+        self.stage_until_ns = 0
+        self.flattening = ""  # why only what shrinks a position is wanted; empty where all is
 
     def reconfigure(self, settings: TraderSettings, strategy: Strategy | None) -> None:
         """Hold to other settings, and ask another strategy if there is one, from now on.
@@ -179,11 +116,6 @@ class Ladder:
         self.takes = {}
 
     @property
-    def pulled_until_ns(self) -> int:
-        """Until when nothing is quoted because of what its strategy did."""
-        return self.conduct.pulled_until_ns
-
-    @property
     def is_open(self) -> bool:
         """Whether the event trades: open, or closed with rungs left that take orders (S33)."""
         return self.event.status in _TRADING
@@ -196,7 +128,7 @@ class Ladder:
     def due_ns(self, now_ns: int) -> int:
         """When it is to be judged, decided or planned though nothing but frames came since it last
         was: now, or later. What time alone brings on a rung is not in it."""
-        if self.unjudged or self.stirred or self.news.turns(now_ns):
+        if self.unjudged or not self.again_ns or self.news.turns(now_ns):
             return now_ns
         if not self.dirty:
             return self.stage_until_ns
@@ -215,49 +147,44 @@ class Ladder:
         """Take in a newer read of the event. Returns rungs that are new or have other fee rates;
         all of them where a strike is another, for whatever hangs on their order begins anew.
 
-        Raises ValueError for what cannot be read; what came before it is taken in, and rungs of it
-        that changed are among those that the next read returns.
+        Raises ValueError for what cannot be read; nothing is taken in then.
         """
         known = {rung.market_id: rung for rung in self.rungs}
+        markets = (*event.markets, *unlisted(known, event))
+        resolution_ns = instant.to_ns(event.resolution_date)
+        for market in markets:
+            rates_of(market)
         new: list[Rung] = []
-        for market in (*event.markets, *unlisted(known, event)):
+        repriced: list[Rung] = []
+        reordered = event.mutually_exclusive is not self.event.mutually_exclusive
+        for market in markets:
             rung = known.get(market.market_id)
             if rung is None:
-                rung = Rung(market, self)
+                rung = known[market.market_id] = Rung(market, self)
                 new.append(rung)
-            elif rung.market != market:
-                self.dirty |= rung.market.state is not market.state
-                self.dirty |= grid_of(rung.market) != grid_of(market)
-                before = rung.strike
-                rung.strike = strike_dollars(market.strike_value, market.strike_unit)
-                self._reordered |= rung.strike != before
-                self.is_ladder = _are_struck(self.rungs)
+                continue
+            strike = rung.strike
             if rung.refresh(market, believed_from_ns):
-                self._repriced[rung.market_id] = rung
-            known[market.market_id] = rung
+                repriced.append(rung)
+            reordered |= rung.strike != strike
         self.dirty |= event.status is not self.event.status or not self.is_read
-        self._reordered |= event.mutually_exclusive is not self.event.mutually_exclusive
         self.event = event
-        resolution_ns = instant.to_ns(event.resolution_date)
         self.is_read = True
         if resolution_ns != self.resolution_ns:
             self.resolution_ns = resolution_ns
             self.stage_until_ns = 0
-        if self._reordered:
-            self._reordered = False
+        if reordered:
             self._ask(made_by(make_strategy))
-            self._repriced, new = {}, list(known.values())
+            new, repriced = list(known.values()), []
         if new:
-            self.rungs, self._rung_of = list(known.values()), known
-            self.is_ladder = _are_struck(self.rungs)
+            self.rungs = list(known.values())
+            self.is_ladder = all(rung.strike is not None for rung in self.rungs)
             self.curve = self._fresh_curve()
             self.telling = Telling(self.rungs, self.curve, self.learner)
-            self.news.rungs_changed()
-            self.dirty = True
-            self.stirred = True
-            self.unjudged = True
-        repriced, self._repriced = self._repriced, {}
-        return new + list(repriced.values())
+            self.dirty = self.unjudged = True
+            self.again_ns = 0
+        self._takes_any = all(takes_any(rung.market) for rung in self.rungs)
+        return new + repriced
 
     def unread(self) -> None:
         """A newer read of the event cannot be read: how it stands now is not known."""
@@ -319,11 +246,10 @@ class Ladder:
 
     def seconds_left(self, now_ns: int) -> float:
         """Seconds until it resolves, never below zero."""
-        left_ns = self.resolution_ns - now_ns
-        return left_ns / NS_PER_SECOND if left_ns > 0 else 0.0
+        return max(0, self.resolution_ns - now_ns) / NS_PER_SECOND
 
     def printed(
-        self, rung: BelievedRung, seen: m.TradeSeen, taker: BookSide, ours: int, now_ns: int
+        self, rung: Rung, seen: m.TradeSeen, taker: BookSide, ours: int, now_ns: int
     ) -> None:
         """A trade was shown on a rung, so many shares of it takes of ours: those of others teach
         how far takers reach, and may be news."""
@@ -339,14 +265,14 @@ class Ladder:
         """Whether news keeps its quotes away now; counted and told once when it begins."""
         was_pulled, pulled = self.news.was_pulled, self.news.is_pulled(now_ns)
         if pulled and not was_pulled:
-            out.news_pulls += 1
+            out.counters.news_pulls += 1
             out.note("warning", "news", event=self.event.event_ticker, why=self.news.why)
         return pulled
 
     def learn(self, view: EventView, now_ns: int) -> None:
         """The event is decided now: learn from what has become of fills, and look for news."""
         told = self.telling
-        self.news.looked(view.rungs, now_ns, told.anew)
+        self.news.looked([view.rungs[index] for index in told.anew], now_ns)
         if self.learner.looked(len(told.fairs) - told.fairs.count(None), now_ns):
             fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
             judged = self.learner.judge(fairs, now_ns)
@@ -367,15 +293,6 @@ class Ladder:
             for rung in self.rungs:
                 if rung.denied_some:
                     rung.touch()
-
-    def holdings(self, rung: Rung, ledgers: Ledgers) -> tuple[Qty, Qty]:
-        """YES and NO shares held of a rung: as the limits count them, where nothing has changed
-        since they were counted. What is booked before the books are open is told nobody until then.
-        """
-        if self.unweighed or not ledgers.is_open:
-            return ledgers.holdings(rung.market_id)
-        yes_qty, no_qty, _ = rung.held
-        return yes_qty, no_qty
 
     def view(
         self, implied: ImpliedView | None, desk: Desk, ledgers: Ledgers, now_ns: int
@@ -424,7 +341,7 @@ class Ladder:
     @property
     def is_bound(self) -> bool:
         """Whether its end, or an operator who wants everything flat, leaves less to be wanted."""
-        return self.stage is not _WHOLLY_OPEN or bool(self.flattening)
+        return self.stage is not Stage.OPEN or bool(self.flattening)
 
     def curfewed(
         self, quotes: Resting, takes: dict[MarketId, tuple[Take, ...]], net_qty: dict[MarketId, int]
@@ -438,39 +355,27 @@ class Ladder:
         left = left_by(net_qty, takes)
         return kept(quotes, left, self.stage, part=part, flattening=shrinks), takes
 
-    def within_ceilings(self, quotes: Resting) -> Resting:
-        """The quotes, none larger than the venue was seen to take: what it does not take uses up no
-        limit."""
-        rungs, ceilings = self._rung_of, self.ceilings
+    def as_taken(self, quotes: Resting) -> Resting:
+        """The quotes as the venue takes them: none larger than it was seen to take, each on the
+        grid of its market."""
+        if not self.ceilings and self._takes_any:
+            return quotes
         return {
-            key: taken(each, rungs[key].market, ceilings.get(key)) for key, each in quotes.items()
+            rung.market_id: taken(
+                quotes[rung.market_id], rung.market, self.ceilings.get(rung.market_id)
+            )
+            for rung in self.rungs
+            if rung.market_id in quotes
         }
 
-    def want(
-        self,
-        quotes: Mapping[MarketId, tuple[Quote, ...]],
-        *,
-        pulled: bool,
-        anew: Sequence[MarketId] | None = None,
-    ) -> None:
+    def want(self, quotes: Resting, *, pulled: bool) -> None:
         """Make these the wanted quotes; a blocked rung wants nothing. pulled: nothing is wanted,
-        for a reason that is not the strategy's. anew: the rungs on which they are others than those
-        given before; None where any may be."""
-        ceilings = self.ceilings
-        rungs: Iterable[Rung] = self.rungs
-        if self.is_plain and anew is not None and not ceilings:
-            if not anew:
-                return
-            rungs = map(self._rung_of.__getitem__, anew)
-        else:
-            self.is_plain = not ceilings
-        for rung in rungs:
+        for a reason that is not the strategy's."""
+        for rung in self.rungs:
             if pulled or rung.blocked:
                 rung.want((), pulled=True)
                 continue
             wanted = quotes.get(rung.market_id, ())
-            if ceilings or not rung.takes_any:
-                wanted = taken(wanted, rung.market, ceilings.get(rung.market_id))
             if wanted is not rung.wanted:
                 rung.want(wanted, pulled=False)
 
@@ -478,8 +383,3 @@ class Ladder:
 def _name_of(strategy: Strategy) -> str:
     """What a strategy is called for a person."""
     return strategy.name or type(strategy).__name__
-
-
-def _are_struck(rungs: Sequence[Rung]) -> bool:
-    """Whether each of them has a strike."""
-    return all(rung.strike is not None for rung in rungs)

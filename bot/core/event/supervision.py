@@ -1,15 +1,28 @@
-"""The strategies of all events, as they behave: what is counted, told, and pulled."""
+"""How the strategies of all events behave: what is counted, told, and pulled.
+
+A strategy that raises, returns nonsense, is interrupted, or takes too long three times in a row has
+its event pulled: for five seconds, and for twice as long each time that it goes on so, a minute at
+most. A minute of good conduct is a fresh start. What it did last is told until it has behaved.
+"""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bot.core.desk.outbox import Outbox
 from bot.core.fault_text import fault_text
 from bot.core.messages import StrategyOverran
 from bot.core.strategy import EventView, Quotes, Strategy
+from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.core.event.room import Ladder
+
+FIRST_PAUSE_NS: Final = 5 * NS_PER_SECOND
+LONGEST_PAUSE_NS: Final = 60 * NS_PER_SECOND
+FORGIVEN_NS: Final = 60 * NS_PER_SECOND
+OVERRUNS_IN_A_ROW: Final = 3
+_FAULT_MAX: Final = 300
+_TOLD_MAX: Final = 3
 
 
 class Unmade(Strategy):
@@ -40,6 +53,63 @@ def made_by(make_strategy: Callable[[], Strategy]) -> Strategy:
         return Unmade(make_strategy)
 
 
+class Conduct:
+    """The record of one event's strategy."""
+
+    def __init__(self, name: str, calls: int = 0) -> None:
+        """calls: how often another strategy of the event was asked before it."""
+        self.name = name
+        self.calls = self._asked_from = calls
+        self.fault = ""  # what it did wrong last; empty once it has behaved since
+        self.pulled_until_ns = 0  # nothing of it is quoted before
+        self._pauses = 0
+        self._overruns = 0
+        self._overran_at = 0
+
+    def raised(self, fault: Exception, now_ns: int) -> None:
+        """It raised, or its answer was nonsense."""
+        self._pull(fault_text(fault), now_ns)
+
+    def answers_for(self, event: StrategyOverran) -> bool:
+        """Whether the call was its own, and not one of the strategy before it."""
+        return event.call > self._asked_from
+
+    def overran(self, event: StrategyOverran, now_ns: int) -> bool:
+        """A call of it took too long. Whether its quotes are to be pulled for that now.
+
+        One that was interrupted has raised already: it is pulled, and told better.
+        """
+        took = f"took {event.took_ns / 1e6:.1f} ms, {event.allowed_ns / 1e6:g} ms are allowed"
+        if event.interrupted:
+            self.fault = self._told(f"interrupted, {took}", now_ns)
+            return False
+        in_a_row = event.call == self._overran_at + 1
+        self._overruns = self._overruns + 1 if in_a_row else 1
+        self._overran_at = event.call
+        if self._overruns < OVERRUNS_IN_A_ROW:
+            return False
+        self._overruns = 0
+        self._pull(f"{OVERRUNS_IN_A_ROW} times in a row too slow, {took}", now_ns)
+        return True
+
+    def behaved(self) -> bool:
+        """An answer of it was sane. Whether a fault is told no more by that."""
+        told, self.fault = bool(self.fault), ""
+        return told
+
+    def _pull(self, fault: str, now_ns: int) -> None:
+        if now_ns >= self.pulled_until_ns + FORGIVEN_NS:
+            self._pauses = 0
+        self._pauses += 1
+        pause_ns = FIRST_PAUSE_NS << min(self._pauses - 1, 8)
+        self.pulled_until_ns = now_ns + min(LONGEST_PAUSE_NS, pause_ns)
+        self.fault = self._told(fault, now_ns)
+
+    def _told(self, fault: str, now_ns: int) -> str:
+        pause_s = max(0, self.pulled_until_ns - now_ns) / NS_PER_SECOND
+        return f"{self.name}: {fault[:_FAULT_MAX]}; its quotes stay away for {pause_s:g} s"
+
+
 class Supervision:
     """Keeps the record of every ladder's strategy true, and a finding about those at fault."""
 
@@ -49,7 +119,7 @@ class Supervision:
 
     def raised(self, ladder: "Ladder", fault: Exception, now_ns: int) -> None:
         """A strategy raised, or its answer was nonsense: its event is pulled."""
-        self._out.strategy_errors += 1
+        self._out.counters.strategy_errors += 1
         self._out.first_fault = self._out.first_fault or fault_text(fault)
         ladder.conduct.raised(fault, now_ns)
         self._tell(ladder, "strategy_failed")
@@ -57,12 +127,12 @@ class Supervision:
     def behaved(self, ladder: "Ladder") -> None:
         """A strategy gave a sane answer."""
         if ladder.conduct.behaved():
-            self._tell_at_fault()
+            self.tell_at_fault()
 
     def overran(self, event: StrategyOverran, now_ns: int) -> None:
         """A call took too long: three in a row, or one that was interrupted, pull its event."""
-        self._out.strategy_overruns += 1
-        self._out.strategy_interrupted += event.interrupted
+        self._out.counters.strategy_overruns += 1
+        self._out.counters.strategy_interrupted += event.interrupted
         for ladder in self._ladders:
             mine = ladder.event.event_ticker == event.event_ticker
             if mine and ladder.conduct.answers_for(event):
@@ -71,14 +141,10 @@ class Supervision:
                 if pulled or event.interrupted:
                     self._tell(ladder, "strategy_stalled")
 
-    def replaced(self) -> None:
-        """Other strategies took the place of those there were: these are told of no longer."""
-        self._tell_at_fault()
-
     def look(self, ladder: "Ladder", may_quote: bool, now_ns: int) -> None:
         """After a fault: once the pause is over nothing else need happen for the strategy to be
         asked again. One that is asked no more is not told of any longer."""
-        if now_ns >= ladder.pulled_until_ns:
+        if now_ns >= ladder.conduct.pulled_until_ns:
             if may_quote and ladder.is_open and ladder.is_understood:
                 ladder.dirty = True
             else:
@@ -87,9 +153,10 @@ class Supervision:
     def _tell(self, ladder: "Ladder", name: str) -> None:
         fault = ladder.conduct.fault
         self._out.note("error", name, event=ladder.event.event_ticker, fault=fault)
-        self._tell_at_fault()
+        self.tell_at_fault()
 
-    def _tell_at_fault(self) -> None:
+    def tell_at_fault(self) -> None:
+        """Keep the finding about the strategies at fault true."""
         at_fault = [
             f"{each.event.event_ticker}: {each.conduct.fault}"
             for each in self._ladders
@@ -99,6 +166,3 @@ class Supervision:
             self._out.find("strategy_at_fault", "; ".join(at_fault[:_TOLD_MAX]))
         else:
             self._out.clear("strategy_at_fault")
-
-
-_TOLD_MAX = 3

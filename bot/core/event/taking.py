@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from bot.core.event.rung import Rung
 from bot.core.limits.bounds import takable
 from bot.core.orders.order import OwnOrder
-from bot.core.orders.takefate import TakeFate
 from bot.core.plan.wishes import WantCreate, crosses, free_shares
+from bot.core.report import TakeFate
 from bot.core.strategy import Take
 from venue.wire.money import BookSide, Outcome, Qty, Side
 from venue.wire.requests import TimeInForce

@@ -11,11 +11,10 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.books.book import microprice
 from bot.core.curve.ladder import Fair, FairCurve, RungInput
 from bot.core.desk.desk import Desk
-from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.learning import Learner
 from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder
-from bot.core.strategy import ImpliedView, Levels, OwnFill, Print, RungView
+from bot.core.strategy import ImpliedView, Levels, RungView
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import FeeRate, Qty
 from venue.wire.names import MarketId, Ticker
@@ -24,7 +23,6 @@ _LOOK_MIN_NS: Final = 2 * NS_PER_SECOND
 _LOOK_MAX_NS: Final = 10 * NS_PER_SECOND
 """A quiet rung is told anew when the age of its book has doubled, within these bounds."""
 
-_NONE: Final[Sequence[int]] = ()
 _FREE: Final = FeeRate.parse("0")
 _NOTHING_SEEN: Final = RungInput((), (), 0, None)
 _OVER: Final = RungInput((), (), 0, None, is_over=True)
@@ -62,7 +60,6 @@ class Telling:
         self._books: list[tuple[Levels, Levels]] = [((), ())] * len(rungs)
         self._due_ns = [0] * len(rungs)
         self._look_ns = [0] * len(rungs)
-        self._least_ns = 0  # none of those is before
         self._inputs = [_NOTHING_SEEN] * len(rungs)
         self.fairs: tuple[Fair | None, ...] = (None,) * len(rungs)
         self.anew: list[int] = []
@@ -87,11 +84,7 @@ class Telling:
         books, inputs = self._books, self._inputs
         anew = self.anew = []
         owns: list[list[OwnOrder]] = []
-        if some_due := now_ns >= self._least_ns:
-            places = [at for at, due in enumerate(self._look_ns) if now_ns >= due or at in news]
-        else:
-            places = sorted(news)
-        for index in places:
+        for index in [at for at, due in enumerate(self._look_ns) if now_ns >= due or at in news]:
             rung = rungs[index]
             own = desk.live(rung.market_id)
             book = rung.settled_others(own, now_ns)
@@ -108,15 +101,14 @@ class Telling:
             owns.append(own)
         # What is news now is none the next time, but for what is then told without it.
         news.clear()
-        fairs, moved = self.fairs, _NONE
+        fairs = self.fairs
+        moved: Sequence[int] = ()
         if self._curve is not None:
             fairs = self.fairs = self._curve.update(inputs, implied, seconds_left, now_ns)
             moved = self._curve.moved
         for index, own in zip(anew, owns, strict=True):
             rungs[index].fair = fairs[index]
             views[index] = self._rung(index, own, ledgers, now_ns)
-        if some_due:
-            self._least_ns = min(self._look_ns, default=NEVER_NS)
         for index in moved:
             fair = fairs[index]
             if fair is not rungs[index].fair:
@@ -129,27 +121,20 @@ class Telling:
         """A rung as it is told now; sets when to tell it anew at the latest. own: what is live."""
         rung, curve = self._rungs[index], self._curve
         bids, asks = book = self._books[index]
-        yes_qty, no_qty = rung.ladder.holdings(rung, ledgers)
-        prints: tuple[Print, ...] = ()
-        fills: tuple[OwnFill, ...] = ()
-        if rung.recent.has_news:
-            prints, fills = rung.recent.prints(now_ns), rung.recent.fills(now_ns)
-        age_ns = now_ns - rung.confirmed_ns if now_ns > rung.confirmed_ns else 0
-        wait_ns = age_ns if age_ns > _LOOK_MIN_NS else _LOOK_MIN_NS
-        due_ns = now_ns + (wait_ns if wait_ns < _LOOK_MAX_NS else _LOOK_MAX_NS)
+        yes_qty, no_qty = ledgers.holdings(rung.market_id)
+        age_ns = max(0, now_ns - rung.confirmed_ns)
+        due_ns = now_ns + min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, age_ns))
         volatility_cents = 0.0
         if curve is not None:
             again_ns, volatility_cents = curve.again_ns[index], curve.volatilities[index]
-            due_ns = again_ns if again_ns < due_ns else due_ns
+            due_ns = min(due_ns, again_ns)
             before = self.views[index]
             if volatility_cents != before.volatility_cents or before is _NOTHING_TOLD:
                 rung.traded.follow(volatility_cents)
         self._due_ns[index] = due_ns
         # A book that stands still for its own sake may be shown anew at any moment.
-        look_ns = self._look_ns[index] = due_ns if rung.others.settled_from_ns is None else now_ns
-        if look_ns < self._least_ns:
-            self._least_ns = look_ns
-        if prints or fills:
+        self._look_ns[index] = due_ns if rung.is_settled else now_ns
+        if rung.recent.has_news:
             self._news.add(index)
         fair, adverse = rung.fair, self._learner.adverse(rung.market_id)
         return RungView(
@@ -171,8 +156,8 @@ class Telling:
             volatility_cents=volatility_cents,
             adverse_bid_cents=adverse.bid_cents,
             adverse_ask_cents=adverse.ask_cents,
-            prints=prints,
-            fills=fills,
+            prints=rung.recent.prints(now_ns),
+            fills=rung.recent.fills(now_ns),
             own=rung.recent.own(own, rung.queues, book, now_ns),
         )
 

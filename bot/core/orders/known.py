@@ -53,7 +53,6 @@ class Known(msgspec.Struct, frozen=True):
         return Qty(0) if self.ended else self.unfilled
 
     def join(self, other: "Known") -> "Known":
-        """All that the two facts say together."""
         newer = max(self, other, key=_newness)
         return Known(
             newer.epoch,

@@ -6,7 +6,9 @@ what to send; the desk reads `state` and the due times.
 """
 
 import enum
-from typing import Final
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -14,9 +16,9 @@ from bot.core.limits.risk import Live
 from bot.core.messages import OpenIntent
 from bot.core.orders.known import EARLIER, Known
 from bot.core.orders.life import IN_FLIGHT, LIFE, UNDONE, Barred, Fact, Finding, State, Suspect
-from bot.core.orders.tag import UNTAGGED
+from bot.core.strategy import Quote
 from venue.wire import model
-from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
@@ -34,6 +36,31 @@ BEYOND_LIMITS: Final = "beyond a limit that was lowered"
 
 Slot = tuple[MarketId, str, str, Price]
 """Market, outcome, side and price: what an order without an id can be known by."""
+
+
+class Tag(NamedTuple):
+    """Why an order was placed, for the account of profit. level: the place of its quote on its
+    side, 0 at the touch, -1 when it is no quote of the plan. strategy: whose idea it was."""
+
+    level: int
+    strategy: str
+    reason: str
+
+
+UNTAGGED: Final = Tag(-1, "not known", "not known")
+"""Of orders that this run did not place, or no longer remembers."""
+
+
+def tag_of(planned: Iterable[Quote], side: BookSide, price: Price, strategy: str, why: str) -> Tag:
+    """The tag of an order that leaves now for a canonical price. planned: the quotes of the plan
+    that it serves. The reason is `why` without its numbers, so that there are few of them."""
+    better = at = 0
+    for quote in planned:
+        if quote.side is side:
+            at += quote.price == price
+            better += quote.price > price if side is BookSide.BID else quote.price < price
+    reason = re.sub(r" from [0-9].*|,? ?[0-9]+", "", why) or "not known"
+    return Tag(better if at else -1, strategy, reason)
 
 
 class Suspicion(msgspec.Struct, frozen=True):
@@ -82,34 +109,6 @@ class OwnOrder:
     the table bars.
     """
 
-    __slots__ = (
-        "amend",
-        "contradicted_ns",
-        "doomed",
-        "due_ns",
-        "evidence",
-        "fill_offset",
-        "inherited",
-        "intent",
-        "known",
-        "last_write_ns",
-        "level",
-        "market_id",
-        "order_id",
-        "outcome",
-        "own_side",
-        "placed_ns",
-        "previous_ids",
-        "read_due_ns",
-        "remaining",
-        "side",
-        "state",
-        "suspicion",
-        "tag",
-        "why",
-        "worst_price",
-    )
-
     def __init__(self, intent: OpenIntent, now_ns: int, why: str) -> None:
         order = intent.order
         self.intent = intent
@@ -132,7 +131,7 @@ class OwnOrder:
         self.due_ns = now_ns
         """When its create, or its cancel, may be sent once more."""
         self.read_due_ns: int | None = None
-        """When it is to be read by its id; `shelf.NEVER_NS` while such a read is on its way."""
+        """When it is to be read by its id; `NEVER_NS` while such a read is on its way."""
         self.contradicted_ns: int | None = None
         """Since when reads contradict what is known of it."""
         self.suspicion: Suspicion | None = None
@@ -160,7 +159,6 @@ class OwnOrder:
 
     @classmethod
     def first_sent(cls, order: QtyOrder, body: RequestBody, now_ns: int, why: str) -> "OwnOrder":
-        """An order whose create leaves now."""
         return cls(OpenIntent(order, body), now_ns, why)
 
     @classmethod
@@ -319,18 +317,6 @@ class OwnOrder:
         """The price at which it would cost us more, or bring us less."""
         return max(price, other) if self.own_side is Side.BUY else min(price, other)
 
-    def gone_from_ns(self, refused_ns: int, lag_ns: int) -> int | None:
-        """From when on a whole list would show it if it rested; None while no list tells anything.
-
-        refused_ns: longer than a create that was sent again can be on its way.
-        """
-        denied_ns = None if self.evidence is None else self.evidence.denied_ns
-        if denied_ns is None or self.state not in (_LOST, _OPEN, _BLURRED, _CLOSING):
-            return None
-        if self.state is _LOST:
-            return max(denied_ns + refused_ns, self.last_write_ns) + lag_ns
-        return denied_ns + lag_ns
-
     def contradicted_by(
         self, shown: model.Order, begun_ns: int, lag_ns: int, *, by_id: bool
     ) -> Contradiction | None:
@@ -381,7 +367,6 @@ class OwnOrder:
         self._know(self.known.join(known))
 
     def _shown(self, shown: model.Order, epoch: int) -> Known:
-        """A row as a fact about this order."""
         known = Known.shown(shown, epoch)
         if not self.fill_offset:
             return known
@@ -389,21 +374,18 @@ class OwnOrder:
         return Known(epoch, known.price, Qty(filled + known.unfilled), filled, known.ended)
 
     def note_evidence(self, **changes: object) -> None:
-        """Remember what was said of its fate."""
         self.evidence = msgspec.structs.replace(self.evidence or Evidence(), **changes)
 
-    def _denied(self, at_ns: int) -> None:
+    def denied(self, at_ns: int) -> int:
+        """The venue says that there is no such order, or none any more. When it first said so."""
         if self.evidence is None or self.evidence.denied_ns is None:
             self.note_evidence(denied_ns=at_ns)
+            return at_ns
+        return self.evidence.denied_ns
 
     # --- acts -------------------------------------------------------------------------------------
 
-    def sent_again(self) -> None:
-        """Its create leaves once more, byte for byte."""
-        self.move(Fact.RESEND, self.last_write_ns)
-
     def sent_amend(self, amend: Amend) -> None:
-        """An amend leaves now."""
         self.move(Fact.AMEND, self.last_write_ns)
         self.amend = amend
         if amend.price is not None:
@@ -430,7 +412,7 @@ class OwnOrder:
             self.note_evidence(rested=None)
         self.move(fact, now_ns)
         if denies and self.is_live:
-            self._denied(now_ns)
+            self.denied(now_ns)
         if was is State.AMENDING:
             if self.state is _BLURRED:
                 self.doomed, self.why = True, "its amend has no answer"
@@ -470,7 +452,7 @@ class OwnOrder:
             self.amend = None  # under this id it rested
         self.move(Fact.SHORT if unaccounted else Fact.ENDED, now_ns)
         if self.is_live:
-            self._denied(now_ns)
+            self.denied(now_ns)
 
     def identified(self, shown: model.Order, begun_ns: int) -> None:
         """A list shows the one order that this lost create, which exists, can be."""
@@ -590,11 +572,10 @@ class OwnOrder:
             self.move(Fact.READ_ENDED, begun_ns)
             return
         self.move(Fact.READ_MOVED, begun_ns)
-        self._denied(begun_ns)
+        self.denied(begun_ns)
         self._not_read(begun_ns, lag_ns)
 
     def _read_resting(self, seen: Known, begun_ns: int, lag_ns: int) -> None:
-        """A read of the present epoch shows it resting."""
         if self.state is _BLURRED:
             if self._rests_alike(seen, begun_ns, lag_ns):
                 self._know(
@@ -633,5 +614,4 @@ class OwnOrder:
 
 
 def slot_shown(shown: model.Order) -> Slot:
-    """Where a listed order rests."""
     return shown.market_id, shown.outcome.value, shown.side.value, shown.price

@@ -22,6 +22,7 @@ from typing import Final
 
 import msgspec
 
+from bot.core.books.book import size_at
 from bot.core.books.queue import Queues
 from bot.core.orders.order import OwnOrder
 from bot.core.settings import PaceSettings
@@ -136,7 +137,7 @@ class Worth(msgspec.Struct, eq=False):
     def others_at(self, side: BookSide, price: Price) -> int:
         """Shares of others at a price: what a new order stands behind."""
         book = self.bids if side is _BID else self.asks
-        return next((size for level, size in book if level == price), 0)
+        return size_at(book, price)
 
     def joining(self, side: BookSide, price: Price, qty: int, edge: float) -> float:
         """Cents that `qty` shares at the back of a price give over the horizon, at `edge` each."""

@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.orders.tag import UNTAGGED, Tag
+from bot.core.orders.order import UNTAGGED, Tag
 from bot.core.profit.markouts import ADVERSE, HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.profit.marks import Marks
 from bot.core.report import Against, FillReport, ProfitReport, ProfitRow

@@ -14,9 +14,9 @@ from typing import Final
 from bot.core.account.ledgers import Ledgers
 from bot.core.account.portfolio import worth_cents
 from bot.core.custody.custody import Custody
-from bot.core.desk.cancel_health import CancelHealth
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox, Pending, kind_of
+from bot.core.desk.refusals import CancelHealth
 from bot.core.desk.spend import Lane
 from bot.core.event.room import Rung
 from bot.core.inconsistency import Contradiction

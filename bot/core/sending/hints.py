@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.messages import BookSeen, TradeSeen
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.place import RISK_CENTS

@@ -18,9 +18,8 @@ from bot.core.event.curfew import Stage
 from bot.core.event.rung import Rung
 from bot.core.event.taking import barred, routes
 from bot.core.orders.order import OwnOrder
-from bot.core.orders.takefate import TakeFate
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
-from bot.core.report import Phase
+from bot.core.report import Phase, TakeFate
 from bot.core.sending.affording import Affording
 from bot.core.sending.cancel_all import cancel_all
 from bot.core.sending.hints import Hint, Hints

@@ -10,8 +10,7 @@ from typing import Final
 from bot.core import messages as m
 from bot.core.books.book import book_seen
 from bot.core.books.venueclock import VenueClock
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, Outbox
 from bot.core.event.room import Ladder, Rung
 from bot.core.inconsistency import Inconsistency
 from bot.core.series.lag import Lag
@@ -178,7 +177,7 @@ class Channel:
     def _judge(self, ladder: Ladder, everyone: bool, now_ns: int) -> None:
         ladder.unjudged = False
         for rung in ladder.rungs:
-            if everyone or rung.unjudged:
+            if everyone or now_ns >= rung.judge_ns:
                 rung.judge(self._why, self._trust, now_ns)
                 self._judge_ns = min(self._judge_ns, rung.judge_ns)
                 if rung.is_suspect:

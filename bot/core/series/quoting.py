@@ -12,8 +12,7 @@ from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
 from bot.core.books.venueclock import VenueClock
 from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.outbox import NEVER_NS, Outbox
 from bot.core.event.listed import listed_now, refuse_claimed
 from bot.core.event.room import Ladder, Rung
 from bot.core.event.supervision import Supervision, made_by
@@ -111,7 +110,7 @@ class Quoting:
             if self._rungs[market_id].market.state is not state:
                 self._desk.market_changed(market_id, now_ns)
         self._out.hold("event_unreadable", unreadable)
-        self.supervision.replaced()  # a ladder whose order is another asks another strategy
+        self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
             self._let_go(ladder)
@@ -329,7 +328,7 @@ class Quoting:
             turned = turned or ladder.news.turns(now_ns)
             if ladder.conduct.fault:
                 self.supervision.look(ladder, may_quote, now_ns)
-                again_ns = min(again_ns, max(now_ns, ladder.pulled_until_ns))
+                again_ns = min(again_ns, max(now_ns, ladder.conduct.pulled_until_ns))
             if ladder.dirty or turned or (ladder.is_cut and self.weighing.leaves_more(ladder)):
                 # Pulling everything does not wait for the pace, nor does what follows a resume.
                 if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
@@ -337,31 +336,25 @@ class Quoting:
                     self.scoring.decided(ladder, asked, now_ns)
                 else:
                     again_ns = min(again_ns, ladder.decided_ns + self.settings.pace.decide_ns)
-            if ladder.stirred or now_ns >= ladder.again_ns:
+            if now_ns >= ladder.again_ns:
                 self._plan_ladder(ladder, now_ns)
             again_ns = min(again_ns, ladder.again_ns)
-            if ladder.has_wishes:
-                for rung in ladder.rungs:
-                    for wish in rung.wishes:
-                        wishes.append((rung, wish))
+            for rung in ladder.rungs:
+                if rung.wishes:
+                    wishes += [(rung, wish) for wish in rung.wishes]
         return wishes, again_ns
 
     def _plan_ladder(self, ladder: Ladder, now_ns: int) -> None:
         """Plan the rungs of an event whose plan no longer stands."""
-        ladder.stirred, has_wishes, again_ns = False, False, NEVER_NS
         is_open = self._ledgers.is_open
         for rung in ladder.rungs:
-            if rung.touched or now_ns >= rung.again_ns:
+            if now_ns >= rung.again_ns:
                 if rung.ours is None or not is_open:
                     orders = self._desk.live(rung.market_id)
-                    held = ladder.holdings(rung, self._ledgers)
+                    held = self._ledgers.holdings(rung.market_id)
                     rung.ours = Ours(orders, free_shares(*held, orders))
                 rung.plan(rung.ours, now_ns)
-            if rung.again_ns < again_ns:
-                again_ns = rung.again_ns
-            if rung.wishes:
-                has_wishes = True
-        ladder.again_ns, ladder.has_wishes = again_ns, has_wishes
+        ladder.again_ns = min([rung.again_ns for rung in ladder.rungs], default=NEVER_NS)
 
     def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> EventView | None:
         """Decide what is wanted of an event. What its strategy was shown; None where it was not
@@ -369,7 +362,7 @@ class Quoting:
         ladder.dirty = ladder.is_cut = False
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
-        self._out.decisions += 1
+        self._out.counters.decisions += 1
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
         implied = self._implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
@@ -394,10 +387,8 @@ class Quoting:
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
-        if ladder.ceilings:
-            quotes = ladder.within_ceilings(quotes)
-        left, anew = self.weighing.cut(ladder, quotes, loss_cents)
-        ladder.want(left, pulled=False, anew=anew)
+        quotes = self.weighing.cut(ladder, ladder.as_taken(quotes), loss_cents)
+        ladder.want(quotes, pulled=False)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wished, ladder.ceilings.get(market_id))

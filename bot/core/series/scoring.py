@@ -12,8 +12,7 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.event.room import Ladder, Rung
-from bot.core.orders.order import OwnOrder
-from bot.core.orders.tag import UNTAGGED
+from bot.core.orders.order import UNTAGGED, OwnOrder
 from bot.core.profit.attribution import Attribution, Entry
 from bot.core.profit.marks import Marks
 from bot.core.report import Against, FillReport, ProfitReport, ShadowReport
@@ -120,7 +119,7 @@ class Scoring:
         """What is wanted of an event was decided; its candidates come after the live strategy.
         asked: what that was shown; None where it was not asked."""
         if self._shadows is not None:
-            failed = now_ns < ladder.pulled_until_ns
+            failed = now_ns < ladder.conduct.pulled_until_ns
             self._shadows.decided(ladder, asked, None if failed else ladder.answers.resting, now_ns)
 
     def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:

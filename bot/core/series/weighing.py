@@ -189,11 +189,8 @@ class Weighing:
         exposure.add(before)
         return room >= after.qty_max
 
-    def cut(
-        self, ladder: Ladder, quotes: Resting, loss_cents: Cents
-    ) -> tuple[Resting, Sequence[MarketId] | None]:
-        """What of the wanted quotes the limits admit beside the other events, and the rungs on
-        which that is other than before, None where any may be. loss_cents: its own.
+    def cut(self, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
+        """What of the wanted quotes the limits admit beside the other events. loss_cents: its own.
 
         Of what rests, the others are counted as they are wanted, not as they stand at the moment:
         else two events that share that limit would follow each other's every cancel, for ever.
@@ -211,7 +208,7 @@ class Weighing:
         if len(self._ladders) > 1 and (resting or loss_cents < alone_cents):
             self._elsewhere[ladder.event.event_ticker] = self._elsewhere_cents()
             ladder.is_cut = cutter.gains_by(alone_cents, self._limits.resting_cents)
-        return left, cutter.anew
+        return left
 
     def leaves_more(self, ladder: Ladder) -> bool:
         """True if the other events leave one that `is_cut` more than when its quotes were cut: of

@@ -14,8 +14,7 @@ from bot.core.desk.spend import Lane
 from bot.core.distribution import KINDS
 from bot.core.inconsistency import Inconsistency
 from bot.core.limits.cutting import CutReason
-from bot.core.orders.takefate import TakeFate
-from bot.core.report import BreakerReport, Phase, Report, RungReport
+from bot.core.report import BreakerReport, Phase, Report, RungReport, TakeFate
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide

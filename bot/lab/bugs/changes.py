@@ -1,6 +1,6 @@
 """Planted bugs of groups G and H: what the operator sets, and less quoted than may be."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import structs
@@ -16,7 +16,6 @@ from bot.core.strategy import Resting, Strategy
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 from venue.wire.money import Cents, Price, Qty
-from venue.wire.names import MarketId
 
 _reconfigure = Quoting.reconfigure
 _cut = Weighing.cut
@@ -34,14 +33,11 @@ def _any_price(self: Guard, rung: Rung, own: OwnOrder, price: Price) -> str:
     return ""
 
 
-def _half(
-    self: Weighing, ladder: Ladder, quotes: Resting, loss_cents: Cents
-) -> tuple[Resting, Sequence[MarketId] | None]:
-    left, anew = _cut(self, ladder, quotes, loss_cents)
+def _half(self: Weighing, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
     return {
         market: tuple(structs.replace(each, qty=Qty(-(-each.qty // 2))) for each in admitted)
-        for market, admitted in left.items()
-    }, anew
+        for market, admitted in _cut(self, ladder, quotes, loss_cents).items()
+    }
 
 
 CHANGES: Final = (

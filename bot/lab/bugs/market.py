@@ -5,7 +5,7 @@ from typing import Final
 
 from bot.core.books.book import Book
 from bot.core.books.others import Others
-from bot.core.event.believed import BelievedRung
+from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder
 from bot.core.strategy import Levels
 from bot.lab.bugs.bug import Bug
@@ -14,7 +14,7 @@ from bot.lab.sim.run import Patch
 _believable = Book.believable
 
 
-def _kept(self: BelievedRung) -> None:
+def _kept(self: Rung) -> None:
     self.doubt()
 
 
@@ -36,7 +36,7 @@ MARKET: Final = (
         (42,),
         "The book from before a disconnect is quoted on after it.",
         ("B4",),
-        (Patch(BelievedRung, "forget_book", _kept),),
+        (Patch(Rung, "forget_book", _kept),),
         likely=("feed_close",),
     ),
     Bug(

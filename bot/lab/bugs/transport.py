@@ -8,11 +8,11 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import NEVER_NS
 from bot.core.desk.refusals import Refusals
-from bot.core.desk.shelf import NEVER_NS
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.rung import Rung
-from bot.core.orders.order import OwnOrder
+from bot.core.orders.order import Fact, OwnOrder
 from bot.core.plan.wishes import Wish
 from bot.core.sending.sending import Sending
 from bot.core.series.parking import Parking
@@ -28,7 +28,7 @@ def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
     order = msgspec.structs.replace(own.intent.order, client_order_id=name)
     own.intent = m.OpenIntent(order, codec.encode_new_order(order))
     if self._out.send(m.Create(order, own.intent.body, False), Lane.RECOVER, "retry", now_ns, own):
-        own.sent_again()
+        own.move(Fact.RESEND, own.last_write_ns)
         own.due_ns = NEVER_NS
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from bot.core.messages import TradeSeen
-from bot.core.orders.tag import Tag, tag_of
+from bot.core.orders.order import Tag, tag_of
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Levels, OwnQuote, Quote, Take
 from bot.lab.shadow.imagined import Bound, Place

@@ -200,7 +200,7 @@ def _come_back(world: "World") -> None:
 def _is_pulled(world: "World") -> bool:
     now_ns = world.process.clock.read(world.now_ns)
     return any(
-        now_ns < max(ladder.pulled_until_ns, ladder.news.pulled_until_ns)
+        now_ns < max(ladder.conduct.pulled_until_ns, ladder.news.pulled_until_ns)
         for ladder in world.process.trader.quoting.ladders
     )
 
@@ -337,7 +337,7 @@ def _parked(world: "World") -> bool:
 
 
 def _writes(world: "World") -> int:
-    requests = world.process.trader.out.requests
+    requests = world.process.trader.out.counters.requests
     return sum(requests[kind] for kind in ("create", "amend", "cancel"))
 
 

@@ -92,11 +92,13 @@ class Exchange:
             self.watchers: list[Watcher] = []
             self._faces = [self]
             self.clock_ns = 0
-            self.readings = Readings(odds, self.engine, MAKER)
+            self._ids = ChangingIds(self.engine, MAKER) if odds.variant("amend_ids") else None
+            order = self.engine.order if self._ids is None else self._ids.order
+            self.readings = Readings(odds, self.engine, MAKER, order)
         else:
             self.engine, self.bucket, self.watchers = first.engine, first.bucket, first.watchers
             self.fast, self.slow, self._faces = first.fast, first.slow, first._faces
-            self.readings = first.readings
+            self.readings, self._ids = first.readings, first._ids
             self._faces.append(self)
         self.page_limit = odds.page_limit
         self.series, _ = series_of(odds)
@@ -105,7 +107,6 @@ class Exchange:
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
         self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = odds.fast_lag_ns
-        self._ids = ChangingIds(self.engine, MAKER) if odds.variant("amend_ids") else None
         self._list(odds, start_ns)
 
     def _list(self, odds: Odds, start_ns: int) -> None:

@@ -23,7 +23,7 @@ class ChangingIds:
         self._user_id = user_id
         self._shown: dict[OrderId, OrderId] = {}  # by the engine's
         self._engines: dict[OrderId, OrderId] = {}  # by the one that is shown now
-        self._over: dict[OrderId, None] = {}
+        self._over: dict[OrderId, v.OrderState] = {}  # as they ended, by an id that an amend took
         self._last: dict[OrderId, v.OrderState] = {}
 
     def apply(self, command: v.Command, now_ns: int) -> tuple[v.Answer, list[v.Event]]:
@@ -43,7 +43,6 @@ class ChangingIds:
 
     def _renamed(self, order_id: OrderId, now_ns: int) -> v.Event:
         before = self._order(self._last[order_id])
-        self._over[before.order_id] = None
         self._engines.pop(before.order_id, None)
         number = int(before.order_id) + 1
         self._shown[order_id] = after = OrderId(str(number))
@@ -55,6 +54,7 @@ class ChangingIds:
             reserved_cents=Cents(0),
             updated_ns=now_ns,
         )
+        self._over[before.order_id] = over
         return v.OrderChanged(now_ns, over)
 
     def _event(self, event: v.Event) -> v.Event:
@@ -64,6 +64,13 @@ class ChangingIds:
         if isinstance(event, v.FillBooked) and event.user_id == self._user_id:
             return replace(event, order_id=self._shown.get(event.order_id, event.order_id))
         return event
+
+    def order(self, order_id: OrderId) -> v.OrderState | None:
+        """An order by an id that it has or had."""
+        if order_id in self._over:
+            return self._over[order_id]
+        order = self._engine.order(self._engines.get(order_id, order_id))
+        return None if order is None else self._order(order)
 
     def _order(self, order: v.OrderState) -> v.OrderState:
         return replace(order, order_id=self._shown.get(order.order_id, order.order_id))

@@ -28,9 +28,17 @@ class Readings:
     not paid for yet.
     """
 
-    def __init__(self, odds: Odds, engine: Engine, user_id: UserId) -> None:
+    def __init__(
+        self,
+        odds: Odds,
+        engine: Engine,
+        user_id: UserId,
+        order: Callable[[OrderId], v.OrderState | None],
+    ) -> None:
+        """order: one by the id under which it is shown."""
         self._odds = odds
         self._engine = engine
+        self._order = order
         self._user_id = user_id
         self._halted: set[MarketId] = set()
         self.dearer: dict[str, None] = {}
@@ -41,7 +49,7 @@ class Readings:
         request: m.CancelResting | m.AmendResting,
         shown: Callable[[v.OrderState, Qty], m.CancelShown],
     ) -> m.Answer | None:
-        order = self._engine.order(request.order_id)
+        order = self._order(request.order_id)
         if order is None:
             return None
         is_over = order.status in TERMINAL
@@ -59,7 +67,7 @@ class Readings:
 
     def amend(self, order_id: OrderId, amend: Amend) -> Amend | None:
         """What an amend asks the engine for; None where its total is filled already (S13)."""
-        order = self._engine.order(order_id)
+        order = self._order(order_id)
         if amend.qty is None or order is None or not self._odds.variant("amend_qty"):
             return amend
         left = amend.qty - order.filled_qty
