@@ -19,7 +19,7 @@ from bot.core.desk.outbox import Outbox
 from bot.core.event.curfew import Stage
 from bot.core.event.room import Ladder
 from bot.core.fault_text import fault_text
-from bot.core.limits.tighter import no_looser
+from bot.core.limits.inforce import no_looser
 from bot.core.messages import ConfigRefused, Configuration, Reconfigured, StrategyChoice
 from bot.core.report import ConfigReport
 from bot.core.sending.guard import Guard

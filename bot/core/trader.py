@@ -28,7 +28,6 @@ from bot.core.sending.cancel_all import WHY as NOTHING_RESTS_IN
 from bot.core.sending.guard import Gate, Guard
 from bot.core.sending.hints import Hints
 from bot.core.sending.sending import Sending
-from bot.core.series.ending import is_flat
 from bot.core.series.quoting import Quoting
 from bot.core.series.scoring import MakeShadow
 from bot.core.settings import TraderSettings
@@ -270,7 +269,6 @@ class Trader:
         self._enter(Phase.STOPPING)
         for ladder in self.quoting.ladders:
             ladder.want({}, pulled=True)
-        self.quoting.weighing.wants_changed()
         self.out.note("info", "stopping", reason=reason)
 
     def _replied(self, event: m.Replied) -> None:
@@ -308,8 +306,6 @@ class Trader:
                 self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
         if own.filled > self.ledgers.booked_qty(own):
             self._account.hasten(Kind.FILLS, self._now_ns)
-        if not own.is_live and row is None:
-            self.quoting.parking.funds_changed(unseen=own.is_stranger)
         if row is None or is_read:
             return
         assert isinstance(answer, m.Refused)
@@ -446,7 +442,7 @@ class Trader:
                 self._latch(reason, ours=True)
 
     def _rest_when_flat(self) -> None:
-        if not self.desk.live_count() and is_flat(self.quoting.ladders, self.ledgers):
+        if not self.desk.live_count() and self.quoting.is_flat():
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
 

@@ -377,13 +377,3 @@ def test_more_to_lose_is_no_gain_where_all_that_is_wanted_is_too_much_besides(
 
 def test_a_cut_short_of_shares_alone_gains_by_no_cents() -> None:
     assert gains((FAR, FAR), net_qty=8, loss_cents=800, resting_cents=800) == [False]
-
-
-def test_the_bounds_are_those_of_the_event_and_the_same_object_while_they_are_the_same() -> None:
-    cut, in_force = cutter(), limits_in_force(limits(order=10**6))
-    first = cut.bounds(Cents(500), Cents(100))
-    assert first == bounds_of(in_force, Cents(500), Cents(100))
-    assert cut.bounds(Cents(500), Cents(100)) is first
-    for of in ((400, 100), (400, 200), (500, 100)):
-        told = cut.bounds(Cents(of[0]), Cents(of[1]))
-        assert told == bounds_of(in_force, Cents(of[0]), Cents(of[1]))

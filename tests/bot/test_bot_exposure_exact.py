@@ -29,33 +29,6 @@ def test_a_bound_is_kept_when_it_is_reached_and_not_a_cent_or_share_beyond(bound
     assert not exposure.is_within(bounds(**{bound: reached - 1}))
 
 
-@pytest.mark.parametrize(
-    ("bound", "most", "room"),
-    [
-        ("loss_cents", 710, (10**6, 10)),
-        ("net_qty", 29, (7, 10**6)),
-        ("gross_qty", 29, (7, 10**6)),
-        ("gross_cents", 710, (10**6, 10)),
-        ("resting_cents", 610, (10**6, 10)),
-    ],
-)
-def test_what_fits_in_any_case_fits_on_every_rung_and_side(bound, most, room):
-    """What is live loses 600 cents, and 12 bought come to the 10 held."""
-    free = ("loss_cents", "gross_cents", "resting_cents", "net_qty", "gross_qty")
-    of = bounds(**{**dict.fromkeys(free, 10**9), bound: most})
-    exposure = two(-100, (10, 0), (0, 0))
-    exposure.add(live_of(M0, bid(50, 12)))
-    assert tuple(map(min, exposure.ample(of), (10**6, 10**6))) == room
-    qty, cents = min(room[0], 7), min(room[1], 10)
-    for rung in (0, 1):
-        for is_bid in (True, False):
-            exposure.count(rung, qty, cents, is_bid=is_bid)
-            assert exposure.is_within(of)
-            exposure.count(rung, -qty, -cents, is_bid=is_bid)
-    exposure.count(0, qty + (qty == room[0]), cents + (cents == room[1]), is_bid=True)
-    assert not exposure.is_within(of)
-
-
 def test_sums_that_were_asked_for_count_a_level_that_comes_after():
     exposure = two(0, (0, 0), (0, 0))
     assert (exposure.gross_qty, exposure.gross_cents) == (0, 0)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.limits import freecash
 from bot.core.limits.freecash import FreeCash
 from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee, reserve_cents
 
@@ -164,9 +163,6 @@ class World:
         some = self.shown[last:]
         self.cash.shown(some[at % len(some)][1], begun - LAG, self.now)
 
-    def look(self):
-        self.cash.look()
-
     def truth(self):
         """What is free once all that is under way has arrived, if none of that lets anything go."""
         locked = 0
@@ -193,8 +189,8 @@ def lived(seed, after_each):
                 world.fill(at, draw.randint(1, 20))
             case "wait":
                 world.wait(draw.choice((1, LAG // 3, 2 * LAG)))
-            case "ask" | "look" as act:
-                getattr(world, act)()
+            case "ask":
+                world.ask()
             case act:
                 getattr(world, act)(at)
         after_each(world)
@@ -214,7 +210,6 @@ ACTS, WEIGHTS = zip(
         "wait": 4,
         "ask": 3,
         "balance": 3,
-        "look": 4,
     }.items(),
     strict=True,
 )
@@ -229,15 +224,6 @@ def test_no_more_is_ever_free_than_there_is_once_all_that_is_under_way_has_arriv
     world = lived(seed, after_each)
     for at in range(len(world.orders)):
         world.land(at)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32))
-def test_what_is_added_up_as_writes_leave_is_never_more_than_what_is_free(seed):
-    def after_each(world):
-        assert world.cash.left() <= max(0, world.truth())
-
-    lived(seed, after_each)
 
 
 def test_of_what_is_free_most_is_handed_out():
@@ -279,17 +265,6 @@ def test_a_balance_shows_an_order_that_was_answered_before_it_was_asked_for_and_
     assert cash.cents == 600 - cost(10, 30)
 
 
-def test_what_was_let_go_is_found_by_the_next_beat():
-    cash = FreeCash()
-    cash.shown(500, 0, 1)
-    own = resting(cash, 10, 40, 100)
-    assert not cash.suffices(400)
-    own.is_live = False
-    assert not cash.suffices(400)
-    cash.look()
-    assert cash.suffices(400)
-
-
 def test_a_refused_create_locks_nothing_at_once():
     cash = FreeCash()
     cash.shown(1_000, 0, 1)
@@ -328,7 +303,6 @@ def test_what_filled_before_a_change_of_size_is_locked_again_and_counted_from_wh
     cash.amended(own, -200, 200, 5, 40)
     assert cash.suffices(600)
     own.filled, own.remaining = 4, 6  # told before the answer: it may have come first
-    cash.look()
     assert (cash.cents, cash.suffices(600)) == (600 - 4 * 40, False)
     own.remaining, own.pending, own.last_write_ns = 5, "", 210
     assert cash.cents == 600 - 4 * 40
@@ -353,14 +327,3 @@ def test_a_balance_begun_before_the_newest_one_is_not_taken():
     cash.shown(1_000, 100, 200)
     cash.shown(5_000, 99, 300)
     assert cash.cents == 1_000
-
-
-def test_beyond_the_bound_of_writes_nothing_more_is_locked(monkeypatch):
-    monkeypatch.setattr(freecash, "WRITES_MAX", 2)
-    cash = FreeCash()
-    cash.shown(1_000, 0, 1)
-    for price_cents in (10, 20, 30):
-        resting(cash, 1, price_cents, 100)
-    assert not cash.suffices(1)
-    cash.shown(900, 100, 200)
-    assert cash.suffices(900)

@@ -5,9 +5,11 @@ import pytest
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.settings import PaceSettings
+from bot.io.client.rest import TIMEOUTS
+from bot.io.run.drain import DRAIN_NS
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
-from venue.wire.instant import NS_PER_MS
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 
 @pytest.mark.parametrize(
@@ -15,24 +17,27 @@ from venue.wire.instant import NS_PER_MS
     [m.ReadResting, m.ReadFills, m.ReadBalance, m.ReadPositions],
     ids=lambda kind: kind.__name__,
 )
-def test_one_list_that_hangs_does_not_take_the_time_of_a_stop(kind):
+def test_one_list_that_hangs_leaves_a_stop_the_time_to_prove_itself(kind):
     class Hung(Thin):
-        """The first list of a kind that is asked for at the end is never told."""
+        """The first list of a kind that is asked for at the end is answered by a timeout."""
 
-        hangs = False
+        is_armed = False
+        hung: m.Send | None = None
 
         def ask(self, send: m.Send) -> None:
-            if self.hangs and isinstance(send.request, kind):
-                self.hangs = False
+            if self.is_armed and self.hung is None and isinstance(send.request, kind):
+                self.hung = send
             else:
                 super().ask(send)
 
     thin = Hung([50], lambda: FixedSpread(FixedSpread.Params()))
     thin.start()
-    thin.hangs = True
+    thin.is_armed = True
     thin.give(m.StopRequested("the end"))
-    thin.run(4)
-    assert not thin.hangs
+    thin.run(TIMEOUTS.read)
+    assert thin.hung is not None
+    thin.give(m.Replied(thin.hung.request_id, m.Unknown("read timeout"), None))
+    thin.run(DRAIN_NS / NS_PER_SECOND - TIMEOUTS.read)
     assert thin.trader.phase is Phase.STOPPED
 
 

@@ -236,7 +236,7 @@ def test_what_came_with_a_wrong_stamp_before_the_time_was_known_bars_nothing_onc
     world.give(msgspec.structs.replace(prints(world, world.now_ns, "right"), price=Price(44)))
     world.give(m.ImpliedValueSeen(PROJECT, world.now_ns, 2e11, 0.9))
     moves(world, 0, 0)
-    view = world.trader.quoting._implied.view(PROJECT, world.now_ns)
+    view = world.trader.quoting._implied_view(PROJECT, world.now_ns)
     assert view is not None
     assert view.value_dollars == 2e11
     assert world.rung(0).book.last_price == 44
@@ -251,7 +251,7 @@ def test_an_implied_value_stamped_far_ahead_bars_no_later_one():
         world.give(m.ImpliedValueSeen(PROJECT, stamp_ns, value, 0.9))
         world.now_ns += NS_PER_SECOND
     world.give(m.ImpliedValueSeen(PROJECT, world.now_ns, 3e11, 0.9))
-    view = quoting._implied.view(PROJECT, world.now_ns)
+    view = quoting._implied_view(PROJECT, world.now_ns)
     assert view is not None
     assert view.value_dollars == 3e11
 
@@ -260,6 +260,6 @@ def test_an_older_implied_value_changes_nothing():
     world = thin()
     for value, stamp_ns in ((1e11, world.now_ns), (2e11, world.now_ns - 1)):
         world.give(m.ImpliedValueSeen(PROJECT, stamp_ns, value, 0.9))
-    view = world.trader.quoting._implied.view(PROJECT, world.now_ns + 7 * NS_PER_SECOND)
+    view = world.trader.quoting._implied_view(PROJECT, world.now_ns + 7 * NS_PER_SECOND)
     assert view is not None
     assert (view.value_dollars, view.age_s) == (1e11, 7.0)

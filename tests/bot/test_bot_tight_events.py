@@ -9,10 +9,8 @@ from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
-from bot.core.event.room import Ladder
 from bot.core.limits.accountrisk import AccountRisk
 from bot.core.series.quoting import Quoting
-from bot.core.series.weighing import Weighing
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
@@ -68,19 +66,6 @@ def test_an_event_is_decided_anew_once_others_leave_it_more_of_what_it_was_cut_t
     assert [each.qty for each in cut.rungs[0].wanted] == [10]
     series.decide(True, later_ns + NS_PER_SECOND)
     assert out.counters.decisions == 4
-
-
-def test_what_others_leave_is_not_reckoned_anew_while_nothing_changes(monkeypatch):
-    """Else a series of many tight events would reckon for each of them at every beat."""
-    series, out = two_tight(TIGHT[0])
-    asked: list[Ladder] = []
-    resting = Weighing._resting_wanted
-    monkeypatch.setattr(
-        Weighing, "_resting_wanted", lambda self, of: asked.append(of) or resting(self, of)
-    )
-    for beat in range(1, 9):
-        series.decide(True, T0 + beat * NS_PER_SECOND)
-    assert (len(asked), out.counters.decisions) == (3, 2), "of both, and of the one that was cut"
 
 
 @pytest.mark.parametrize("limits", TIGHT)

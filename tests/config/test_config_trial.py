@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.limits.inforce import limits_in_force
-from bot.core.limits.tighter import no_looser
+from bot.core.limits.inforce import limits_in_force, no_looser
 from bot.core.reconfigure import TIGHTER
 from bot.core.settings import BreakerSettings, NewsSettings
 from tests.config.changing import Changing, around

@@ -23,7 +23,6 @@ PARTS = (
         (
             "bot/core/limits/risk.py",
             "bot/core/limits/inforce.py",
-            "bot/core/limits/sheet.py",
             "bot/core/limits/cutting.py",
         ),
         (

@@ -13,8 +13,6 @@ import pytest
 from bot.core.books.others import Others
 from bot.core.event.room import Ladder
 from bot.core.event.rung import Rung
-from bot.core.limits.freecash import FreeCash
-from bot.core.limits.risk import Exposure
 from bot.core.series.quoting import Quoting
 from bot.core.series.weighing import Weighing
 from bot.lab.sim.judge.broken import Broken
@@ -84,8 +82,6 @@ ANEW = (
     before(Ladder, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
     before(Others, "settled", no_others),
-    Patch(Exposure, "ample", lambda *_: (-1, -1)),
-    Patch(FreeCash, "suffices_at_once", lambda *_: False),
 )
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 

@@ -34,8 +34,6 @@ class AccountRisk:
 
     def others_loss_cents(self, member: int) -> Cents:
         """What the other traders may lose now, added up."""
-        if len(self._losses) == 1:
-            return Cents(0)
         return Cents(sum(loss() for number, loss in enumerate(self._losses) if number != member))
 
     def loss_cents(self) -> Cents:

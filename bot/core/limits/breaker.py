@@ -77,15 +77,13 @@ class Window:
         """Entries kept."""
         return len(self._entries)
 
-    def add(self, amount: int, now_ns: int) -> bool:
-        """Count `amount` >= 1 at this instant; whether the sum is above the limit. Time never steps
-        back."""
+    def add(self, amount: int, now_ns: int) -> None:
+        """Count `amount` >= 1 at this instant. Time never steps back."""
         self._expire(now_ns)
         self._entries.append((now_ns, amount))
         self._total += amount
         while self._total - self._entries[0][1] > self.limit:
             self._total -= self._entries.popleft()[1]
-        return self._total > self.limit
 
     def total(self, now_ns: int) -> int:
         """The sum now; exact while it is not over the limit, else some number above it.
@@ -105,11 +103,6 @@ class Window:
         """Forget everything."""
         self._entries.clear()
         self._total = 0
-
-    def is_over(self, now_ns: int) -> bool:
-        """Whether the sum now is above the limit."""
-        # What has left the window meanwhile only makes the sum smaller.
-        return self._total > self.limit and self.total(now_ns) > self.limit
 
     def _expire(self, now_ns: int) -> None:
         while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
@@ -142,7 +135,6 @@ class Breakers:
             "filled_qty_per_minute": self._filled_qty,
             "rejects_per_minute": self._rejects,
         }
-        self._passed = False  # a window may be above its limit; set by all that adds or lowers
         self._opening_cents: int | None = None
         self._peak_cents = 0
         self._lost_cents = 0
@@ -154,8 +146,7 @@ class Breakers:
     def admits(self, request: Request, now_ns: int) -> bool:
         """Whether a request may leave. False trips the breaker whose limit it would pass, or says
         that one has tripped. Cancels, reads and re-sends of a create always may."""
-        adds = isinstance(request, AmendResting) or _is_first(request)
-        if not adds:
+        if not (isinstance(request, AmendResting) or _is_first(request)):
             return True
         if self.tripped:
             return False
@@ -177,21 +168,21 @@ class Breakers:
 
     def saw_send(self, request: Request, now_ns: int) -> None:
         """A write has left. Reads count nowhere; a re-send of a create is a write only."""
-        self._passed |= self._writes.add(1, now_ns)
+        self._writes.add(1, now_ns)
         if isinstance(request, Create) and _is_first(request):
-            self._passed |= self._creates.add(1, now_ns)
-            self._passed |= self._notional.add(notional_of(request), now_ns)
+            self._creates.add(1, now_ns)
+            self._notional.add(notional_of(request), now_ns)
 
     # --- seeing -----------------------------------------------------------------------------------
 
     def saw_reject(self, now_ns: int) -> None:
         """The venue found a write of ours wrong: a bug of ours."""
-        self._passed |= self._rejects.add(1, now_ns)
+        self._rejects.add(1, now_ns)
 
     def saw_fills(self, count: int, qty: int, now_ns: int) -> None:
         """Fills were booked: so many, of so many shares together; each >= 1."""
-        self._passed |= self._fills.add(count, now_ns)
-        self._passed |= self._filled_qty.add(qty, now_ns)
+        self._fills.add(count, now_ns)
+        self._filled_qty.add(qty, now_ns)
 
     def rebase(self, cents: int) -> None:
         """Profit is reckoned anew from here by so much: no loss and no gain."""
@@ -219,23 +210,10 @@ class Breakers:
 
     def _trip_over(self, now_ns: int) -> None:
         """Trip the first breaker that is over its limit, in the order of `levels`."""
-        if self._is_over(now_ns):
-            for level in self.levels(now_ns):
-                if level.used > level.limit:
-                    self._trip(level.name, level.used, level.limit)
-                    break
-
-    def _is_over(self, now_ns: int) -> bool:
-        """Whether some level is above its limit; asked ten times a second, so nothing is drawn."""
-        if self._passed:
-            self._passed = any(each.is_over(now_ns) for each in self._windows.values())
-        limits = self.limits
-        return (
-            self._passed
-            or self._lost_cents > limits.loss_cents
-            or self._drawdown_cents > limits.drawdown_cents
-            or self._unknown_ns > limits.unknown_age_ns
-        )
+        for level in self.levels(now_ns):
+            if level.used > level.limit:
+                self._trip(level.name, level.used, level.limit)
+                break
 
     def levels(self, now_ns: int) -> tuple[BreakerReport, ...]:
         """How much of each limit is used up."""
@@ -255,7 +233,6 @@ class Breakers:
         self.limits = limits
         for name, window in self._windows.items():
             window.limit = getattr(limits, name)
-        self._passed = True
 
     def rearm(self) -> None:
         """A person has looked: count from nothing, and profit from where it stands next."""

@@ -7,7 +7,7 @@ cents, so that a share at 98 cents does not crowd out many at a few; of the othe
 part of the shares that use them up.
 
 Most decisions move one rung: what is known of a rung is kept while its quotes are the same (the
-same object is fastest), and while all of them fit, one pass over the outcomes says so.
+same object is fastest).
 """
 
 import enum
@@ -18,9 +18,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.limits.inforce import bounds_of
 from bot.core.limits.risk import Bounds, Exposure, hurt_by_outcome
-from bot.core.limits.sheet import Sheet
 from bot.core.settings import RiskSettings
 from bot.core.strategy import Quote, Resting
 from venue.wire.money import BookSide, Cents, Price, Qty
@@ -33,9 +31,6 @@ _EIGHTHS: Final = 8
 
 _AMPLE: Final = 10**18
 """Cents of room where an outcome bounds nothing."""
-
-_KNOWN_MAX: Final = 1_024
-"""Sheets kept of quotes that were wanted before."""
 
 
 class CutReason(enum.StrEnum):
@@ -60,6 +55,88 @@ class Cut(msgspec.Struct, frozen=True):
     reason: CutReason
 
 
+class Sheet:
+    """What the limits of order size and rung position leave of the quotes of one rung, by itself.
+
+    rows: of each quote the row in which its size stands: even for bids, odd for asks, the best
+    first. caps: what order size and rung position leave of each quote, and losses: the most that
+    one share of it can lose, by row; 0 where there is none. full: the quotes as their caps leave
+    them. sums: shares of the bids and of the asks as their caps leave them, and what they can lose
+    together. sizes, kept: by row what stood after the last sharing, and the quotes of these sizes.
+    """
+
+    __slots__ = (
+        "caps",
+        "full",
+        "index",
+        "kept",
+        "losses",
+        "quotes",
+        "rows",
+        "sizes",
+        "sums",
+    )
+
+    def __init__(
+        self, quotes: tuple[Quote, ...], index: int, held: Exposure, limits: RiskSettings
+    ) -> None:
+        self.quotes = quotes
+        self.index = index
+        bids: list[tuple[int, int]] = []
+        asks: list[tuple[int, int]] = []
+        for place, quote in enumerate(quotes):
+            if quote.side is _BID:
+                bids.append((-quote.price, place))
+            else:
+                asks.append((quote.price, place))
+        rows = 2 * max(len(bids), len(asks))
+        self.rows = [0] * len(quotes)
+        self.caps, self.losses = [0] * rows, [0] * rows
+        for first, side in ((0, bids), (1, asks)):
+            if side:
+                side.sort()
+                self._cap(side, first, held, limits)
+        self.sums = self._sums(0), self._sums(1)
+        self.full = self._sized(self.caps)
+        self.sizes: Sequence[int] = tuple(self.caps)  # as sharing tells them
+        self.kept = self.full
+
+    def _cap(
+        self, side: list[tuple[int, int]], row: int, held: Exposure, limits: RiskSettings
+    ) -> None:
+        """Bring one side within the caps of order size and rung position, best first."""
+        quotes, losses = self.quotes, held.share_losses(self.index, is_bid=row == 0)
+        room = held.position_room_of(self.index, limits.rung_position_qty, is_bid=row == 0)
+        for _, place in side:
+            quote = quotes[place]
+            self.rows[place] = row
+            self.losses[row] = losses[quote.price]
+            self.caps[row] = max(0, min(quote.qty, limits.order_qty, room))
+            room -= self.caps[row]
+            row += 2
+
+    def _sized(self, sizes: Sequence[int]) -> tuple[Quote, ...]:
+        """The quotes with these sizes by row; `quotes` itself where that is what they want."""
+        wanted = [sizes[row] for row in self.rows]
+        if wanted == [quote.qty for quote in self.quotes]:
+            return self.quotes
+        return tuple(
+            quote if size == quote.qty else msgspec.structs.replace(quote, qty=Qty(size))
+            for quote, size in zip(self.quotes, wanted, strict=True)
+            if size > 0
+        )
+
+    def stands(self, sizes: Sequence[int]) -> None:
+        """These sizes stand, by row; `kept` is the same object while they are the same."""
+        if sizes != self.sizes:
+            self.sizes = sizes
+            self.kept = self._sized(sizes)
+
+    def _sums(self, row: int) -> tuple[int, int]:
+        caps = self.caps[row::2]
+        return sum(caps), sum(map(mul, caps, self.losses[row::2]))
+
+
 class Cutter:
     """Cuts the quotes of one event; keeps what it found for those that do not change.
 
@@ -71,26 +148,13 @@ class Cutter:
         self._limits = limits
         self._held: Exposure | None = None
         self._bounds: Bounds | None = None
-        self._told: Bounds | None = None  # by `bounds` last, and of what
-        self._told_of: tuple[Cents, Cents] | None = None
         self._quotes: Resting | None = None
         self._sheets: dict[MarketId, Sheet] = {}
-        # Prices swing: what is wanted has mostly been wanted before. A sheet hangs on its quotes,
-        # on what is held and on the limits: with another exposure `cut` forgets them all.
-        self._known: dict[tuple[MarketId, tuple[Quote, ...]], Sheet] = {}
         self._kept: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
         self._stands: Exposure | None = None
         self.anew: Sequence[MarketId] | None = None
         self._reasons: dict[tuple[int, int], CutReason] = {}
-
-    def bounds(self, loss_cents: Cents, others_resting_cents: Cents) -> Bounds:
-        """The bounds of the event, as `bounds_of`: the very object of the last time where these two
-        are what they were then, for the limits of a cutter never change."""
-        of = (loss_cents, others_resting_cents)
-        if self._told is None or of != self._told_of:
-            self._told, self._told_of = bounds_of(self._limits, *of), of
-        return self._told
 
     def cut(
         self,
@@ -112,15 +176,6 @@ class Cutter:
             self._held = held
             self._bare, self._full = held.bare(), held.bare()
             self._sheets = {}
-            self._known.clear()
-            # The sheets' caps and losses by row and rung, as `_list` last brought them up to date,
-            # and the sheets by rung that are others since.
-            self._caps: list[list[int]] = []
-            self._losses: list[list[int]] = []
-            self._unlisted: dict[int, Sheet] = {}
-            # What all sheets come to, and those by rung that `_full` does not count yet.
-            self._qty = self._cents = 0
-            self._uncounted: dict[int, Sheet] = {}
             self._bounds = self._quotes = None
         fresh: Sequence[MarketId] | None = ()
         if quotes is not self._quotes:
@@ -132,11 +187,8 @@ class Cutter:
             return self._kept
         was_whole = self._bounds is not None and not self._is_shared
         self.anew = None
-        if not is_bounded:
-            self._bounds, self._ample = bounds, self._bare.ample(bounds)
-        qty, cents = self._ample
-        fits = self._qty <= qty and self._cents <= cents
-        self._is_shared = not fits and not self._counted().is_within(bounds)
+        self._bounds = bounds
+        self._is_shared = not self._full.is_within(bounds)
         if self._is_shared:
             self._share(bounds)
             self._kept = {key: sheet.kept for key, sheet in self._sheets.items()}
@@ -170,18 +222,12 @@ class Cutter:
     @property
     def resting_cents(self) -> Cents:
         """What all that stood after the last cut would lose, both sides added up."""
-        stands = self._stood()
-        return Cents(0) if stands is None else stands.resting_cents
+        return Cents(0) if self._stands is None else self._stands.resting_cents
 
     @property
     def worst_cents(self) -> Cents:
         """The worst case with what stood after the last cut: below zero is a loss."""
-        stands = self._stood()
-        return Cents(0) if stands is None else stands.worst_cents
-
-    def _stood(self) -> Exposure | None:
-        """What stood after the last cut."""
-        return self._stands if self._is_shared or self._stands is None else self._counted()
+        return Cents(0) if self._stands is None else self._stands.worst_cents
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
@@ -202,17 +248,6 @@ class Cutter:
         by_size = sheet.caps[row] == min(quote.qty, self._limits.order_qty)
         return CutReason.ORDER_QTY if by_size else CutReason.RUNG_POSITION
 
-    # --- counting ---------------------------------------------------------------------------------
-
-    def _counted(self) -> Exposure:
-        """All quotes as their caps leave them, counted exactly: where so much fits in any case,
-        nobody needs to know."""
-        for rung, sheet in self._uncounted.items():
-            self._full.count_rung(rung, *sheet.sums)
-            self._unlisted[rung] = sheet
-        self._uncounted.clear()
-        return self._full
-
     def _take_in(self, quotes: Resting, anew: Sequence[MarketId] | None) -> list[MarketId] | None:
         """Have a sheet of each rung's quotes, looking only at rungs where they are others than last
         time. Which those are; None where some have none any more. anew: where they may be others,
@@ -222,46 +257,27 @@ class Cutter:
         for market_id in quotes if anew is None else anew:
             wanted, sheet = quotes[market_id], sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
-                new = self._known.get((market_id, wanted)) or self._made(market_id, wanted)
-                if sheet is not None:
-                    self._qty -= sheet.qty
-                    self._cents -= sheet.cents
-                self._qty += new.qty
-                self._cents += new.cents
-                sheets[market_id] = self._uncounted[new.index] = new
+                index = self._bare.index_of(market_id)
+                new = sheets[market_id] = Sheet(wanted, index, self._bare, self._limits)
+                self._full.count_rung(index, *new.sums)
                 fresh.append(market_id)
         if len(sheets) > len(quotes):
             for market_id in [key for key in sheets if key not in quotes]:
-                gone = sheets.pop(market_id)
-                self._qty -= gone.qty
-                self._cents -= gone.cents
-                self._uncounted[gone.index] = Sheet((), gone.index, self._bare, self._limits)
+                self._full.count_rung(sheets.pop(market_id).index, (0, 0), (0, 0))
             return None
         return fresh
 
-    def _made(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> Sheet:
-        """A sheet of a rung with these quotes, which is known from here on."""
-        sheet = Sheet(quotes, self._bare.index_of(market_id), self._bare, self._limits)
-        if len(self._known) >= _KNOWN_MAX:
-            self._known.clear()
-        self._known[market_id, quotes] = sheet
-        return sheet
-
     # --- sharing ----------------------------------------------------------------------------------
 
-    def _list(self) -> None:
-        """Bring caps and losses by row and rung up to date; nothing but sharing looks at them."""
-        caps, losses = self._caps, self._losses
-        for rung, sheet in self._unlisted.items():
-            while len(caps) < len(sheet.caps):
-                caps.append([0] * self._bare.rung_count)
-                losses.append([0] * self._bare.rung_count)
-            for row, size in enumerate(sheet.caps):
-                caps[row][rung] = size
-                losses[row][rung] = sheet.losses[row]
-            for row in range(len(sheet.caps), len(caps)):
-                caps[row][rung] = 0
-        self._unlisted.clear()
+    def _by_row(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Caps and losses of the sheets by row and rung; 0 where there is no quote."""
+        rows = max((len(sheet.caps) for sheet in self._sheets.values()), default=0)
+        caps = [[0] * self._bare.rung_count for _ in range(rows)]
+        losses = [[0] * self._bare.rung_count for _ in range(rows)]
+        for sheet in self._sheets.values():
+            for row, (cap, loss) in enumerate(zip(sheet.caps, sheet.losses, strict=True)):
+                caps[row][sheet.index], losses[row][sheet.index] = cap, loss
+        return caps, losses
 
     def _share(self, bounds: Bounds) -> None:
         """Bring the quotes within the bounds together, level by level.
@@ -270,14 +286,14 @@ class Cutter:
         bound the same part of its size; both in whole eighths of the size, so every rung keeps some
         of its quotes when not all fit. Where that is less than a share, one stands if it fits.
         """
-        self._list()
+        caps, losses = self._by_row()
         work = self._bare.bare()
         # Smaller sizes never make one of the sums larger: if all of it fits there, so does a part.
         sums_fit = self._full.is_within_sums(bounds)
         self._reasons = {}
         sizes: list[list[int]] = []
-        for row in range(0, len(self._caps), 2):
-            level = _Level(self._caps[row : row + 2], self._losses[row : row + 2], work, bounds)
+        for row in range(0, len(caps), 2):
+            level = _Level(caps[row : row + 2], losses[row : row + 2], work, bounds)
             level.share_loss()
             if not sums_fit:
                 for index, is_bid, reason in level.share_sums():

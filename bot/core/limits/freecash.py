@@ -18,9 +18,6 @@ import msgspec
 
 from venue.wire.money import Cents, Price, Qty
 
-WRITES_MAX: Final = 20_000
-"""Writes kept that a balance may not show yet. Beyond it nothing more may be locked."""
-
 _UNBOUNDED: Final = Cents(2**62)
 
 
@@ -54,8 +51,7 @@ class _Write(msgspec.Struct, frozen=True):
     """A write that left at `at_ns`. cents: what it may lock more, at most. fees_cents: of those
     for fees. freed_cents: of a cancel, what it lets go at least, but for what fills before it.
     size: of an amend, the shares that are to remain, None where it changes none; filled: what had
-    filled by then, and share_cents: what a share of that may have cost. again_cents: what fills may
-    come to lock once more, at most."""
+    filled by then, and share_cents: what a share of that may have cost."""
 
     at_ns: int
     cents: int
@@ -65,7 +61,6 @@ class _Write(msgspec.Struct, frozen=True):
     size: int | None = None
     filled: int = 0
     share_cents: int = 0
-    again_cents: int = 0
 
 
 class _Since(msgspec.Struct):
@@ -82,10 +77,6 @@ class FreeCash:
         self._shown_cents: Cents | None = None
         self._from_ns = self._answered_ns = -1
         self._since: dict[Written, _Since] = {}
-        self._count = 0
-        self._left: int = _UNBOUNDED  # never more than `cents` but for what fills lock again
-        self._again = 0  # which comes to no more than this, of the writes that are kept
-        self._is_fresh = False
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -98,9 +89,6 @@ class FreeCash:
             since.writes = _unshown(own, since.writes, from_ns)
             if not since.writes:
                 del self._since[own]
-        kept = [write for since in self._since.values() for write in since.writes]
-        self._count, self._again = len(kept), sum(write.again_cents for write in kept)
-        self._left = self.cents
 
     def created(self, own: Written, cents: int, fees_cents: int, now_ns: int) -> None:
         """The create of an order has left. cents: what it may lock, `fees_cents` of it for fees."""
@@ -112,7 +100,6 @@ class FreeCash:
         """A change of an order has left. cents: what it may lock more; none if it locks less. size:
         the shares that are to remain, if it changes that: what fills before it is carried out was
         locked at up to `share_cents` a share, and is locked once more."""
-        again = 0 if size is None else share_cents * (own.remaining + size)
         self._keep(
             own,
             _Write(
@@ -122,54 +109,32 @@ class FreeCash:
                 size=size,
                 filled=own.filled,
                 share_cents=share_cents,
-                again_cents=again,
             ),
         )
 
     def cancelled(self, own: Written, cents: int, now_ns: int) -> None:
-        """A cancel of an order has left. cents: what all of it that rests locks, fees left out."""
-        self._keep(own, _Write(now_ns, 0, freed_cents=cents, filled=own.filled))
+        """A cancel of an order has left. cents: what all of it that rests locks, fees left out. Of
+        cancels that are repeated the first one is kept: their number has no bound."""
+        since = self._since.get(own)
+        if since is None or not since.writes[-1].freed_cents:
+            self._keep(own, _Write(now_ns, 0, freed_cents=cents, filled=own.filled))
 
     def _keep(self, own: Written, write: _Write) -> None:
-        if self._count >= WRITES_MAX:
-            return  # nothing that locks cash leaves any more
-        since = self._since.get(own)
-        if since is None:
-            since = self._since[own] = _Since(own.filled, [])
-        since.writes.append(write)
-        self._count += 1
-        self._again += write.again_cents
-        self._left = self._left - write.cents if self._count < WRITES_MAX else 0
+        self._since.setdefault(own, _Since(own.filled, [])).writes.append(write)
 
     # --- what is free -----------------------------------------------------------------------------
 
-    def look(self) -> None:
-        """Another beat: what is free is added up anew once it seems not to suffice."""
-        self._is_fresh = False
-
     def suffices(self, cents: int) -> bool:
         """Whether so much more may be locked now; none always may."""
-        return cents <= 0 or self.suffices_at_once(cents) or cents <= self.left()
-
-    def suffices_at_once(self, cents: int) -> bool:
-        """Whether so much more surely may be locked, as far as can be told without adding up."""
-        return cents <= self._left - self._again
-
-    def left(self) -> int:
-        """Cents that may be locked now, added up at most once a beat; not below zero."""
-        if not self._is_fresh:
-            self._is_fresh = True
-            self._left = self.cents
-        return max(0, self._left)
+        return cents <= 0 or cents <= self.cents
 
     @property
     def cents(self) -> int:
         """What is free, added up from what left since the balance; may be below zero. Without any
-        balance nothing is bounded here: nothing is quoted before one is known."""
+        balance nothing is bounded here: nothing is quoted before one is known, nor for long after
+        the newest one."""
         if self._shown_cents is None:
             return _UNBOUNDED
-        if self._count >= WRITES_MAX:
-            return 0
         return self._shown_cents - sum(self._taken(*row) for row in self._since.items())
 
     def _taken(self, own: Written, since: _Since) -> int:

@@ -1,15 +1,18 @@
-"""Which limits bind an event: its own, and what others of its series and account leave of
-theirs.
+"""The limits in force: a limit of 0 replaced by what it stands for, and what the others of a series
+and an account leave an event of theirs.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
+from bot.core.limits.breaker import limits_of
 from bot.core.limits.risk import Bounds, loss_cents
-from bot.core.settings import RiskSettings
+from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
 from venue.wire.money import Cents, Qty
+
+_Limits = TypeVar("_Limits", RiskSettings, BreakerSettings)
 
 _NOTHING: Final = Cents(0)
 
@@ -26,13 +29,11 @@ def event_limit_cents(
     """What an event may lose: its own limit, or what the other events leave of the series' limit,
     or they and the other series of the account leave of the account's, if that is less; never
     below zero."""
-    left = limits.series_loss_cents - others_loss_cents
+    left = min(limits.event_loss_cents, limits.series_loss_cents - others_loss_cents)
     if limits.account_loss_cents:
         of_account = limits.account_loss_cents - other_series_loss_cents - others_loss_cents
         left = min(left, of_account)
-    if left > limits.event_loss_cents:
-        left = limits.event_loss_cents
-    return Cents(left if left > 0 else 0)
+    return Cents(max(0, left))
 
 
 _NET_RUNGS: Final = 10
@@ -67,3 +68,33 @@ def bounds_of(
         gross_cents=in_force.event_gross_cents,
         resting_cents=Cents(max(0, in_force.resting_cents - others_resting_cents)),
     )
+
+
+def no_looser(wanted: TraderSettings, than: TraderSettings) -> TraderSettings:
+    """`wanted` with no limit of loss, size or rate above that of `than`: a rollback never loosens
+    what an operator has tightened. The very `wanted` where no limit of it is looser."""
+    risk = _stricter(
+        (wanted.risk, limits_in_force(wanted.risk)), (than.risk, limits_in_force(than.risk))
+    )
+    breakers = _stricter(
+        (wanted.breakers, limits_of(wanted.breakers, wanted.risk)),
+        (than.breakers, limits_of(than.breakers, than.risk)),
+    )
+    if risk is wanted.risk and breakers is wanted.breakers:
+        return wanted
+    return msgspec.structs.replace(wanted, risk=risk, breakers=breakers)
+
+
+def _stricter(wanted: tuple[_Limits, _Limits], than: tuple[_Limits, _Limits]) -> _Limits:
+    """The lesser of each limit; each pair: as configured, and in force. A configuration that has
+    the lesser of all comes back as it is, so that its zeros stay zeros."""
+    least = {}
+    for name in wanted[1].__struct_fields__:
+        limits = (getattr(wanted[1], name), getattr(than[1], name))
+        # Of the account alone 0 is no limit.
+        least[name] = min(limits) or (max(limits) if name == "account_loss_cents" else 0)
+    stricter = msgspec.structs.replace(wanted[1], **least)
+    for configured, in_force in (wanted, than):
+        if stricter == in_force:
+            return configured
+    return stricter

@@ -304,10 +304,14 @@ class OwnOrder:
 
         For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
         """
-        price, amend = self.known.price, self.amend
+        return self.exposure_after(self.amend)
+
+    def exposure_after(self, amend: Amend | None) -> Live:
+        """The same with this change on its way."""
+        price, qty = self.known.price, self.may_fill_after(amend)
         if amend is not None and amend.price is not None:
             price = self._worse_of(price, amend.price)
-        return Live(self.market_id, self.outcome, self.own_side, price, self.may_fill)
+        return Live(self.market_id, self.outcome, self.own_side, price, qty)
 
     def _worse_of(self, price: Price, other: Price) -> Price:
         """The price at which it would cost us more, or bring us less."""

@@ -44,20 +44,18 @@ class Affording:
         rate, price = _rate(rung), canonical(wish.outcome, wish.price)
         if self.cash.suffices(_locked(rate, qty, price)):
             return qty
-        fits = min(qty, qty_within(rate, price, self.cash.left()))
+        fits = min(qty, qty_within(rate, price, self.cash.cents))
         rests = wish.time_in_force is TimeInForce.GTC
         return 0 if rests and not rung.ladder.pace.resizes(fits, wish.qty) else fits
 
     def amend(self, rung: Rung, own: OwnOrder, amend: Amend, *, sizes: bool) -> Amend | None:
         """A change of an order as the cash bears it: of fewer shares where it does not bear all,
         None where it bears too few. sizes: whether sizes may be amended."""
-        if self.cash.suffices_at_once(_SHARE_CENTS * (amend.qty or own.remaining)):
-            return amend  # it would buy the whole of it anew
         more = _growth(rung, own, amend)
         if more <= 0 or self.cash.suffices(more):
             return amend
         rate, price, qty = _rate(rung), amend.price or own.price, amend.qty or own.remaining
-        fits = qty_within(rate, price, _resting(rate, own) + self.cash.left())
+        fits = qty_within(rate, price, _resting(rate, own) + max(0, self.cash.cents))
         if not (sizes and fits and rung.ladder.pace.resizes(fits, qty)):
             return None
         return Amend(price=amend.price, qty=fits)

@@ -147,7 +147,6 @@ class Sending:
 
     def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
-        self.affording.cash.look()
         if not wishes:
             return
         parked = self.venue.holds_cancels(now_ns)

@@ -4,7 +4,7 @@ Silence, lateness and a pause of this process block every rung; an old confirmat
 anew, by a subscribe that costs no token (S9) and then by a read. Nothing is decided here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from bot.core import messages as m
@@ -23,8 +23,6 @@ from venue.wire.names import MarketId, ProjectId
 _LATE: Final = "channel late"
 _RESUBSCRIBE_NS: Final = NS_PER_SECOND
 _REFUSED_SUBSCRIBE_NS: Final = 5 * NS_PER_SECOND
-_GARBLED_WITHIN_NS: Final = 10 * NS_PER_SECOND
-_GARBLED_MAX: Final = 3
 _SILENT_NS: Final = 10 * NS_PER_SECOND
 """A target that has shown no book by then is told: its UUID may be a wrong one."""
 
@@ -62,7 +60,6 @@ class Channel:
         self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
         self._subscribed_ns = 0
         self._set_changed_ns = 0
-        self._garbled_at_ns: list[int] = []
         self._owing = Owing(trust)
 
     @property
@@ -113,18 +110,11 @@ class Channel:
         self._subscribe_due_ns = now_ns
 
     def garbled(self, known: bool, now_ns: int) -> None:
-        """A frame could not be read: three in ten seconds ask for all books anew."""
-        if not known:
-            return
-        since_ns = now_ns - _GARBLED_WITHIN_NS
-        self._garbled_at_ns = [at for at in self._garbled_at_ns if at > since_ns]
-        self._garbled_at_ns.append(now_ns)
-        for rung in self._rungs.values():
-            rung.suspect(now_ns)
-        self._recheck_ns = now_ns
-        if len(self._garbled_at_ns) >= _GARBLED_MAX:
-            self._garbled_at_ns = []
-            self._ask_anew(now_ns)
+        """A frame could not be read: all books are asked for anew."""
+        if known:
+            for rung in self._rungs.values():
+                rung.suspect(now_ns)
+            self._recheck_ns = now_ns
 
     def misdated(self, rung: Rung, now_ns: int) -> None:
         """A frame of the future was dropped: its market's book is asked for anew."""
@@ -180,13 +170,13 @@ class Channel:
             self._judge_ns = NEVER_NS
         for ladder in self._ladders:
             if everyone or ladder.unjudged:
-                self._judge(ladder, ladder.rungs, everyone, now_ns)
+                self._judge(ladder, everyone, now_ns)
         if everyone:
             self._tell_silent(now_ns)
 
-    def _judge(self, ladder: Ladder, rungs: Iterable[Rung], everyone: bool, now_ns: int) -> None:
+    def _judge(self, ladder: Ladder, everyone: bool, now_ns: int) -> None:
         ladder.unjudged = False
-        for rung in rungs:
+        for rung in ladder.rungs:
             if everyone or now_ns >= rung.judge_ns:
                 rung.judge(self._why, self._trust, now_ns)
                 self._judge_ns = min(self._judge_ns, rung.judge_ns)
@@ -199,7 +189,7 @@ class Channel:
                     if rung.blocked:
                         # Its quotes do not wait for the next decision, which may be minutes away.
                         rung.want((), pulled=True)
-        ladder.some_blocked = any(rung.blocked for rung in rungs)
+        ladder.some_blocked = any(rung.blocked for rung in ladder.rungs)
 
     def _blocks(self, now_ns: int) -> str:
         """Why no rung can be quoted; empty while the channel lives and keeps pace."""

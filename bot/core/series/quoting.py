@@ -21,17 +21,15 @@ from bot.core.limits.accountrisk import AccountRisk
 from bot.core.plan.stand import Ours
 from bot.core.plan.wishes import Wish, free_shares
 from bot.core.series.channel import Channel
-from bot.core.series.ending import all_two_sided, departing
-from bot.core.series.implied import ImpliedValues
 from bot.core.series.parking import Parking
 from bot.core.series.scoring import Scoring
 from bot.core.series.weighing import Weighing
 from bot.core.settings import TraderSettings
-from bot.core.strategy import EventView, Resting, Strategy, Take
+from bot.core.strategy import EventView, ImpliedView, Resting, Strategy, Take
 from venue.wire import model
-from venue.wire.instant import to_ns
+from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import Outcome, Side, book_side, canonical
-from venue.wire.names import MarketId
+from venue.wire.names import MarketId, ProjectId
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 
@@ -57,7 +55,7 @@ class Quoting:
         self.ladders: list[Ladder] = []
         self._rungs: dict[MarketId, Rung] = {}
         self.venue_time = VenueClock()
-        self._implied = ImpliedValues(self.venue_time)
+        self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}  # the newest of each company
         self.channel = Channel(settings.trust, self.ladders, self._rungs, self.venue_time, out)
         self.scoring = Scoring(desk, ledgers, self.channel, self.ladders, self._rungs, out)
         self.weighing = Weighing(settings.risk, desk, ledgers, self.ladders, self._rungs, account)
@@ -114,11 +112,20 @@ class Quoting:
         self._out.hold("event_unreadable", unreadable)
         self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
-        for over in departing(self.ladders, self._desk, self._ledgers, now_ns):
-            self._let_go(over)
+        for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
+            self._let_go(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
         self.scoring.take_in()
         self.channel.series_changed(now_ns)
+
+    def _is_over(self, ladder: Ladder, now_ns: int) -> bool:
+        """True once an event settled long enough ago, and nothing of ours rests or is held there.
+        Readings: docs/assumptions.md#S21, #S22, #S33."""
+        return (
+            ladder.event.status is model.EventStatus.SETTLED
+            and not any(self._desk.live(rung.market_id) for rung in ladder.rungs)
+            and self._ledgers.may_forget(ladder.event, now_ns)
+        )
 
     def _let_go(self, ladder: Ladder) -> None:
         """Forget an event of which nothing is left."""
@@ -130,7 +137,6 @@ class Quoting:
         for market_id in ids:
             del self._rungs[market_id]
         self.weighing.forget(ladder)
-        self.parking.forget(ladder.rungs)
         self._out.note("info", "event_left", event=ladder.event.event_ticker)
 
     def rung(self, market_id: MarketId) -> Rung | None:
@@ -152,8 +158,20 @@ class Quoting:
         return list(self.channel.active_rungs())
 
     def all_two_sided(self) -> bool:
-        """Whether orders of ours rest on both sides of every active rung."""
-        return all_two_sided(self.channel.active_rungs(), self._desk)
+        """True if orders of ours rest on both sides of every active rung that is not decided, and
+        there is such a rung."""
+        rungs = [rung for rung in self.channel.active_rungs() if rung.decided is None]
+        return bool(rungs) and all(rung.is_two_sided(self._desk) for rung in rungs)
+
+    def is_flat(self) -> bool:
+        """True if as many YES as NO shares are held of every rung that is not certain: of one that
+        is nothing is sold any more."""
+        return all(
+            yes_qty == no_qty
+            for rung in self._rungs.values()
+            if not rung.is_certain
+            for yes_qty, no_qty in (self._ledgers.holdings(rung.market_id),)
+        )
 
     # --- the channel ------------------------------------------------------------------------------
 
@@ -161,11 +179,7 @@ class Quoting:
         """Believe a frame. Whether it makes fills of ours likely: a read is worth a token."""
         self.channel.heard(now_ns)
         if isinstance(event, m.ImpliedValueSeen):
-            if self.venue_time.is_beyond(event.ts_ns, now_ns):
-                return False
-            if self._implied.saw(event, now_ns):
-                for ladder in self.ladders:
-                    ladder.dirty |= ladder.event.project_id == event.project_id
+            self._saw_implied(event, now_ns)
             return False
         rung = self._rungs.get(event.market_id)
         if rung is None:
@@ -185,6 +199,27 @@ class Quoting:
         if rung.runs_backwards(now_ns):
             self.channel.stepped_back(rung, now_ns)
         return may_have_filled
+
+    def _saw_implied(self, seen: m.ImpliedValueSeen, now_ns: int) -> None:
+        """Keep the newest value of a company that our events are of."""
+        ladders = [each for each in self.ladders if each.event.project_id == seen.project_id]
+        held = self._implied.get(seen.project_id)
+        is_beyond = self.venue_time.is_beyond
+        if held is not None and seen.ts_ns < held.ts_ns and not is_beyond(held.ts_ns, now_ns):
+            return
+        if ladders and not is_beyond(seen.ts_ns, now_ns):
+            self._implied[seen.project_id] = seen
+            for ladder in ladders:
+                ladder.dirty = True
+
+    def _implied_view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
+        """The implied value of a company; None before the first. Its age is by the venue's clock,
+        as far as that is known: ours may be hours away from it."""
+        seen = self._implied.get(project_id)
+        if seen is None:
+            return None
+        age_ns = max(0, now_ns + (self.venue_time.ahead_ns or 0) - seen.ts_ns)
+        return ImpliedView(seen.value_dollars, seen.confidence, age_ns / NS_PER_SECOND)
 
     # --- orders and limits ------------------------------------------------------------------------
 
@@ -237,7 +272,6 @@ class Quoting:
 
     def fills_booked(self, market_id: MarketId) -> None:
         """Cash or holdings of a rung are not what they were."""
-        self.parking.funds_changed()
         self.orders_changed(market_id)
         rung = self._rungs.get(market_id)
         if rung is not None:
@@ -287,7 +321,6 @@ class Quoting:
         """
         self.takes = []
         self.scoring.beat(now_ns)
-        self.weighing.time_passed()
         wishes: list[tuple[Rung, Wish]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
@@ -327,12 +360,11 @@ class Quoting:
         """Decide what is wanted of an event. What its strategy was shown; None where it was not
         asked."""
         ladder.dirty = ladder.is_cut = False
-        self.weighing.wants_changed()
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
         self._out.counters.decisions += 1
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
-        implied = self._implied.view(ladder.event.project_id, now_ns)
+        implied = self._implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
         self.scoring.marks.seen(view, now_ns, ladder.telling.anew)
         ladder.learn(view, now_ns)

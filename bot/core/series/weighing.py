@@ -46,7 +46,6 @@ class Weighing:
         self.is_together = False
         self._awaits_others = False  # then nobody knows what they may lose
         self._limits = limits_in_force(risk)
-        self._alone_cents = event_limit_cents(self._limits, Cents(0))  # where others lose nothing
         self._desk = desk
         self._ledgers = ledgers
         self._ladders = ladders
@@ -54,32 +53,21 @@ class Weighing:
         self._exposures: dict[str, Exposure] = {}
         self._cutters: dict[str, Cutter] = {}
         self.account = account or AccountRisk()
-        self.member = self.account.join(self._series_loss_cents)
-        self._is_added = False  # the worst cases as they are; unset by all that changes one
-        self._loss_cents = self._loss_max_cents = Cents(0)
-        self._wanted_cents: Cents | None = None  # the same once all that is wanted rests
-        # What all events want to lose, and to have resting, and what the other series may lose:
-        # another object once anything changed. By event, that which left it no more.
-        self._together: tuple[Cents, Cents, Cents] | None = None
-        self._is_told = False
-        self._left: dict[str, tuple[Cents, Cents, Cents]] = {}
-        self._elsewhere: dict[str, Cents] = {}  # by event: what those might as it was cut last
+        self.member = self.account.join(lambda: self.worst_case_cents)
+        self._loss_max_cents = Cents(0)
+        # By event: what the other series might lose when it was cut last.
+        self._elsewhere: dict[str, Cents] = {}
 
     def reconfigure(self, risk: RiskSettings) -> None:
         """Hold to other limits."""
         self._limits = limits_in_force(risk)
-        self._alone_cents = event_limit_cents(self._limits, Cents(0))
         self._cutters.clear()
-        self.wants_changed()
 
     def forget(self, ladder: Ladder) -> None:
         """An event of which nothing is left."""
         self._exposures.pop(ladder.event.event_ticker, None)
         self._cutters.pop(ladder.event.event_ticker, None)
-        self._left.pop(ladder.event.event_ticker, None)
         self._elsewhere.pop(ladder.event.event_ticker, None)
-        self._is_added = False
-        self.wants_changed()
 
     def opened(self, now_ns: int) -> None:
         """Our books are open."""
@@ -123,7 +111,9 @@ class Weighing:
         ladder.unweighed = False
         ladder.worst_cents = None
         stale = [rung for rung in ladder.rungs if not rung.weighed]
-        if exposure is None or not self._hold_as_counted(stale):
+        if exposure is None or any(
+            rung.held != self._ledgers.held(rung.market_id) for rung in stale
+        ):
             exposure = self._exposures[ticker] = self._held(ladder)
             for rung in ladder.rungs:
                 rung.held = self._ledgers.held(rung.market_id)
@@ -138,43 +128,16 @@ class Weighing:
             rung.weighed = True
         return exposure
 
-    def _hold_as_counted(self, rungs: Sequence[Rung]) -> bool:
-        """Whether what is held of these rungs is what their exposure counts."""
-        for rung in rungs:
-            held = self._ledgers.held(rung.market_id)
-            if rung.held != held:
-                return False
-        return True
-
     def worst_cents(self, ladder: Ladder) -> Cents:
         """The worst case of an event now: below zero is a loss."""
         if ladder.unweighed or ladder.worst_cents is None:
             ladder.worst_cents = self.exposure(ladder).worst_cents
-            self._is_added = False
         return ladder.worst_cents
-
-    def _series_loss_cents(self) -> Cents:
-        for ladder in self._ladders:
-            if ladder.unweighed or ladder.worst_cents is None:
-                self._is_added = False
-        if not self._is_added:
-            self._loss_cents = series_loss_cents([self.worst_cents(each) for each in self._ladders])
-            self._is_added = True
-            self.wants_changed()
-        return self._loss_cents
-
-    def _series_wanted_cents(self) -> Cents:
-        """What the events may lose together, each now or with all that it wants, if that is worse;
-        not asked for while what one of them wants is being decided."""
-        self._series_loss_cents()
-        if self._wanted_cents is None:
-            self._wanted_cents = series_loss_cents([self._worst_wanted(x) for x in self._ladders])
-        return self._wanted_cents
 
     @property
     def worst_case_cents(self) -> Cents:
         """What the events may lose together now, as of everything sent so far."""
-        return self._series_loss_cents()
+        return series_loss_cents([self.worst_cents(each) for each in self._ladders])
 
     def weigh(self) -> None:
         """Orders have left: what the events may lose together may be more than ever. What answers
@@ -189,22 +152,16 @@ class Weighing:
     def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
         others. wanted: those of ours count as they are wanted, too, where that is worse."""
-        others = Cents(0)
-        if len(self._ladders) > 1:
-            worst = self._worst_wanted if wanted else self.worst_cents
-            beside = [worst(each) for each in self._ladders if each is not ladder]
-            others = series_loss_cents(beside)
-        elsewhere = self._elsewhere_cents()
-        if not others and not elsewhere:
-            return self._alone_cents
-        return event_limit_cents(self._limits, others, elsewhere)
+        worst = self._worst_wanted if wanted else self.worst_cents
+        others = series_loss_cents([worst(each) for each in self._ladders if each is not ladder])
+        return event_limit_cents(self._limits, others, self._elsewhere_cents())
 
     def _elsewhere_cents(self) -> Cents:
         """What the other series of the account may lose now; all of it while that is not known."""
         elsewhere = self.account.others_loss_cents(self.member)
         if self._awaits_others:
-            mine = self._series_loss_cents()
-            elsewhere = Cents(max(elsewhere, self._limits.account_loss_cents - mine))
+            rest = self._limits.account_loss_cents - self.worst_case_cents
+            elsewhere = Cents(max(elsewhere, rest))
         return elsewhere
 
     def bounds(self, ladder: Ladder) -> Bounds:
@@ -225,10 +182,7 @@ class Weighing:
         """Whether every limit admits a change, counted at its worst while it is undecided."""
         ladder = self._rungs[own.market_id].ladder
         exposure = self.exposure(ladder)
-        before = own.exposure()
-        own.amend = amend
-        after = own.exposure()
-        own.amend = None
+        before, after = own.exposure(), own.exposure_after(amend)
         bounds = self.bounds(ladder)
         exposure.remove(before)
         room = exposure.largest(after, bounds)
@@ -245,66 +199,40 @@ class Weighing:
         cutter = self._cutters.get(ladder.event.event_ticker)
         if cutter is None:
             cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
-        resting = 0
-        if len(self._ladders) > 1:
-            others = [other for other in self._ladders if other is not ladder]
-            resting = sum([self._resting_wanted(other) for other in others])
-        bounds = cutter.bounds(loss_cents, Cents(resting))
+        resting = self._others_resting_wanted(ladder)
+        bounds = bounds_of(self._limits, loss_cents, resting)
         answers = ladder.answers
         anew = answers.anew if quotes is answers.resting else None
         left = cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
-        if len(self._ladders) > 1 and (resting or loss_cents < self._alone_cents):
+        alone_cents = event_limit_cents(self._limits, Cents(0))
+        if len(self._ladders) > 1 and (resting or loss_cents < alone_cents):
             self._elsewhere[ladder.event.event_ticker] = self._elsewhere_cents()
-            ladder.is_cut = cutter.gains_by(self._alone_cents, self._limits.resting_cents)
+            ladder.is_cut = cutter.gains_by(alone_cents, self._limits.resting_cents)
         return left
 
-    def wants_changed(self) -> None:
-        """What the events want, or have live, may be another than it was."""
-        self._together = self._wanted_cents = None
-        self._is_told = False
-
-    def time_passed(self) -> None:
-        """What the events and the other series have live may be another than it was."""
-        self._is_told = False
-
     def leaves_more(self, ladder: Ladder) -> bool:
-        """Whether the other events leave one that `is_cut` more by now of what its quotes were cut
-        to: of what they give back it hears nothing else.
+        """True if the other events leave one that `is_cut` more than when its quotes were cut: of
+        what they give back it hears nothing else.
 
         What another series gives back counts once it is decided for another reason: each would
         follow every order that the other replaces, for ever.
         """
-        if not self._is_told or self._together is None:
-            self._together = self._all_together()
-            self._is_told = True
-        ticker, together = ladder.event.event_ticker, self._together
-        if self._left.get(ticker) is together:
-            return False
-        losses, resting, elsewhere = together
-        others = Cents(losses - series_loss_cents((self._worst_wanted(ladder),)))
-        bounds = bounds_of(
-            self._limits,
-            event_limit_cents(self._limits, others, max(elsewhere, self._elsewhere[ticker])),
-            Cents(resting - self._resting_wanted(ladder)),
-        )
-        if self._cutters[ticker].gains_by(bounds.loss_cents, bounds.resting_cents):
-            return True
-        self._left[ticker] = together
-        return False
-
-    def _all_together(self) -> tuple[Cents, Cents, Cents]:
-        """What `leaves_more` hangs on, the very object of the last time where nothing changed."""
-        losses, elsewhere = self._series_wanted_cents(), self._elsewhere_cents()
-        known = self._together
-        if known is not None and known[2] == elsewhere:
-            return known
-        resting = Cents(sum([self._resting_wanted(each) for each in self._ladders]))
-        return losses, resting, elsewhere
+        ticker = ladder.event.event_ticker
+        others = [self._worst_wanted(each) for each in self._ladders if each is not ladder]
+        elsewhere = max(self._elsewhere_cents(), self._elsewhere[ticker])
+        loss_cents = event_limit_cents(self._limits, series_loss_cents(others), elsewhere)
+        bounds = bounds_of(self._limits, loss_cents, self._others_resting_wanted(ladder))
+        return self._cutters[ticker].gains_by(bounds.loss_cents, bounds.resting_cents)
 
     def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
         """What the limits took off the quotes of an event when it was decided last."""
         cutter = self._cutters.get(ladder.event.event_ticker)
         return () if cutter is None else cutter.cuts
+
+    def _others_resting_wanted(self, ladder: Ladder) -> Cents:
+        """What the wanted quotes of all other events would lose."""
+        others = [self._resting_wanted(each) for each in self._ladders if each is not ladder]
+        return Cents(sum(others))
 
     def _resting_wanted(self, ladder: Ladder) -> Cents:
         """What the wanted quotes of an event would lose, both sides; without any, what is live."""
