@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import draw
-from bot.lab.sim.venue.exchange import CROWD, MAKER, Exchange
+from bot.lab.sim.venue.simulated import CROWD, SimulatedVenue
 from venue.core import messages as v
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus
@@ -20,7 +21,7 @@ def order(market, name, outcome=Outcome.YES, price=40, qty=10):
 
 
 def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
-    exchange = Exchange(replace(draw(0, "calm"), variants={"amend_ids": "change"}), START_NS)
+    exchange = SimulatedVenue(replace(draw(0, "calm"), variants={"amend_ids": "change"}), START_NS)
     exchange.open_accounts(draw(0, "calm"), START_NS)
     market = next(exchange.all_markets())
     changes = []
@@ -51,7 +52,7 @@ def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
 
 def test_where_no_such_venue_is_drawn_every_id_stays():
     odds = replace(draw(0, "calm"), variants={})
-    exchange = Exchange(odds, START_NS)
+    exchange = SimulatedVenue(odds, START_NS)
     exchange.open_accounts(odds, START_NS)
     market = next(exchange.all_markets())
     placed = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)

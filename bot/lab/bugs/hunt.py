@@ -141,9 +141,9 @@ def hunt_in(bug: Bug, seed: int, profile: str = "") -> tuple[Found, World]:
         assert isinstance(fault.world, World)
         invariant = invariant_of(fault)
         assert invariant != "raises" or "raises" in bug.breaks, f"{bug.name}: {fault}"
-        steps = fault.world.steps
+        steps = fault.world.driver.steps
         return Found(bug.name, bug.rows, steps, seed, invariant, str(fault)), fault.world
-    return Found(bug.name, bug.rows, world.steps, seed), world
+    return Found(bug.name, bug.rows, world.driver.steps, seed), world
 
 
 def _holds_without(bug: Bug, seed: int) -> None:
