@@ -199,10 +199,12 @@ def _is_visible(event: v.Event) -> bool:
 
 
 def accounts(cash_cents: Mapping[UserId, Cents]) -> list[v.Command]:
-    """What opens accounts with so much cash."""
+    """What opens accounts with so much cash, 0 or more."""
     commands: list[v.Command] = []
     for user, cents in cash_cents.items():
-        commands += [v.AddUser(user), v.Deposit(user, cents)]
+        commands.append(v.AddUser(user))
+        if cents:
+            commands.append(v.Deposit(user, cents))
     return commands
 
 
