@@ -17,7 +17,8 @@ from typing import Any, Final
 from bot.config import finish, read_draft
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.lab.backtest.run import Backtest
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, decode_record, read_tape
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Outcome, Price, Qty, complement
@@ -49,7 +50,7 @@ class Joins(Strategy):
 def ours(tape: Tape, count: int) -> float:
     """Records a second of our backtest."""
     config = finish(read_draft(_ROOT / "configs/demo.yaml"))
-    run = Backtest(tape, config.trader, lambda: Joins(Joins.Params()), Reading.LIKELY, Terms())
+    run = Backtest(tape, config.trader, lambda: Joins(Joins.Params()), QueueModel.EXPECTED, Terms())
     began_s = time.process_time()
     run.run(lambda records: records < count)
     return count / (time.process_time() - began_s)

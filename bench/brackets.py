@@ -19,17 +19,18 @@ from typing import NamedTuple
 import msgspec
 
 from bot.core import messages as m
-from bot.lab.backtest.crowded import (
+from bot.lab.exchange.crowded import (
     BEAT_NS,
     RESOLUTION_NS,
     START_NS,
-    Crowded,
+    CrowdedMarket,
     Recorder,
     clock,
     recorded,
 )
-from bot.lab.backtest.exchange import Exchange
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import RecordedMarket
+from bot.lab.exchange.terms import Terms
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Record, Tape, decode_record
 from venue.wire import codec
@@ -80,10 +81,10 @@ class Probe(NamedTuple):
 
 
 class Counter:
-    """Our requests at an exchange, and the fate of the one order that stands on each side."""
+    """Our requests at a venue, and the fate of the one order that stands on each side."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+    def __init__(self, venue: RecordedMarket) -> None:
+        self._venue = venue
         self._made = 0
         self._seen = 0
         self._standing: dict[tuple[MarketId, BookSide], tuple[Fate, OrderId | None]] = {}
@@ -120,7 +121,7 @@ class Counter:
 
     def look(self) -> None:
         """Fills since the last look go to whoever stood there."""
-        fills = self._exchange.account.fills
+        fills = self._venue.account.fills
         for fill in fills[self._seen :]:
             side = BookSide.BID if fill.outcome is Outcome.YES else BookSide.ASK
             fate, _ = self._standing[fill.market_id, side]
@@ -131,7 +132,7 @@ class Counter:
 
     def _ask(self, request: m.Request, now_ns: int) -> m.Answer:
         send = m.Send(m.RequestId(self._made), request, "probe", m.Key.TRADE)
-        return self._exchange.answer(send, now_ns)[0]
+        return self._venue.exchange.answer(send, now_ns)[0]
 
 
 class Session:
@@ -140,7 +141,7 @@ class Session:
     def __init__(self, crowd: CrowdSettings, seed: int, seconds: float) -> None:
         self.ticking = clock(seed, seconds)
         self.crowd = crowd.model_copy(update={"seed": seed})
-        self.venue = Crowded(self.ticking, self.crowd, _TERMS)
+        self.venue = CrowdedMarket(self.ticking, self.crowd, _TERMS)
         self.probes: list[Probe] = []
         self.fates: list[Fate] = []
         recorder = Recorder(self.venue, self.ticking)
@@ -184,7 +185,7 @@ class Session:
         step, life_ns = rng.choice(_STEPS), _wait_ns(rng, _LIFE_S)
         qty = rng.randint(1, _QTY_MAX)
         sides = dict(zip(BookSide, self.venue.others(market), strict=True))
-        mine, theirs = sides[side], self.venue.book_frame(market, now_ns)
+        mine, theirs = sides[side], self.venue.exchange.book_update(market, now_ns)
         against = theirs.asks if side is BookSide.BID else theirs.bids
         if not mine or not against:
             return None
@@ -197,10 +198,10 @@ class Session:
         return Probe(market, side, price, qty, now_ns, end_ns, dict(mine).get(price, Qty(0)))
 
 
-def played(tape: Tape, probes: list[Probe], reading: Reading) -> list[Fate]:
+def played(tape: Tape, probes: list[Probe], reading: QueueModel) -> list[Fate]:
     """The same orders at the same instants on a tape."""
-    exchange = Exchange(tape, _TERMS, reading, RESOLUTION_NS, START_NS)
-    counter = Counter(exchange)
+    venue = RecordedMarket(tape, _TERMS, reading, RESOLUTION_NS, START_NS)
+    counter = Counter(venue)
     fates: list[Fate] = [Fate()] * len(probes)
     acts: list[tuple[int, int, Callable[[], None]]] = []
 
@@ -215,7 +216,7 @@ def played(tape: Tape, probes: list[Probe], reading: Reading) -> list[Fate]:
     through = 0
     for at_ns, _, act in acts:
         while through < len(records) and records[through].ts <= at_ns:
-            exchange.play(records[through])
+            venue.play(records[through])
             counter.look()
             through += 1
         act()
@@ -237,7 +238,7 @@ def _first_ns(fate: Fate) -> float:
     return math.inf if fate.first_ns is None else fate.first_ns
 
 
-Row = tuple[Probe, Fate, dict[Reading, Fate]]
+Row = tuple[Probe, Fate, dict[QueueModel, Fate]]
 
 
 def fates(name: str, seed: int, seconds: float) -> dict[str, list[Row]]:
@@ -249,9 +250,9 @@ def fates(name: str, seed: int, seconds: float) -> dict[str, list[Row]]:
     }
     rows: dict[str, list[Row]] = {}
     for label, tape in tapes.items():
-        by = {reading: played(tape, session.probes, reading) for reading in Reading}
+        by = {reading: played(tape, session.probes, reading) for reading in QueueModel}
         rows[label] = [
-            (probe, true, {reading: by[reading][place] for reading in Reading})
+            (probe, true, {reading: by[reading][place] for reading in QueueModel})
             for place, (probe, true) in enumerate(zip(session.probes, session.fates, strict=True))
         ]
     return rows
@@ -259,18 +260,20 @@ def fates(name: str, seed: int, seconds: float) -> dict[str, list[Row]]:
 
 def _contested(row: Row) -> bool:
     probe, true, read = row
-    return probe.ahead > 0 and (true.filled > 0 or read[Reading.KIND].filled > 0)
+    return probe.ahead > 0 and (true.filled > 0 or read[QueueModel.OPTIMISTIC].filled > 0)
 
 
 def _shares(rows: list[Row]) -> str:
     """How often the truth is within all the bounds, and where it is not."""
     within = sum(
-        bracketed(true, read[Reading.AVERSE], read[Reading.KIND]) for _, true, read in rows
+        bracketed(true, read[QueueModel.PESSIMISTIC], read[QueueModel.OPTIMISTIC])
+        for _, true, read in rows
     )
-    below = sum(true.filled < read[Reading.AVERSE].filled for _, true, read in rows)
-    above = sum(true.filled > read[Reading.KIND].filled for _, true, read in rows)
+    below = sum(true.filled < read[QueueModel.PESSIMISTIC].filled for _, true, read in rows)
+    above = sum(true.filled > read[QueueModel.OPTIMISTIC].filled for _, true, read in rows)
     likely = sum(
-        bracketed(true, read[Reading.AVERSE], read[Reading.LIKELY]) for _, true, read in rows
+        bracketed(true, read[QueueModel.PESSIMISTIC], read[QueueModel.EXPECTED])
+        for _, true, read in rows
     )
     count = max(1, len(rows))
     return (
@@ -283,7 +286,7 @@ def _shares(rows: list[Row]) -> str:
 def _errors(rows: list[Row]) -> str:
     """Of each reading the median and 90th percentile of its error, and its mean with sign."""
     parts = []
-    for reading in Reading:
+    for reading in QueueModel:
         signed = [(read[reading].filled - true.filled) / probe.qty for probe, true, read in rows]
         sizes = sorted(abs(each) for each in signed)
         if not sizes:

@@ -18,11 +18,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bot.config import BotConfig, finish, read_draft
-from bot.lab.backtest.account import Account
-from bot.lab.backtest.crowded import RESOLUTION_NS, Crowded, clock, recorded
 from bot.lab.backtest.run import Backtest
-from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.statistics import mean_difference, resamples
+from bot.lab.exchange.account import Account
+from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, clock, recorded
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from venue.core.messages import ListEvent
 from venue.crowd.latent import GRID_NS, LatentValue, fair_cents, remaining_sd
 from venue.crowd.settings import CrowdSettings
@@ -102,15 +103,15 @@ def lived(config: BotConfig, crowd: CrowdSettings, seed: int, seconds: float) ->
     fairs = Fairs(ticking, crowd)
     scores = {}
     tape = recorded(ticking, crowd, _TERMS)
-    runs = {"venue": (ticking, Reading.AVERSE)}
-    runs |= {reading.value: (tape, reading) for reading in Reading}
+    runs = {"venue": (ticking, QueueModel.PESSIMISTIC)}
+    runs |= {reading.value: (tape, reading) for reading in QueueModel}
     for name, (played, reading) in runs.items():
-        venue = Crowded(ticking, crowd, _TERMS) if name == "venue" else None
+        venue = CrowdedMarket(ticking, crowd, _TERMS) if name == "venue" else None
         run = Backtest(
             played, config.trader, config.make_strategy, reading, _TERMS, RESOLUTION_NS, venue
         ).run()
-        run.exchange.account.prove(run.exchange.gain_cents)
-        scores[name] = fairs.score(run.exchange.account, ticking.end_ts)
+        run.venue.account.prove(run.venue.gain_cents)
+        scores[name] = fairs.score(run.venue.account, ticking.end_ts)
     return scores
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from bot.lab.backtest.guard import Peek
     from bot.lab.backtest.run import Result
     from bot.lab.backtest.tapes import Tape
-    from bot.lab.backtest.terms import Reading, Terms
+    from bot.lab.exchange.queue_model import QueueModel
+    from bot.lab.exchange.terms import Terms
     from bot.lab.report.plays import Play, Played
     from bot.lab.report.session import Session
 
@@ -95,8 +96,9 @@ def backtest(
     """
     from bot.lab.backtest.roundtrips import latency as round_trip
     from bot.lab.backtest.tapes import TapeFault, tidy
-    from bot.lab.backtest.terms import Terms, milliseconds, read_as
     from bot.lab.evaluate.patience import Stalled
+    from bot.lab.exchange.queue_model import parse_queue_models
+    from bot.lab.exchange.terms import Terms, milliseconds
     from venue.wire.money import FeeRate
 
     try:
@@ -112,7 +114,7 @@ def backtest(
             faults=faults,
         )
         with faults_told(), tidied(tidy):
-            wanted = option_of("--readings", readings, read_as)
+            wanted = option_of("--readings", readings, parse_queue_models)
             most, files = (events, records), (html, save)
             places_for(*files, read=(config,))
             _all(data, config, terms, wanted, most, files, jobs, guard=guard, json_line=json_line)
@@ -126,7 +128,7 @@ def _all(
     data: Path,
     config: Path,
     terms: "Terms",
-    readings: "tuple[Reading, ...]",
+    readings: "tuple[QueueModel, ...]",
     most: tuple[int, int | None],
     files: tuple[Path | None, Path | None],
     jobs: int,

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -19,7 +19,6 @@ from bot.commands.common import (
 from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
-    from bot.lab.bugs.bug import Bug
     from bot.lab.sim.odds import Odds
     from bot.lab.sim.simulate import Outcome
 
@@ -64,15 +63,6 @@ def simulate(
     shrink: Annotated[
         bool, typer.Option(help="Make the first failure smaller before it is told.")
     ] = True,
-    bug: Annotated[
-        str, typer.Option(metavar="NAME", help="Plant this bug; ends with 1 once it is found.")
-    ] = "",
-    bugs: Annotated[
-        str,
-        typer.Option(
-            metavar="WHICH", help="Hunt all planted bugs, rotating ones, or so many: all, 10."
-        ),
-    ] = "",
     fault_model: Annotated[
         bool,
         typer.Option(
@@ -91,14 +81,11 @@ def simulate(
 
     Prints each seed with its draw, what it came to, and in the end how often each row of the
     failure catalogue was met. A failure prints its last events and the command that repeats it.
-    With --bugs it is the other way round: exit code 0 only when every planted bug was found.
     Ctrl-C lives to its end what has begun, tells what there is, and ends with 4 if nothing broke;
     so it ends when a process died.
     """
     if fault_model:
         _fault_model(seed, seeds, b_seeds, jobs, json_line=json_line)
-    if bug or bugs:
-        _plant(bug, bugs, seed, profile, jobs, json_line=json_line)
     from bot.lab.sim.coverage import table
     from bot.lab.sim.simulate import Summary, many
 
@@ -280,70 +267,3 @@ def _fault_model(
         raise typer.Exit(1)
     whole = not died and all(is_whole(row, numbers, stopped) for row in done)
     raise typer.Exit(0 if whole else EXIT_LEFT_OVER)
-
-
-# --- planted bugs ---------------------------------------------------------------------------------
-
-
-def _plant(
-    bug: str, which: str, seed: int | None, profile: str, jobs: int, *, json_line: bool
-) -> None:
-    """Hunt one planted bug, or several; ends the command."""
-    from bot.lab.bugs.hunt import BUGS, named, rotating
-
-    if bug and which:
-        fail(EXIT_CONFIGURATION, "--bug and --bugs: one of them")
-    if bug:
-        try:
-            planted = named(bug)
-        except ValueError as fault:
-            known = ", ".join(each.name for each in BUGS)
-            fail(EXIT_CONFIGURATION, f"{fault}; there are {known}")
-        _hunt_one(planted, seed, profile, json_line=json_line)
-    if which == "all":
-        _hunt_many(BUGS, jobs, json_line=json_line)
-    _hunt_many(
-        rotating() if which == "rotating" else rotating(_count(which, "--bugs")), jobs, json_line
-    )
-
-
-def _hunt_one(planted: "Bug", seed: int | None, profile: str, *, json_line: bool) -> NoReturn:
-    """One bug, in one seed or in as many as it takes; ends with 1 when it was found."""
-    from bot.lab.bugs.hunt import hunt, hunt_in, plain
-    from bot.lab.sim.show import last_events
-
-    if seed is None:
-        found, world = hunt(planted), None
-    else:
-        found, world = hunt_in(planted, seed, profile)
-    typer.echo(f"{planted.name}: {planted.mistake}", err=json_line)
-    if found.is_found:
-        if world is not None:
-            typer.echo(last_events(world), err=True)
-        typer.echo(f"BROKEN {found.text}", err=True)
-        where = f"--seed {found.seed}" + (f" --profile {profile}" if world else "")
-        typer.echo(f"found after {found.events} events", err=json_line)
-        typer.echo(f"replay: bot simulate --bug {planted.name} {where}", err=True)
-    else:
-        typer.echo(f"not found within {found.events} events", err=json_line)
-    if json_line:
-        typer.echo(json.dumps(plain([found])))
-    raise typer.Exit(1 if found.is_found else 0)
-
-
-def _hunt_many(planted: "Sequence[Bug]", jobs: int, json_line: bool) -> NoReturn:
-    """Several bugs, each told as it is found; ends with 0 only when all were."""
-    from bot.lab.bugs.hunt import HEAD, hunt_all, line, plain, summary
-
-    typer.echo(HEAD, err=json_line)
-    results = []
-    with interruptible(_ENDING) as wanted, _death_told():
-        for found in hunt_all(planted, jobs, wanted):
-            results.append(found)
-            typer.echo(line(found), err=json_line)
-    typer.echo(summary(results), err=json_line)
-    if json_line:
-        typer.echo(json.dumps(plain(results)))
-    if not all(each.is_found for each in results):
-        raise typer.Exit(1)
-    raise typer.Exit(0 if len(results) == len(planted) else EXIT_LEFT_OVER)

@@ -200,9 +200,10 @@ def _cases(
     parts: tuple[int, int, int | None],
 ) -> "tuple[World | None, tuple[Case, ...]]":
     from bot.lab.backtest.roundtrips import latency as round_trip
-    from bot.lab.backtest.terms import Terms, read_as
     from bot.lab.evaluate.seeds import seeds_named
     from bot.lab.evaluate.worlds import sized, worlds_named
+    from bot.lab.exchange.queue_model import parse_queue_models
+    from bot.lab.exchange.terms import Terms
     from bot.lab.sweep.cases import recorded, seeded
     from venue.wire.money import FeeRate
 
@@ -216,7 +217,7 @@ def _cases(
         cell = sized(cells[0], steps)
         return cell, seeded(cell, seeds_named(seeds))
     reading, latency, maker_fee, taker_fee, index = tape
-    (read, *others) = option_of("--reading", reading, read_as)
+    (read, *others) = option_of("--reading", reading, parse_queue_models)
     if others:
         raise ValueError(f"--reading {reading}: one of them")
     terms = Terms(

@@ -17,7 +17,8 @@ from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.core.messages import Configuration
-    from bot.lab.backtest.terms import Reading, Terms
+    from bot.lab.exchange.queue_model import QueueModel
+    from bot.lab.exchange.terms import Terms
     from bot.lab.instead.compare import Compared
     from bot.lab.replay.again import Again
     from bot.lab.replay.replay import Run
@@ -70,13 +71,14 @@ def what_if(
     come back; with 3 when there is no journal, when it is damaged, or when its run cannot be lived
     again.
     """
-    from bot.lab.backtest.terms import Reading, Terms, milliseconds
     from bot.lab.evaluate.patience import Stalled
+    from bot.lab.exchange.queue_model import QueueModel
+    from bot.lab.exchange.terms import Terms, milliseconds
     from bot.lab.replay.again import runs_meant
 
     if bound not in _BOUNDS:
         fail(EXIT_CONFIGURATION, f"--bound {bound}: averse, likely or both")
-    readings = [Reading(name) for name in _BOUNDS[bound]]
+    readings = [QueueModel(name) for name in _BOUNDS[bound]]
     lag_ns = option_of("--read-lag", read_lag, milliseconds)
     terms = Terms(read_lag_ns=lag_ns, power=power, seed=seed)
     with faults_told(), printed_aside():
@@ -100,7 +102,7 @@ def _compared(
     sets: list[str],
     config: Path | None,
     until: str,
-    how: "tuple[Terms, list[Reading]]",
+    how: "tuple[Terms, list[QueueModel]]",
     *,
     quiet: bool,
 ) -> "Compared":

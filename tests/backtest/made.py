@@ -4,8 +4,9 @@ import gzip
 import json
 
 from bot.core import messages as m
-from bot.lab.backtest.exchange import Exchange
-from bot.lab.backtest.terms import Latency, Reading, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import RecordedMarket
+from bot.lab.exchange.terms import Latency, Terms
 from venue.crowd.tape import closes_ns, decode_record, read_tape
 from venue.wire import codec
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -84,29 +85,29 @@ def configured(folder, strategy):
 class Counter:
     """An exchange that plays a tape up to where it is told, and one customer at its counter."""
 
-    def __init__(self, folder, bound=Reading.AVERSE, terms=PROMPT):
+    def __init__(self, folder, bound=QueueModel.PESSIMISTIC, terms=PROMPT):
         tape = read_tape(folder)
         self.records = [decode_record(line) for line in tape.lines]
-        self.exchange = Exchange(tape, terms, bound, closes_ns(tape), START_NS - NS_PER_SECOND)
+        self.venue = RecordedMarket(tape, terms, bound, closes_ns(tape), START_NS - NS_PER_SECOND)
         self.market = tape.rungs[0].market_id
         self._made = 0
 
     def play(self, until):
         """Everything up to a second, that itself included."""
         while self.records and self.records[0].ts <= ns(until):
-            self.exchange.play(self.records.pop(0))
+            self.venue.play(self.records.pop(0))
 
     def ask(self, request, at, key=m.Key.TRADE):
         """A request arrives; its answer."""
         self._made += 1
         send = m.Send(m.RequestId(self._made), request, "asked for", key)
-        return self.exchange.answer(send, ns(at))
+        return self.venue.exchange.answer(send, ns(at))
 
     def buys(self, price, qty, at, outcome=Outcome.YES, tif=TimeInForce.GTC):
         """A purchase arrives; the order as it is shown."""
         name = ClientOrderId(f"o{self._made}")
         order = QtyOrder(self.market, outcome, Side.BUY, Price(price), Qty(qty), tif, name)
-        answer, _, _ = self.ask(m.Create(order, codec.encode_new_order(order), False), at)
+        answer, *_ = self.ask(m.Create(order, codec.encode_new_order(order), False), at)
         return answer.body.order
 
     def amends(self, order, at, price=None, qty=None):
@@ -117,10 +118,10 @@ class Counter:
     @property
     def fills(self):
         """(price, shares, fee) of every fill of ours."""
-        return [(each.price, each.qty, each.fee_cents) for each in self.exchange.account.fills]
+        return [(each.price, each.qty, each.fee_cents) for each in self.venue.account.fills]
 
     @property
     def shown(self):
         """The book on the channel."""
-        seen = self.exchange.book_frame(self.market, ns(0))
+        seen = self.venue.exchange.book_update(self.market, ns(0))
         return [[tuple(row) for row in side] for side in (seen.bids, seen.asks)]

@@ -5,9 +5,10 @@ import pytest
 from bench.brackets import CROWDS, Fate, Session, bracketed, played
 from bot.config import finish, read_draft
 from bot.core import messages as m
-from bot.lab.backtest.crowded import RESOLUTION_NS, Crowded, Recorder, beats, clock, recorded
 from bot.lab.backtest.run import Backtest
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, Recorder, beats, clock, recorded
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from tests.backtest.made import configured
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, decode_record
@@ -38,7 +39,7 @@ def test_a_crowd_is_recorded_the_same_each_time_and_tells_prints_and_books():
 
 def test_an_order_of_ours_that_nobody_meets_leaves_the_flow_and_the_recording_as_they_are():
     ticking = clock(3, 30)
-    venue = Crowded(ticking, BUSY, TERMS)
+    venue = CrowdedMarket(ticking, BUSY, TERMS)
     recorder = Recorder(venue, ticking)
     order = QtyOrder(
         venue.markets[0],
@@ -52,9 +53,9 @@ def test_an_order_of_ours_that_nobody_meets_leaves_the_flow_and_the_recording_as
     request = m.Create(order, codec.encode_new_order(order), False)
     for place, record in enumerate(beats(ticking)):
         if place == 200:
-            venue.answer(m.Send(m.RequestId(1), request, "", m.Key.TRADE), record.ts)
+            venue.exchange.answer(m.Send(m.RequestId(1), request, "", m.Key.TRADE), record.ts)
         venue.play(record)
-    assert venue.book_frame(venue.markets[0], 0).bids[-1] == (1, 5)
+    assert venue.exchange.book_update(venue.markets[0], 0).bids[-1] == (1, 5)
     assert recorder.tape.lines == recorded(ticking, BUSY, TERMS).lines
 
 
@@ -67,7 +68,7 @@ def test_every_change_of_a_recording_has_an_instant_of_its_own():
 
 def test_a_book_on_the_channel_is_not_older_than_the_prints_that_it_has_in_it():
     ticking = clock(3, 30)
-    venue = Crowded(ticking, BUSY, TERMS)
+    venue = CrowdedMarket(ticking, BUSY, TERMS)
     prints = 0
     for record in beats(ticking):
         venue.play(record)
@@ -83,7 +84,8 @@ def test_a_book_on_the_channel_is_not_older_than_the_prints_that_it_has_in_it():
 
 def test_the_truth_lies_between_the_bounds_for_orders_on_the_feed_that_they_stood_in(session):
     averse, kind = (
-        played(session.tape, session.probes, reading) for reading in (Reading.AVERSE, Reading.KIND)
+        played(session.tape, session.probes, reading)
+        for reading in (QueueModel.PESSIMISTIC, QueueModel.OPTIMISTIC)
     )
     rows = list(zip(session.fates, averse, kind, strict=True))
     assert sum(true.filled > 0 for true, _, _ in rows) > 10
@@ -91,7 +93,7 @@ def test_the_truth_lies_between_the_bounds_for_orders_on_the_feed_that_they_stoo
 
 
 def test_the_likely_reading_lies_between_the_bounds_too(session):
-    averse, likely, kind = (played(session.tape, session.probes, reading) for reading in Reading)
+    averse, likely, kind = (played(session.tape, session.probes, reading) for reading in QueueModel)
     assert all(bracketed(*row) for row in zip(likely, averse, kind, strict=True))
 
 
@@ -113,15 +115,15 @@ def test_bracketed_means_shares_and_the_first_fill(true, within):
 def test_the_whole_trader_plays_against_a_crowd_and_both_accounts_meet(tmp_path):
     ticking = clock(3, 30)
     config = finish(read_draft(configured(tmp_path, "fixed_spread")))
-    venue = Crowded(ticking, BUSY, TERMS)
+    venue = CrowdedMarket(ticking, BUSY, TERMS)
     run = Backtest(
         ticking,
         config.trader,
         config.make_strategy,
-        Reading.AVERSE,
+        QueueModel.PESSIMISTIC,
         TERMS,
         RESOLUTION_NS,
         venue,
     ).run()
-    assert run.exchange.account.fills
+    assert run.venue.account.fills
     assert run.result(None).bound == "averse"  # raises unless both accounts meet

@@ -3,7 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from tests.backtest.made import PROMPT, Counter, book, ns, top, trade, written
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
@@ -28,11 +29,11 @@ CANCELS = [
     ("bound", "after_one", "after_both"),
     [
         # All thirty cancelled behind us: 20 of 30 trade, then 10 before us and 10 of ours.
-        (Reading.AVERSE, 0, 10),
+        (QueueModel.PESSIMISTIC, 0, 10),
         # Half of them before us: 15 trade and 5 of ours, then the 7 that are left.
-        (Reading.LIKELY, 5, 12),
+        (QueueModel.EXPECTED, 5, 12),
         # All of them before us: nobody is left there, and the first print fills all of ours.
-        (Reading.KIND, 12, 12),
+        (QueueModel.OPTIMISTIC, 12, 12),
     ],
 )
 def test_a_print_fills_us_once_those_before_us_are_used_up(tmp_path, bound, after_one, after_both):
@@ -45,7 +46,9 @@ def test_a_print_fills_us_once_those_before_us_are_used_up(tmp_path, bound, afte
     assert sum(qty for _, qty, _ in counter.fills) == after_both
 
 
-@pytest.mark.parametrize(("bound", "filled"), [(Reading.AVERSE, 0), (Reading.KIND, 4)])
+@pytest.mark.parametrize(
+    ("bound", "filled"), [(QueueModel.PESSIMISTIC, 0), (QueueModel.OPTIMISTIC, 4)]
+)
 def test_a_print_behind_a_book_of_its_instant_is_in_it_for_the_averse_and_not_for_the_kind(
     tmp_path, bound, filled
 ):
@@ -70,7 +73,7 @@ def test_a_higher_exponent_lets_more_cancels_fall_on_the_longer_part(tmp_path):
     filled = []
     for power in (1.0, 3.0):
         terms = Terms(power=power)
-        counter = Counter(written(tmp_path / "t", records), Reading.LIKELY, terms)
+        counter = Counter(written(tmp_path / "t", records), QueueModel.EXPECTED, terms)
         counter.play(0)
         counter.buys(40, 10, at=1)
         counter.play(4)
@@ -85,7 +88,7 @@ def test_traded_shares_are_not_taken_for_cancelled_ones_as_well(tmp_path):
         book(2, [[40, 20]], ASKS),
         trade(3, 40, 21, "no"),
     ]
-    counter = Counter(written(tmp_path / "t", records), Reading.LIKELY)
+    counter = Counter(written(tmp_path / "t", records), QueueModel.EXPECTED)
     counter.play(0)
     counter.buys(40, 10, at=1)
     counter.play(3)
@@ -165,7 +168,7 @@ def test_what_we_take_is_gone_until_it_is_shown_anew_and_costs_the_takers_fee(tm
     assert counter.shown[1] == [(45, 6), (46, 7)]
 
 
-@pytest.mark.parametrize("bound", Reading)
+@pytest.mark.parametrize("bound", QueueModel)
 def test_what_we_took_does_not_stand_before_who_comes_to_its_price(tmp_path, bound):
     records = [
         book(0, [[40, 30]], [[60, 50]]),
@@ -224,7 +227,8 @@ def test_an_amend_to_a_price_of_others_takes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("bound", "filled"), [(Reading.AVERSE, 0), (Reading.LIKELY, 5), (Reading.KIND, 5)]
+    ("bound", "filled"),
+    [(QueueModel.PESSIMISTIC, 0), (QueueModel.EXPECTED, 5), (QueueModel.OPTIMISTIC, 5)],
 )
 def test_where_only_trades_were_recorded_the_averse_bound_fills_through_our_price_alone(
     tmp_path, bound, filled
@@ -244,7 +248,8 @@ def test_where_only_trades_were_recorded_the_averse_bound_fills_through_our_pric
 
 
 @pytest.mark.parametrize(
-    ("bound", "filled"), [(Reading.AVERSE, 0), (Reading.LIKELY, 0), (Reading.KIND, 5)]
+    ("bound", "filled"),
+    [(QueueModel.PESSIMISTIC, 0), (QueueModel.EXPECTED, 0), (QueueModel.OPTIMISTIC, 5)],
 )
 def test_where_only_trades_were_recorded_the_kind_reading_has_nobody_before_us(
     tmp_path, bound, filled
@@ -263,7 +268,7 @@ def test_rungs_between_brackets_show_nothing_until_every_bracket_has_shown_its_p
     records = [top(second, strike, 20, 30) for second, strike in enumerate(ends)]
     counter = Counter(written(tmp_path / "t", records, rungs=ends))
     counter.play(2)
-    assert counter.exchange.frames(ns(2)) == []
+    assert counter.venue.frames(ns(2)) == []
     counter.play(3)
     # The three brackets above the lowest boundary are worth 75 of a dollar.
     assert counter.shown == [[(72, 300), (70, 600)], [(78, 300), (80, 600)]]
@@ -283,9 +288,9 @@ def test_depth_that_is_made_up_never_comes_to_us(tmp_path):
 def test_the_channel_shows_our_orders_in_the_recorded_book(tmp_path):
     counter = Counter(written(tmp_path / "t", [book(0, [[40, 30]], ASKS)]))
     counter.play(0)
-    counter.exchange.frames(ns(0))
+    counter.venue.frames(ns(0))
     counter.buys(40, 10, at=1)
-    (frame,) = counter.exchange.frames(ns(1))
+    (frame,) = counter.venue.frames(ns(1))
     assert frame == m.BookSeen(counter.market, ns(1), ((40, 40),), ((60, 50),))
 
 
@@ -294,9 +299,9 @@ def test_a_print_that_fills_us_is_told_once(tmp_path):
     counter = Counter(written(tmp_path / "t", records))
     counter.play(0)
     counter.buys(40, 10, at=1)
-    counter.exchange.frames(ns(1))
+    counter.venue.frames(ns(1))
     counter.play(2)
-    told = [each for each in counter.exchange.frames(ns(2)) if isinstance(each, m.TradeSeen)]
+    told = [each for each in counter.venue.frames(ns(2)) if isinstance(each, m.TradeSeen)]
     assert [(each.price, each.size) for each in told] == [(40, 4)]
     assert counter.fills == [(40, 3, 0)]
 
@@ -308,8 +313,8 @@ def test_reads_show_a_fill_only_after_the_read_lag(tmp_path):
     counter.play(0)
     counter.buys(40, 10, at=1)
     counter.play(2)
-    early, _, _ = counter.ask(m.ReadFills(""), 2.9)
-    late, _, _ = counter.ask(m.ReadFills(""), 3.1)
+    early, *_ = counter.ask(m.ReadFills(""), 2.9)
+    late, *_ = counter.ask(m.ReadFills(""), 3.1)
     assert (len(early.body.fills), len(late.body.fills)) == (0, 1)
 
 
@@ -317,7 +322,7 @@ def test_the_burst_of_a_key_is_refused_past_its_bucket_and_another_key_has_its_o
     counter = Counter(written(tmp_path / "t", [book(0, [[40, 30]], ASKS)]))
     for _ in range(RATE_BURST):
         assert isinstance(counter.ask(m.ReadBalance(), 1)[0], m.Done)
-    refused, tokens, away_ns = counter.ask(m.ReadBalance(), 1)
+    refused, tokens, away_ns, _ = counter.ask(m.ReadBalance(), 1)
     assert (refused.code, tokens, away_ns) == (Code.RATE_LIMITED, 0, NS_PER_SECOND)
     assert isinstance(counter.ask(m.ReadBalance(), 1, m.Key.READ)[0], m.Done)
 
@@ -329,8 +334,8 @@ def test_fills_and_payouts_are_what_the_ledger_of_the_venue_gained(tmp_path):
     counter.buys(45, 5, at=1, tif=TimeInForce.IOC)
     counter.buys(40, 10, at=1)
     counter.play(3)
-    exchange = counter.exchange
+    venue = counter.venue
     # 5 at 45 with a fee of 9, 7 at 40; the resting 3 keep 120 cents, which are ours all the same.
-    assert exchange.account.cash_cents == exchange.gain_cents == -(5 * 45 + 9 + 7 * 40)
-    exchange.resolve(counter.market, Outcome.YES, ns(4))
-    assert exchange.account.cash_cents == exchange.gain_cents == 12 * 100 - 514
+    assert venue.account.cash_cents == venue.gain_cents == -(5 * 45 + 9 + 7 * 40)
+    venue.resolve(counter.market, Outcome.YES, ns(4))
+    assert venue.account.cash_cents == venue.gain_cents == 12 * 100 - 514

@@ -4,10 +4,11 @@ import pytest
 
 from bot.config import finish, read_draft
 from bot.core import messages as m
-from bot.lab.backtest.faults import REFUSALS, TIMEOUT_NS, UNKNOWN, Faults
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import winners
-from bot.lab.backtest.terms import Latency, Reading, Terms
+from bot.lab.exchange.faults import REFUSALS, TIMEOUT_NS, UNKNOWN, Faults
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Latency, Terms
 from tests.backtest.made import Counter, book, configured, trade, written
 from venue.crowd.tape import read_tape
 from venue.wire import codec
@@ -33,7 +34,9 @@ def ran(tmp_path, faults):
     tape = read_tape(folder)
     settings = finish(read_draft(configured(tmp_path, "fixed_spread")))
     terms = Terms(latency=Latency(5 * NS_PER_MS), feed_ns=NS_PER_MS, faults=faults)
-    run = Backtest(tape, settings.trader, settings.make_strategy, Reading.AVERSE, terms).run()
+    run = Backtest(
+        tape, settings.trader, settings.make_strategy, QueueModel.PESSIMISTIC, terms
+    ).run()
     return run.result(winners(tape, folder))
 
 
@@ -73,7 +76,7 @@ def test_a_fault_says_whether_it_is_known_and_acts_only_where_its_name_says(tmp_
     )
     request = m.Create(order, codec.encode_new_order(order), False)
     send = m.Send(m.RequestId(1), request, "asked for", m.Key.TRADE)
-    came = Fixed(name).answered(counter.exchange, send, counter.records[0].ts)
+    came = Fixed(name).answered(counter.venue.exchange, send, counter.records[0].ts)
     assert isinstance(came.answer, m.Refused) is (name in REFUSALS)
     assert isinstance(came.answer, m.Unknown) is (name in UNKNOWN)
     assert came.waited_ns == (TIMEOUT_NS if name.startswith("lost") else 0)

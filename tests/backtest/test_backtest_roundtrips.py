@@ -7,7 +7,7 @@ import pytest
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.backtest.roundtrips import KEPT_MAX, latency
-from bot.lab.backtest.terms import Latency
+from bot.lab.exchange.terms import Latency
 from venue.wire.instant import NS_PER_MS
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from bot.config import finish, read_draft
 from bot.core.strategy import Quote, Strategy
-from bot.lab.backtest.account import Account, DoesNotClose
 from bot.lab.backtest.run import Backtest, backtest, distinct
 from bot.lab.backtest.tapes import tape_folders, winners
-from bot.lab.backtest.terms import Latency, Reading, Terms
+from bot.lab.exchange.account import Account, DoesNotClose
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Latency, Terms
 from tests.backtest.made import PROMPT, book, configured, top, trade, written
 from venue.crowd.tape import TapeFault, read_tape
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -58,14 +59,15 @@ def made():
     return Bids(Bids.Params())
 
 
-def played(folder, settings, bound=Reading.AVERSE, terms=PROMPT, **told):
+def played(folder, settings, bound=QueueModel.PESSIMISTIC, terms=PROMPT, **told):
     """What came of a tape."""
     tape = read_tape(folder)
     return backtest(tape, settings, made, bound, terms, winners(tape, folder), **told)
 
 
 @pytest.mark.parametrize(
-    ("bound", "qty"), [(Reading.AVERSE, 10), (Reading.LIKELY, 12), (Reading.KIND, 12)]
+    ("bound", "qty"),
+    [(QueueModel.PESSIMISTIC, 10), (QueueModel.EXPECTED, 12), (QueueModel.OPTIMISTIC, 12)],
 )
 @pytest.mark.parametrize(("outcome", "pays"), [("yes", 100), ("no", 0)])
 def test_the_whole_trader_earns_what_is_reckoned_by_hand(
@@ -144,7 +146,7 @@ def test_a_book_reaches_the_strategy_no_sooner_than_the_channel_takes(tmp_path, 
             return strategies[-1]
 
         terms = Terms(latency=Latency(NS_PER_MS), feed_ns=feed_ms * NS_PER_MS)
-        Backtest(read_tape(folder), settings, make, Reading.AVERSE, terms).run()
+        Backtest(read_tape(folder), settings, make, QueueModel.PESSIMISTIC, terms).run()
         # now_s counts from the start, a second before the first record.
         first_s = min(now_s for now_s, bids, _ in strategies[0].seen if bids[:1] == ((41, 30),))
         assert first_s >= 21 + feed_ms / 1000
@@ -157,9 +159,9 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_latencies(tmp
     def answers(seed):
         terms = Terms(latency=Latency(30 * NS_PER_MS, 0.5), seed=seed)
         instants = []
-        run = Backtest(tape, settings, made, Reading.LIKELY, terms)
+        run = Backtest(tape, settings, made, QueueModel.EXPECTED, terms)
         run.observed(lambda _event, _effects, now_ns: instants.append(now_ns)).run()
-        return run.exchange.account.fills, run.trader.report(run.now_ns), instants
+        return run.venue.account.fills, run.trader.report(run.now_ns), instants
 
     assert answers(1) == answers(1)
     assert answers(1)[2] != answers(2)[2]
@@ -204,14 +206,14 @@ def test_best_prices_are_played_once_for_all_readings_and_come_to_the_same(tmp_p
     ]
     folder = written(tmp_path / "t", rows, rungs=dict.fromkeys("1234", "no"))
     tape = read_tape(folder)
-    assert distinct(tape, tuple(Reading)) == {Reading.AVERSE: tuple(Reading)}
-    came = [played(folder, settings, reading) for reading in Reading]
+    assert distinct(tape, tuple(QueueModel)) == {QueueModel.PESSIMISTIC: tuple(QueueModel)}
+    came = [played(folder, settings, reading) for reading in QueueModel]
     assert len({(row.net_millicents, row.fills, row.events) for row in came}) == 1
 
 
 def test_every_reading_of_books_is_played(tmp_path):
     tape = read_tape(written(tmp_path / "t", FLOW))
-    wanted = (Reading.AVERSE, Reading.KIND)
+    wanted = (QueueModel.PESSIMISTIC, QueueModel.OPTIMISTIC)
     assert distinct(tape, wanted) == {reading: (reading,) for reading in wanted}
 
 
@@ -235,7 +237,7 @@ def test_latencies_are_read_from_text():
     assert Latency.parse("lognormal:1000ms:0.5") == Latency(NS_PER_SECOND, 0.5)
 
 
-@pytest.mark.parametrize("bound", Reading)
+@pytest.mark.parametrize("bound", QueueModel)
 def test_a_rung_whose_book_is_not_recorded_yet_is_not_quoted_as_an_empty_one(
     tmp_path, settings, bound
 ):

@@ -8,9 +8,10 @@ import pytest
 from bench.brackets import CROWDS
 from bot.config import finish, read_draft
 from bot.core.orders.order import State
-from bot.lab.backtest.crowded import RESOLUTION_NS, Crowded, clock
 from bot.lab.backtest.run import Backtest
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, clock
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate
 
@@ -27,9 +28,15 @@ def lived(cash_cents: int, seconds: int = 60):
     ticking = clock(1, seconds)
     terms = Terms(cash_cents=Cents(cash_cents), **FEES)
     crowd = CROWDS["ten makers a rung"].model_copy(update={"seed": 1})
-    venue = Crowded(ticking, crowd, terms)
+    venue = CrowdedMarket(ticking, crowd, terms)
     run = Backtest(
-        ticking, config.trader, config.make_strategy, Reading.AVERSE, terms, RESOLUTION_NS, venue
+        ticking,
+        config.trader,
+        config.make_strategy,
+        QueueModel.PESSIMISTIC,
+        terms,
+        RESOLUTION_NS,
+        venue,
     )
     quoted: Counter = Counter()
     looks = 0
@@ -51,7 +58,7 @@ def lived(cash_cents: int, seconds: int = 60):
 @pytest.mark.parametrize("pct", [5, 20, 50])
 def test_with_a_part_of_the_cash_that_is_wanted_no_order_is_refused_and_all_sides_are_quoted(pct):
     run, parts = lived(WHOLE_CENTS * pct // 100)
-    assert "insufficient_balance" not in run.exchange.refused
+    assert "insufficient_balance" not in run.venue.exchange.refused
     assert run.trader.report(run.now_ns).counters.held_back["cash"] > 0
     assert sum(parts) / len(parts) > 0.9
     assert min(parts) > 0.7

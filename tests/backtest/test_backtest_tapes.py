@@ -9,7 +9,8 @@ import pytest
 from bot.config import finish, read_draft
 from bot.lab.backtest.run import backtest
 from bot.lab.backtest.tapes import winners
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from tests.backtest.made import configured
 from tests.scale import cases
 from tests.venue.crowd_tapes import recorded
@@ -42,7 +43,7 @@ def test_a_recorded_tape_plays_to_its_outcome_and_both_accounts_meet(tmp_path, n
     folder = ending(recorded(name), tmp_path / name, cases(3600, quick=120))
     config = finish(read_draft(configured(tmp_path, "fixed_spread")))
     for tape in read_tapes(folder):
-        for bound in Reading:
+        for bound in QueueModel:
             ends = winners(tape, folder)
             # It raises unless fills and payouts are what the venue's ledger gained.
             came = backtest(tape, config.trader, config.make_strategy, bound, Terms(), ends)

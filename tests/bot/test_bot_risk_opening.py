@@ -4,8 +4,8 @@ import pytest
 
 from bot.core.limits.risk import Exposure
 from bot.core.report import Phase
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import SECOND
-from bot.lab.sim.venue.exchange import MAKER
 from bot.lab.sim.world import World
 from tests.bot.test_bot_latch import opened
 from venue.core import messages as v

@@ -10,8 +10,9 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
-from bot.lab.sim.venue.exchange import MAKER, SERIES
+from bot.lab.sim.venue.simulated import SERIES
 from bot.lab.sim.world import World
 from tests.bot import made
 from tests.bot.made import T0

@@ -17,7 +17,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.lab.evaluate.draws import Class
-from bot.lab.evaluate.exchange import EVENT, Exchange
+from bot.lab.evaluate.market import EVENT, TrueValueMarket
 from bot.lab.evaluate.worlds import World
 from venue.core import messages as v
 from venue.wire import codec, frames, model
@@ -100,11 +100,11 @@ class Market:
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
-        self.exchange = Exchange(WORLD, [100 + rung for rung in range(RUNGS)], START_NS)
+        self.venue = TrueValueMarket(WORLD, [100 + rung for rung in range(RUNGS)], START_NS)
         self._users = {buys: UserId(f"crowd.day.{buys}") for buys in (True, False)}
         for user in self._users.values():
-            self.exchange.apply(v.AddUser(user), START_NS)
-            self.exchange.apply(v.Deposit(user, _RICH), START_NS)
+            self.venue.exchange.apply(v.AddUser(user), START_NS)
+            self.venue.exchange.apply(v.Deposit(user, _RICH), START_NS)
         self._resting: dict[tuple[int, bool], dict[int, OrderId]] = {
             (rung, buys): {} for rung in range(RUNGS) for buys in (True, False)
         }
@@ -147,11 +147,11 @@ class Market:
         amend = Amend(qty=Qty(rng.randint(*_SIZE)))
         self._amend(rung, buys, price, price, amend)
         if rng.random() < _TAKE:
-            market = self.exchange.markets[rung]
-            bid, ask = self.exchange.best(market)
+            market = self.venue.markets[rung]
+            bid, ask = self.venue.best(market)
             best, qty = ask if buys else bid, 1 + int(rng.expovariate(1 / _TAKEN_QTY))
             if best is not None:
-                self.exchange.trade(
+                self.venue.trade(
                     Class.NOISE, market, buys=buys, price=best, qty=qty, now_ns=self._now_ns
                 )
 
@@ -178,21 +178,21 @@ class Market:
                 else:
                     self._place_new(rung, buys, price)
             for price in extra:
-                self.exchange.cancel(self._users[buys], resting.pop(price), self._now_ns)
+                self.venue.cancel(self._users[buys], resting.pop(price), self._now_ns)
 
     def _amend(self, rung: int, buys: bool, old: int, new: int, amend: Amend) -> None:
         resting = self._resting[rung, buys]
         order_id = resting.pop(old)
-        answer = self.exchange.amend(self._users[buys], order_id, amend, self._now_ns)
+        answer = self.venue.amend(self._users[buys], order_id, amend, self._now_ns)
         if isinstance(answer, v.Amended) and answer.order.remaining_qty:
             resting[new] = order_id
         else:  # it has traded away
             self._place_new(rung, buys, new)
 
     def _place_new(self, rung: int, buys: bool, price: int) -> None:
-        placed = self.exchange.trade(
+        placed = self.venue.trade(
             Class.MAKER,
-            self.exchange.markets[rung],
+            self.venue.markets[rung],
             buys=buys,
             price=price,
             qty=self._rng.randint(*_SIZE),
@@ -208,17 +208,17 @@ class Market:
 
     def _frames(self, rung: int) -> list[bytes]:
         """Prints since the last time, and the rung's whole book."""
-        prints, self.exchange.prints = self.exchange.prints, []
+        prints, self.venue.prints = self.venue.prints, []
         updates = [each for printed in prints for each in self._of_print(printed)]
-        market = self.exchange.markets[rung]
-        bids, asks = self.exchange.tapes[market].levels()
+        market = self.venue.markets[rung]
+        bids, asks = self.venue.books[market].levels()
         yes = tuple(frames.BookLevel(price, size) for price, size in bids)
         no = tuple(frames.BookLevel(complement(price), size) for price, size in asks)
         book = frames.BookUpdate(self._ticker(market), market, self._now_ns, yes, no)
         return [codec.encode(frames.MarketUpdate(update)) for update in (*updates, book)]
 
     def _ticker(self, market: MarketId) -> Ticker:
-        return Ticker(f"{EVENT}-R{self.exchange.rung_of[market]}")
+        return Ticker(f"{EVENT}-R{self.venue.rung_of[market]}")
 
     def _of_print(self, printed: v.TradePrinted) -> tuple[frames.Update, frames.Update]:
         ticker, market = self._ticker(printed.market_id), printed.market_id
@@ -235,8 +235,10 @@ class Market:
         return trade, frames.TickerUpdate(ticker, market, printed.at_ns, printed.price, printed.qty)
 
     def _answered(self, number: int, request: m.Request) -> Answered:
-        status, body = _as_http(self.exchange.answer(request, self._now_ns))
-        return Answered(number, status, body, self.exchange.bucket.whole_tokens)
+        send = m.Send(m.RequestId(number), request, "asked for")
+        answer = self.venue.exchange.answer(send, self._now_ns)
+        status, body = _as_http(answer.answer)
+        return Answered(number, status, body, answer.tokens or 0)
 
 
 def _as_http(answer: m.Answer) -> tuple[int, bytes]:

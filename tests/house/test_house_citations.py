@@ -1,10 +1,6 @@
 """Claims about citations: each leads to a place that exists, none to a page outside the project."""
 
-import ast
-import io
 import re
-import tokenize
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -22,10 +18,13 @@ TARGET = re.compile(r"\bdocs/[\w/-]+\.md(?:#[\w-]+(?:, #[\w-]+)*)?")
 LINK = re.compile(r"\]\(([\w./-]*\.md)?#([\w-]+)\)")
 OLD = re.compile(
     r"Source: (?:design|reliability|strategy|(?:the )?interface|silences?|security list)\b"
-    r"|\breliability, |\bdesign, (?:law|The )|\bstrategy, (?:\d|section)|\binterface, [A-Z]"
+    r"|\breliability, row|\bdesign, (?:law|The )|\bstrategy, (?:\d|section)|\binterface, [A-Z]"
     r"|\bsilences S\d|\((?:rows?|laws?) \d"
 )
 """How pages outside the project were cited."""
+
+WRITTEN = {"docs/holdout.md"}
+"""Pages that a command writes."""
 
 
 @cache
@@ -39,23 +38,14 @@ def anchors(page: Path) -> set[str]:
 
 
 @cache
-def texts(path: Path) -> str:
-    """The docstrings and comments of a file, each on one line."""
-
-    def found() -> Iterator[str]:
-        for node in ast.walk(tree.tree(path)):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                yield str(node.value.value)
-        for token in tokenize.generate_tokens(io.StringIO(tree.text(path)).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.string
-
-    return "\n".join(" ".join(text.split()) for text in found())
+def joined(path: Path) -> str:
+    """A file on one line: a citation may go over the end of one. Docstrings, comments and texts."""
+    return " ".join(tree.text(path).split())
 
 
 @tree.of_each(FILES)
-def test_what_a_docstring_or_a_comment_cites_is_there(path: Path) -> None:
-    for target in TARGET.findall(texts(path)):
+def test_what_a_file_cites_is_there(path: Path) -> None:
+    for target in set(TARGET.findall(joined(path))) - WRITTEN:
         page, _, places = target.partition("#")
         assert (tree.ROOT / page).is_file(), target
         for place in filter(None, places.split(", #")):
@@ -63,8 +53,8 @@ def test_what_a_docstring_or_a_comment_cites_is_there(path: Path) -> None:
 
 
 @tree.of_each(FILES)
-def test_no_docstring_or_comment_cites_a_page_that_is_not_in_the_project(path: Path) -> None:
-    assert OLD.findall(texts(path)) == []
+def test_no_file_cites_a_page_that_is_not_in_the_project(path: Path) -> None:
+    assert OLD.findall(joined(path)) == []
 
 
 @tree.of_each(PAGES)

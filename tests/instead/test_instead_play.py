@@ -10,11 +10,12 @@ from bot.core.report import Phase
 from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Head, framed
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from bot.lab.instead.changes import Trial
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import session_of
-from bot.lab.instead.venue import Elsewhere
+from bot.lab.instead.session_market import SessionMarket
 from bot.lab.replay.again import TO_THE_END
 from tests.instead.made import (
     MARKET,
@@ -44,7 +45,7 @@ def state(tmp_path_factory) -> Path:
     return calm(tmp_path_factory.mktemp("instead") / "state")
 
 
-def played(path: Path, *sets: str, reading=Reading.AVERSE):
+def played(path: Path, *sets: str, reading=QueueModel.PESSIMISTIC):
     """A session of a state directory with keys that are set: the play, and what it came to."""
     run = run_of(path)
     had = run.started.configured
@@ -85,7 +86,7 @@ def test_what_is_set_shows_in_what_rests(state, same):
 
 
 def test_the_venues_ledger_and_the_fills_tell_the_same(state):
-    play, _ = played(state, reading=Reading.LIKELY)
+    play, _ = played(state, reading=QueueModel.EXPECTED)
     play.venue.account.prove(play.venue.gain_cents)
 
 
@@ -129,9 +130,9 @@ def late(frame):
     return (frame.ts_ns - ns(0)) / 1e9 + 0.01, frame
 
 
-def elsewhere(session, reading=Reading.AVERSE):
+def elsewhere(session, reading=QueueModel.PESSIMISTIC):
     """The venue, and the session played into it."""
-    venue = Elsewhere(
+    venue = SessionMarket(
         session, msgspec.structs.replace(PROMPT, cash_cents=session.cash_cents), reading
     )
     for act in session.acts:
@@ -151,7 +152,7 @@ def test_what_filled_us_then_meets_others_at_its_price_if_nobody_of_ours_is_ther
     )
     venue = elsewhere(session)
     assert venue.account.fills == []
-    frame = venue.book_frame(MARKET, ns(2))
+    frame = venue.exchange.book_update(MARKET, ns(2))
     assert frame.bids == ((40, 2), (39, 9))
 
 
@@ -162,9 +163,11 @@ def test_an_order_that_would_take_in_a_halted_market_is_refused_and_takes_nothin
     name = ClientOrderId("o1")
     order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(60), Qty(5), TimeInForce.GTC, name)
     create = m.Create(order, codec.encode_new_order(order), False)
-    answer, _, _ = venue.answer(m.Send(m.RequestId(1), create, "asked for", m.Key.TRADE), ns(2))
+    answer, *_ = venue.exchange.answer(
+        m.Send(m.RequestId(1), create, "asked for", m.Key.TRADE), ns(2)
+    )
     assert answer.code == Code.MARKET_HALTED
-    assert venue.book_frame(MARKET, ns(2)).asks == ((60, 5),)
+    assert venue.exchange.book_update(MARKET, ns(2)).asks == ((60, 5),)
 
 
 @pytest.mark.parametrize("held", [30, 1_000_000, 1_000_001, 2_500_000])
@@ -185,7 +188,7 @@ def test_what_was_held_and_the_cash_are_what_they_were(tmp_path, held):
         ],
     )
     venue = elsewhere(session)
-    assert venue.engine.balance("maker") == (75_000, 0)
+    assert venue.exchange.engine.balance("maker") == (75_000, 0)
     assert venue.account.shares == {(MARKET, Outcome.NO): held}
     assert venue.gain_cents == venue.account.cash_cents == 0
     assert venue.frames(ns(1))[-1].bids == ((40, 16),)

@@ -23,8 +23,9 @@ from bot.core.settings import (
 from bot.core.trader import Trader
 from bot.io.journal.memory import Memory, Trail, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import MS, SECOND, Odds, draw, narrowed
-from bot.lab.sim.venue.exchange import CROWD, MAKER, SERIES, Exchange, market_id
+from bot.lab.sim.venue.simulated import CROWD, SERIES, SimulatedVenue, market_id
 from strategies.fixed_spread import FixedSpread
 from venue.core import messages as v
 from venue.wire.model import RESTING
@@ -198,7 +199,7 @@ class World:
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._planned = 0
         self.truth = Truth()
-        self.exchange = Exchange(_odds(), START_NS)
+        self.exchange = SimulatedVenue(_odds(), START_NS)
         self.exchange.open_accounts(_odds(), START_NS)
         self._commands: list[tuple[v.Command, int]] = []
         self.exchange.watchers.append(self._applied)

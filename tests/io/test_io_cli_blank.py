@@ -24,7 +24,6 @@ WORDS = [
     ("bot", ("backtest", "--config", DEMO, "--data", ""), "'--data'"),
     ("bot", ("sweep", "--config", DEMO, "--over", "a=1", "--data", ""), "'--data'"),
     ("bot", ("evaluate", "--tune", ""), "'--tune'"),
-    ("bot", ("simulate", "--bug", ""), "'--bug'"),
     ("bot", ("config", "show", ""), "CONFIG"),
     ("venue", ("serve", "--port", "0", "--state", ""), "'--state'"),
     ("venue", ("market", "halt", ""), "'which'"),

@@ -3,8 +3,8 @@
 from bot.core.messages import TradeSeen
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote, Take
+from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.shadow.hypothetical import HypotheticalRung, Met
-from bot.lab.shadow.imagined import Bound
 from venue.wire.money import (
     BookSide,
     FeeRate,
@@ -24,7 +24,7 @@ MAKER, TAKER = FeeRate.parse("0.01"), FeeRate.parse("0.07")
 class Bench:
     """One rung with others at 45 and 55, and what has filled there."""
 
-    def __init__(self, bound: Bound = Bound.AVERSE) -> None:
+    def __init__(self, bound: QueueModel = QueueModel.PESSIMISTIC) -> None:
         self.met: list[Met] = []
         self.rung = HypotheticalRung(bound, "mine", PaceSettings(), self.met.append)
         self.rung.rates = (MAKER, TAKER)

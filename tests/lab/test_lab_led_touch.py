@@ -29,12 +29,12 @@ class Leader(Crowd):
 
     def noise(self, act: Noise, now_ns: int) -> None:
         """Its next act, in the place of a trader who knows nothing."""
-        market, phase = self._exchange.markets[0], self.turn % CYCLE
+        market, phase = self._venue.markets[0], self.turn % CYCLE
         rises = self.turn // CYCLE % 2 == 0
         self.turn += 1
         if phase in (*range(12), 14):
             self.step_aside(now_ns)
-        bid, ask = self._exchange.best(market)
+        bid, ask = self._venue.best(market)
         if self.turn == 1:
             self.order(True, 40, 50, now_ns, rests=True)
             self.order(False, 60, 50, now_ns, rests=True)
@@ -47,7 +47,7 @@ class Leader(Crowd):
                 self.order(False, bid - 1, 100, now_ns)
             if not rises and ask is not None and ask < 59:
                 self.order(True, ask + 1, 100, now_ns)
-        fills = self._exchange.account.fills
+        fills = self._venue.account.fills
         Leader.lost_to_it_cents = sum(
             each.sign * each.qty * (each.price - MIDDLE_CENTS) for each in fills
         )
@@ -56,8 +56,8 @@ class Leader(Crowd):
         self, buys: bool, price: int, qty: int, now_ns: int, *, rests: bool = False
     ) -> v.OrderState:
         """An order of its own."""
-        placed = self._exchange.trade(
-            Class.MAKER, self._exchange.markets[0], buys=buys, price=price, qty=qty,
+        placed = self._venue.trade(
+            Class.MAKER, self._venue.markets[0], buys=buys, price=price, qty=qty,
             now_ns=now_ns, rests=rests, user=LEADER,
         )  # fmt: skip
         assert isinstance(placed, v.Placed), placed
@@ -66,7 +66,7 @@ class Leader(Crowd):
     def step_aside(self, now_ns: int) -> None:
         """Take the share that led away."""
         if self.led is not None:
-            self._exchange.cancel(LEADER, self.led.order_id, now_ns)
+            self._venue.cancel(LEADER, self.led.order_id, now_ns)
             self.led = None
 
 

@@ -5,10 +5,10 @@ import pytest
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.lab.evaluate.account import Account, DoesNotClose
 from bot.lab.evaluate.draws import Class, draw
-from bot.lab.evaluate.exchange import Exchange
 from bot.lab.evaluate.life import Lived, live
+from bot.lab.evaluate.market import TrueValueMarket
 from bot.lab.evaluate.worlds import Flow, World
-from bot.lab.sim.venue.exchange import MAKER
+from bot.lab.exchange.exchange import MAKER
 from strategies.fixed_spread import FixedSpread
 from venue.core import messages as v
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
@@ -120,13 +120,13 @@ def test_a_budget_is_never_exceeded_by_the_outcome() -> None:
 
 
 def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
-    exchange = Exchange(World(rungs=2), [1, 2], 0)
-    account = exchange.account
+    venue = TrueValueMarket(World(rungs=2), [1, 2], 0)
+    account = venue.account
     account.begin((60_000, 30_000))
     _fill(account, 1, 60, 10)
-    assert exchange.worst_cents() == 600
+    assert venue.worst_cents() == 600
     order = QtyOrder(
-        exchange.markets[1],
+        venue.markets[1],
         Outcome.NO,
         Side.BUY,
         Price(70),
@@ -134,11 +134,11 @@ def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
         TimeInForce.GTC,
         ClientOrderId("a"),
     )
-    exchange.apply(v.PlaceOrder(MAKER, order), 1)
+    venue.exchange.apply(v.PlaceOrder(MAKER, order), 1)
     # Neither rung pays: 600 lost, and the NO gains. Both pay: 400 less 700 and 4 of fee.
-    assert exchange.worst_cents() == 600
+    assert venue.worst_cents() == 600
     _fill(account, -1, 60, 10)
-    assert exchange.worst_cents() == 704
+    assert venue.worst_cents() == 704
 
 
 def test_a_life_is_the_same_each_time() -> None:

@@ -16,12 +16,12 @@ from bot.io.journal.archive import archive
 from bot.io.journal.journal import read_segment, segments
 from bot.io.journal.records import Entry
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.export.mine import Mine
 from bot.lab.export.sheets import opened
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.phases import live_through
 from bot.lab.sim.run import planted
-from bot.lab.sim.venue.exchange import MAKER
 from tests.record.made import journal
 from tests.records.lived import event, fill, market, market_id
 from tests.replay.recorded import MOODS, SANE, Recorded, written

@@ -7,8 +7,8 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import draw, narrowed, often
-from bot.lab.sim.venue.exchange import MAKER
 from bot.lab.sim.world import World
 from tests.browser.chromium import Page
 from tests.replay.recorded import MOODS, recorded

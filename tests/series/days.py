@@ -20,7 +20,8 @@ from bot.core.settings import (
 )
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.sim.venue.exchange import Tape, refusal, shown
+from bot.lab.exchange.exchange import refusal, shown
+from bot.lab.exchange.level_book import LevelBook
 from tests.scale import cases
 from venue.core import messages as v
 from venue.core.engine import Engine
@@ -109,7 +110,7 @@ class Days:
         self.engine = Engine(order_id_key=b"days")
         self.views = Views()
         self.desks: list[Desk] = []
-        self.tapes: dict[MarketId, Tape] = {}
+        self.tapes: dict[MarketId, LevelBook] = {}
         self.value: dict[MarketId, float] = {}
         self.ends: dict[Ticker, list[MarketId]] = {}
         self.paid_cents = 0
@@ -169,7 +170,7 @@ class Days:
     def list_rung(self, event: Ticker, strike: int) -> MarketId:
         """Add a rung; its value falls with the strike."""
         market = MarketId(f"aaaaaaaa-0000-4000-8000-{len(self.tapes):012d}")
-        self.tapes[market] = Tape(self.now_ns)
+        self.tapes[market] = LevelBook(self.now_ns)
         self.apply(
             v.ListMarket(
                 market_id=market,

@@ -9,6 +9,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.desk.spend import Pace
+from bot.core.profit.attribution import Entry
 from bot.core.report import Phase
 from strategies.fixed_spread import FixedSpread
 from tests.series.days import (
@@ -216,8 +217,9 @@ def test_events_that_resolved_have_left_and_nothing_of_them_is_kept(story: Story
         assert kept(desk, gone) == []
 
 
-_SKIPPED = (ModuleType, FunctionType, MethodType, BuiltinFunctionType, type, Pace)
-"""The pace of a market is kept for a bounded number of markets (`MARKETS_MAX`)."""
+_SKIPPED = (ModuleType, FunctionType, MethodType, BuiltinFunctionType, type, Pace, Entry)
+"""Of what is kept by market a bounded number: the pace (`MARKETS_MAX`), the newest fills
+(`KEPT_MAX`)."""
 
 
 def kept(desk: Desk, markets: list[MarketId]) -> list[str]:

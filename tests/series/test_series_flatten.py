@@ -20,7 +20,7 @@ def traded(seed: int, seconds: int = 20) -> World:
     odds = replace(calm(), seed=seed, rungs=(2,), crowd_per_second=12.0, burst=2)
     world = quoting(odds)
     world.crowd_acts(world.now_ns + 3_600 * SECOND)
-    world.run_until(world.now_ns + seconds * SECOND)
+    world.driver.run_until(world.now_ns + seconds * SECOND)
     assert any(nets(world).values()), "nothing was traded"
     return world
 
@@ -44,10 +44,10 @@ def told(world: World, name: str) -> bool:
 def test_no_fill_after_a_flatten_grows_a_position_or_turns_it_round(seed: int) -> None:
     world = traded(seed)
     world.deliver(world.process, m.FlattenRequested("home"))
-    world.run_until(world.now_ns + 2 * SECOND)
+    world.driver.run_until(world.now_ns + 2 * SECOND)
     before = nets(world)
     for _ in range(30):
-        world.run_until(world.now_ns + SECOND)
+        world.driver.run_until(world.now_ns + SECOND)
         after = nets(world)
         for market, net in after.items():
             assert 0 <= net * (1 if before[market] >= 0 else -1) <= abs(before[market])
@@ -58,7 +58,9 @@ def test_once_everything_is_flat_the_trader_pauses_and_nothing_rests() -> None:
     world = traded(1)
     world.deliver(world.process, m.FlattenRequested("home"))
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 1_200 * SECOND, lambda: trader.phase is Phase.PAUSED)
+    assert world.driver.run_until(
+        world.now_ns + 1_200 * SECOND, lambda: trader.phase is Phase.PAUSED
+    )
     assert not any(nets(world).values())
     assert resting(world) == 0
     assert told(world, "flat")
@@ -68,12 +70,12 @@ def test_once_everything_is_flat_the_trader_pauses_and_nothing_rests() -> None:
 def test_a_resume_ends_a_flatten() -> None:
     world = traded(1)
     world.deliver(world.process, m.FlattenRequested("home"))
-    world.run_until(world.now_ns + 2 * SECOND)
+    world.driver.run_until(world.now_ns + 2 * SECOND)
     trader = world.process.trader
     assert trader.report(world.now_ns).flattening == "home"
     assert not trader.quoting.all_two_sided()
     world.deliver(world.process, m.ResumeRequested())
-    assert world.run_until(world.now_ns + 5 * SECOND, trader.quoting.all_two_sided)
+    assert world.driver.run_until(world.now_ns + 5 * SECOND, trader.quoting.all_two_sided)
     assert trader.report(world.now_ns).flattening == ""
 
 
@@ -81,9 +83,9 @@ def test_a_paused_trader_that_is_to_be_flat_quotes_again_but_only_to_shrink() ->
     world = traded(1)
     world.deliver(world.process, m.PauseRequested("lunch"))
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 2 * SECOND, lambda: not trader.desk.all_live())
+    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: not trader.desk.all_live())
     world.deliver(world.process, m.FlattenRequested("home"))
-    assert world.run_until(world.now_ns + 5 * SECOND, lambda: resting(world) > 0)
+    assert world.driver.run_until(world.now_ns + 5 * SECOND, lambda: resting(world) > 0)
     for own in trader.desk.all_live():
         yes_qty, no_qty = trader.ledgers.holdings(own.market_id)
         assert own.may_fill <= (no_qty - yes_qty) * (1 if own.side.value == "bid" else -1)
@@ -93,7 +95,7 @@ def test_nothing_held_means_nothing_to_do_but_a_pause() -> None:
     world = quoting()
     world.deliver(world.process, m.FlattenRequested("home"))
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 3 * SECOND, lambda: trader.phase is Phase.PAUSED)
+    assert world.driver.run_until(world.now_ns + 3 * SECOND, lambda: trader.phase is Phase.PAUSED)
     assert resting(world) == 0
 
 
@@ -102,7 +104,7 @@ def test_a_halted_rung_keeps_the_flatten_waiting() -> None:
     market = next(market for market, net in nets(world).items() if net)
     world.exchange.apply(v.HaltMarket(market), world.now_ns)
     world.deliver(world.process, m.FlattenRequested("home"))
-    world.run_until(world.now_ns + 10 * SECOND)
+    world.driver.run_until(world.now_ns + 10 * SECOND)
     trader = world.process.trader
     assert trader.phase is Phase.QUOTING
     assert trader.quoting.flattening == "home"
@@ -111,10 +113,10 @@ def test_a_halted_rung_keeps_the_flatten_waiting() -> None:
 def test_what_is_asked_before_the_opening_holds_after_it() -> None:
     world = World(calm())
     world.crowd.open(world.now_ns)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
     world.deliver(world.process, m.FlattenRequested("home"))
     trader = world.process.trader
-    world.run_until(world.now_ns + 10 * SECOND)
+    world.driver.run_until(world.now_ns + 10 * SECOND)
     assert trader.phase is Phase.PAUSED
     assert world.process.trader.out.counters.requests["create"] == 0

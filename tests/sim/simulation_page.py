@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from bot.lab.bugs.hunt import BUGS, CANARY, EVENTS_MAX, ROTATING
 from bot.lab.sim import odds
 from bot.lab.sim.coverage import ROWS
+from tests.mutants.hunt import BUGS, CANARY, EVENTS_MAX, ROTATING
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
 
@@ -14,7 +14,7 @@ _VARIANTS = ", ".join(f"`{name}`" for name in odds.VARIANTS)
 
 _HEAD = f"""# The simulator
 
-Drawn from `bot/lab/sim/coverage.py` and `bot/lab/bugs/hunt.py` by
+Drawn from `bot/lab/sim/coverage.py` and `tests/mutants/hunt.py` by
 `python -m tests.sim.simulation_page`; a test keeps them equal.
 
 `bot simulate` lives through whole lives of the bot in one thread of virtual time. The trader is the
@@ -41,8 +41,8 @@ cent. Each eighth seed is replayed from its own log and must give the same effec
     bot simulate --for 8h --jobs 2 --quiet        # as `make soak` does
     bot simulate --strategy ./mine.py --seeds 0-9 # your own strategy in every one of them
     bot simulate --fault-model --seeds 0-1999 --b-seeds 200 --jobs 2
-    bot simulate --bug amend-up                   # plant one bug and find it
-    bot simulate --bugs all --jobs 2              # all of them, with a table
+    python -m tests.mutants amend-up              # plant one bug and find it
+    python -m tests.mutants --jobs 2              # all of them, with a table
 
 Profiles: `calm` has no faults; `swarm` leaves each fault out of most seeds and makes it frequent in
 others, so that none always hides behind another; `brutal` has them all. Each row of model A in
@@ -93,12 +93,12 @@ _BUGS = """
 ## Planted bugs
 
 A simulator that finds nothing may be blind. So {count} classic mistakes can be planted, each a
-patch of a few lines put into the process of a simulated world; the shipped code knows of none of
-them, and a test sees to it that it never does. Each must be found within {events_max:,} simulated
-events, and the very world in which it is found must hold without it. {rotating} of them, others
-after every change of the trader, are hunted in every run of the tests; all of them by `bot simulate
---bugs all`, which ends with 0 only when every one is found. One more, `{canary}`, is planted in
-every run of the tests and must make the command fail: it shows that the alarm itself works.
+patch of a few lines put into the process of a simulated world; they are no part of what ships.
+Each must be found within {events_max:,} simulated events, and the very world in which it is found
+must hold without it. {rotating} of them, others after every change of the trader, are hunted in
+every run of the tests; all of them by `python -m tests.mutants`, which ends with 0 only when every
+one is found. One more, `{canary}`, is planted in every run of the tests and must be found at once:
+it shows that the alarm itself works.
 
 A world in which a bug is hunted is drawn from its seed like any other, but has the faults that the
 mistake needs as often as any seed has them, where they are rare. What a bug breaks is what may be

@@ -12,7 +12,7 @@ from bot.lab.sim.judge.possible import Fees
 from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.truth import Truth
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.venue.exchange import market_id
+from bot.lab.sim.venue.simulated import market_id
 from venue.wire.money import Cents, Outcome, Qty
 from venue.wire.names import Ticker
 

@@ -2,7 +2,7 @@
 
 from bot.lab.sim.judge.flight import Flight
 from bot.lab.sim.judge.truth import Truth
-from bot.lab.sim.venue.exchange import market_id
+from bot.lab.sim.venue.simulated import market_id
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce

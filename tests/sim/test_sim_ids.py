@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from bot.core import messages as m
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import draw
-from bot.lab.sim.venue.exchange import CROWD, MAKER, Exchange
+from bot.lab.sim.venue.simulated import CROWD, SimulatedVenue
 from venue.core import messages as v
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus
@@ -21,7 +22,7 @@ def order(market, name, outcome=Outcome.YES, price=40, qty=10):
 
 
 def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
-    exchange = Exchange(replace(draw(0, "calm"), variants={"amend_ids": "change"}), START_NS)
+    exchange = SimulatedVenue(replace(draw(0, "calm"), variants={"amend_ids": "change"}), START_NS)
     exchange.open_accounts(draw(0, "calm"), START_NS)
     market = next(exchange.all_markets())
     changes = []
@@ -53,7 +54,7 @@ def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
 def test_a_second_cancel_shows_an_order_by_the_id_that_it_names():
     """Fills made after an amend belong to the new id: shown under both they would count twice."""
     odds = replace(draw(0, "calm"), variants={"amend_ids": "change", "second_cancel": "accepted"})
-    exchange = Exchange(odds, START_NS)
+    exchange = SimulatedVenue(odds, START_NS)
     exchange.open_accounts(odds, START_NS)
     market = next(exchange.all_markets())
     first_id = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS).order.order_id
@@ -73,7 +74,7 @@ def test_a_second_cancel_shows_an_order_by_the_id_that_it_names():
 
 def test_where_no_such_venue_is_drawn_every_id_stays():
     odds = replace(draw(0, "calm"), variants={})
-    exchange = Exchange(odds, START_NS)
+    exchange = SimulatedVenue(odds, START_NS)
     exchange.open_accounts(odds, START_NS)
     market = next(exchange.all_markets())
     placed = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)

@@ -10,7 +10,7 @@ from bot.lab.sim.judge.losses import Losses
 from bot.lab.sim.judge.truth import Truth
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.venue.exchange import SERIES, market_id
+from bot.lab.sim.venue.simulated import SERIES, market_id
 from venue.wire.money import Cents, Outcome, Qty
 
 MARKET = market_id(0, 0)

@@ -7,13 +7,13 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.settings import BudgetSettings
-from bot.lab.bugs import hunt as bugs
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.judge.together import Account, Bucket
 from bot.lab.sim.odds import MS, SECOND, draw, narrowed
 from bot.lab.sim.run import run
 from bot.lab.sim.second import SERIES, account_loss_cents, second_of, series_of
 from bot.lab.sim.seen import Seen
+from tests.mutants import hunt as bugs
 from venue.wire.names import OrderId
 
 BOTH = replace(narrowed(draw(5), without=("transfer",)), variants={"second_series": "60"})

@@ -10,7 +10,7 @@ from bot.lab.sim.judge.shrinking import Shrinking
 from bot.lab.sim.judge.truth import Truth
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.venue.exchange import SERIES, market_id
+from bot.lab.sim.venue.simulated import SERIES, market_id
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce

@@ -3,8 +3,9 @@
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.lab.backtest.market import Kind, kind_of
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.depth import Kind, kind_of
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from bot.lab.sweep.cases import cut, recorded
 from bot.lab.sweep.configured import Configured
 from bot.lab.sweep.lives import Job, code_of, lived
@@ -16,7 +17,7 @@ BOOKS = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 200)]
 
 def name_of(folder):
     """What names a tape's only case."""
-    (case,) = recorded(folder, Reading.AVERSE, Terms(), events=1)
+    (case,) = recorded(folder, QueueModel.PESSIMISTIC, Terms(), events=1)
     return case.key
 
 
@@ -47,7 +48,7 @@ def test_a_case_is_named_by_what_is_played_and_by_no_other_file_beside_it(tmp_pa
 def test_a_life_on_another_tape_than_its_name_says_is_a_fault_that_is_not_kept(tmp_path):
     tape = written(tmp_path / "tape", BOOKS)
     setup = Configured(configured(tmp_path, "fixed_spread"), None).base
-    (case,) = recorded(tape, Reading.AVERSE, Terms(), events=1)
+    (case,) = recorded(tape, QueueModel.PESSIMISTIC, Terms(), events=1)
     written(tmp_path / "tape", BOOKS[:9])
     came = lived(Job(setup, {}, case, "", code_of(setup, "")))
     assert "another tape than the sweep began with" in came.fault

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.results import NotKept
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from bot.lab.sweep.cases import Recorded, cut, folders_of
 from tests.backtest.made import book, configured, trade, written
 from tests.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
@@ -84,7 +85,7 @@ def test_what_a_recording_of_ours_was_made_of_is_not_to_be_opened_either():
 
 def recorded_of(folder, source):
     """A case in a folder that was made of another one."""
-    return Recorded(folder, "E", 0, 1, None, Reading.AVERSE, Terms(), "data", 0, source)
+    return Recorded(folder, "E", 0, 1, None, QueueModel.PESSIMISTIC, Terms(), "data", 0, source)
 
 
 def test_a_book_that_stood_when_a_piece_begins_stands_in_it(tmp_path):

@@ -27,7 +27,8 @@ from bot.core.strategy import EventView, Quotes, Strategy
 from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import scratch, write_prefix
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from bot.lab.pool import deaf
 from venue.crowd.tape import Tape, closes_ns, decode_record, read_tape
 
@@ -110,7 +111,7 @@ def overhear(
         def make() -> Strategy:
             return Overheard(made.make_strategy(), heard)
 
-        run = Backtest(tape, made.trader, make, Reading.AVERSE, terms, resolution_ns)
+        run = Backtest(tape, made.trader, make, QueueModel.PESSIMISTIC, terms, resolution_ns)
         run.run(lambda _records: run.now_ns <= until_ns)
         if run.now_ns <= until_ns:
             run.live_on(end_ns)

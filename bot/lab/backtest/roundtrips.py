@@ -8,7 +8,7 @@ from typing import Final
 from bot.core import messages as m
 from bot.io.journal.journal import read_segment
 from bot.io.journal.records import JournalFault
-from bot.lab.backtest.terms import Latency
+from bot.lab.exchange.terms import Latency
 from bot.lab.export.export import segments_meant
 from venue.wire.instant import NS_PER_MS
 

@@ -6,11 +6,11 @@ had arrived. Of one instant the tape's records come first, then what is under wa
 trader's own turn.
 """
 
-import heapq
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -21,12 +21,13 @@ from bot.core.report import ProfitRow
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.backtest.exchange import Exchange
-from bot.lab.backtest.faults import Faults
-from bot.lab.backtest.market import Kind, kind_of
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.driver import Driver, TickTimer
 from bot.lab.evaluate.patience import ended_when_stalled
-from bot.lab.shadow.imagined import Bound
+from bot.lab.exchange.depth import Kind, kind_of
+from bot.lab.exchange.faults import Faults
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import RecordedMarket
+from bot.lab.exchange.terms import Terms
 from venue.crowd.tape import Tape, closes_ns, decode_record
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome
@@ -44,7 +45,6 @@ _PING_NS: Final = 5 * NS_PER_SECOND // 2
 _HOUR_NS: Final = 3600 * NS_PER_SECOND
 _STEP_NS: Final = NS_PER_MS
 _NONCE: Final = "b0" * 10
-_EVENTS, _ARRIVES, _PING = range(3)
 
 Winners = Mapping[MarketId, Outcome]
 Observer = Callable[[m.Event, Sequence[m.Effect], int], None]
@@ -116,29 +116,29 @@ def settings_for(settings: TraderSettings, tape: Tape) -> TraderSettings:
 
 
 class Backtest:
-    """One run; `run` once. now_ns: of the recorded clock, which is everybody's. exchange, trader:
-    as they stand."""
+    """One run; `run` once. venue, trader: as they stand."""
 
     def __init__(
         self,
         tape: Tape,
         settings: TraderSettings,
         make_strategy: Callable[[], Strategy],
-        bound: Reading | Bound,
+        bound: QueueModel,
         terms: Terms,
         resolution_ns: int | None = None,
-        venue: Exchange | None = None,
+        venue: RecordedMarket | None = None,
     ) -> None:
         """resolution_ns: when the event is said to resolve; None: as `closes_ns` has it. venue: one
         that plays the tape's records in its own way; None for what the tape recorded."""
         self._tape = tape
-        self._bound = Reading(bound.value)
+        self._bound = bound
         self._terms = terms
         self._resolution_ns = closes_ns(tape) if resolution_ns is None else resolution_ns
-        self.now_ns = decode_record(tape.lines[0]).ts - NS_PER_SECOND
-        self._began_ns = self.now_ns
-        self.exchange = (
-            Exchange(tape, terms, self._bound, self._resolution_ns, self.now_ns)
+        self._began_ns = decode_record(tape.lines[0]).ts - NS_PER_SECOND
+        self._driver = Driver(self._began_ns)
+        self._ticks = TickTimer(self._driver, self._tick)
+        self.venue = (
+            RecordedMarket(tape, terms, self._bound, self._resolution_ns, self.now_ns)
             if venue is None
             else venue
         )
@@ -146,15 +146,17 @@ class Backtest:
         self._chance = random.Random(terms.seed)
         self._faults = Faults(terms.faults, terms.seed)
         self._values = list(tape.values) if terms.with_index else []
-        self._queue: list[tuple[int, int, int, object]] = []
-        self._planned = 0
-        self._beat_ns = self.now_ns
         self._subscribed = False
         self._requests: Counter[str] = Counter()
         self._latched = ""
         self._events = 0
         self._records = 0
         self._observer: Observer | None = None
+
+    @property
+    def now_ns(self) -> int:
+        """The recorded clock, which is everybody's."""
+        return self._driver.now_ns
 
     def observed(self, observer: Observer | None) -> "Backtest":
         """Tell an observer, which changes nothing, of all that the trader takes in."""
@@ -172,66 +174,52 @@ class Backtest:
         """Live up to an instant, that itself included, in which no record happens any more. Raises
         Stalled as `run` does."""
         with ended_when_stalled():
-            self._live_until(until_ns + 1)
+            self._driver.run_until(until_ns)
 
     def _play(self, told: Told) -> None:
+        driver = self._driver
         self._hand(m.Started(_NONCE, (), new_account=True))
         self._hand(m.FeedOpened())
-        self._at(self.now_ns + _PING_NS, _PING, None)
+        self._ticks.schedule_by(self.now_ns)
+        driver.after(_PING_NS, self._ping)
         for at_ns, price in self._values:
-            self._planned += 1
-            seen = m.ImpliedValueSeen(self._tape.project_id, at_ns, float(price), CONFIDENCE)
-            row = (at_ns + self._terms.feed_ns, self._planned, _EVENTS, [seen])
             if at_ns >= self.now_ns:
-                heapq.heappush(self._queue, row)
+                seen = m.ImpliedValueSeen(self._tape.project_id, at_ns, float(price), CONFIDENCE)
+                driver.at(at_ns + self._terms.feed_ns, partial(self._reaches, [seen]))
         for line in self._tape.lines:
             record = decode_record(line)
-            self._live_until(record.ts)
-            self.now_ns = record.ts
-            self.exchange.play(record)
+            driver.run_until(record.ts - 1)
+            driver.now_ns = record.ts
+            self.venue.play(record)
             self._publish()
             self._records += 1
             if not told(self._records):
                 break
-        self._live_until(self.now_ns + 1)
+        driver.run_until(self.now_ns)
 
-    def _live_until(self, end_ns: int) -> None:
-        """Everything before an instant that is not the tape's."""
-        queue = self._queue
-        while True:
-            due_ns = min(self._beat_ns, queue[0][0]) if queue else self._beat_ns
-            if due_ns >= end_ns:
-                return
-            self.now_ns = due_ns
-            if queue and queue[0][0] == due_ns:
-                _, _, kind, what = heapq.heappop(queue)
-                self._due(kind, what)
-            else:
-                self._beat_ns = due_ns + IDLE_NS
-                self._hand(m.Beat())
+    def _tick(self) -> None:
+        self._ticks.schedule(self.now_ns + IDLE_NS)
+        self._hand(m.Beat())
 
-    def _at(self, at_ns: int, kind: int, what: object) -> None:
-        self._planned += 1
-        heapq.heappush(self._queue, (at_ns, self._planned, kind, what))
+    def _ping(self) -> None:
+        """The channel says that it is alive."""
+        self._send([m.FeedHeard()])
+        self._driver.after(_PING_NS, self._ping)
 
-    def _due(self, kind: int, what: object) -> None:
-        if kind == _EVENTS:
-            assert isinstance(what, list)
-            for event in what:
-                self._hand(event)
-            self._beat_ns = min(self._beat_ns, self.now_ns)
-        elif kind == _ARRIVES:
-            assert isinstance(what, tuple)
-            self._arrives(*what)
-        else:
-            self._at(self.now_ns + self._terms.feed_ns, _EVENTS, [m.FeedHeard()])
-            self._at(self.now_ns + _PING_NS, _PING, None)
+    def _send(self, events: Sequence[m.Event]) -> None:
+        """The channel tells the trader something."""
+        self._driver.after(self._terms.feed_ns, partial(self._reaches, events))
+
+    def _reaches(self, events: Sequence[m.Event]) -> None:
+        for event in events:
+            self._hand(event)
+        self._ticks.schedule_by(self.now_ns)
 
     def _arrives(self, effect: m.Send, back_ns: int) -> None:
         """A request is at the venue, and its answer sets out."""
-        came = self._faults.answered(self.exchange, effect, self.now_ns)
+        came = self._faults.answered(self.venue.exchange, effect, self.now_ns)
         replied = m.Replied(effect.request_id, came.answer, came.tokens, came.away_ns)
-        self._at(self.now_ns + back_ns + came.waited_ns, _EVENTS, [replied])
+        self._driver.after(back_ns + came.waited_ns, partial(self._reaches, [replied]))
         self._publish()
 
     def _hand(self, event: m.Event) -> None:
@@ -245,15 +233,14 @@ class Backtest:
             match effect:
                 case m.WakeAt():
                     if effect.at_ns - now_ns < _RHYTHM_NS:
-                        self._beat_ns = min(self._beat_ns, max(effect.at_ns, now_ns + _STEP_NS))
+                        self._ticks.schedule_by(max(effect.at_ns, now_ns + _STEP_NS))
                 case m.Send():
                     self._requests[request_kind(effect.request)] += 1
                     there_ns, back_ns = self._terms.latency.ways_ns(self._chance)
-                    self._at(now_ns + there_ns, _ARRIVES, (effect, back_ns))
+                    self._driver.after(there_ns, partial(self._arrives, effect, back_ns))
                 case m.SubscribeTo():
                     self._subscribed = True
-                    first = [m.SubscriptionAccepted(), *self.exchange.book_frames(now_ns)]
-                    self._at(now_ns + self._terms.feed_ns, _EVENTS, first)
+                    self._send([m.SubscriptionAccepted(), *self.venue.book_frames(now_ns)])
                 case m.Latched(reason=reason):
                     self._latched = reason
                 case _:
@@ -261,9 +248,9 @@ class Backtest:
 
     def _publish(self) -> None:
         """What has just happened at the venue goes out on the channel."""
-        events = self.exchange.frames(self.now_ns)
+        events = self.venue.frames(self.now_ns)
         if events and self._subscribed:
-            self._at(self.now_ns + self._terms.feed_ns, _EVENTS, events)
+            self._send(events)
 
     # --- what came of it --------------------------------------------------------------------------
 
@@ -273,14 +260,14 @@ class Backtest:
 
         Raises DoesNotClose when the fills and the venue's ledger do not tell the same.
         """
-        account, exchange = self.exchange.account, self.exchange
-        account.prove(exchange.gain_cents)
+        account, venue = self.venue.account, self.venue
+        account.prove(venue.gain_cents)
         if winners is not None:
             for market, winner in winners.items():
-                exchange.resolve(market, winner, self.now_ns)
-            account.prove(exchange.gain_cents)
+                venue.resolve(market, winner, self.now_ns)
+            account.prove(venue.gain_cents)
         held = sum(
-            account.held_cents(market, exchange.marks.get(market, 0)) for market in exchange.markets
+            account.held_cents(market, venue.marks.get(market, 0)) for market in venue.markets
         )
         return 1000 * account.cash_cents + 500 * held
 
@@ -289,27 +276,27 @@ class Backtest:
         whole."""
         whole = self._records == len(self._tape.lines)
         known = winners if whole else None
-        exchange, account = self.exchange, self.exchange.account
+        venue, account = self.venue, self.venue.account
         held_qty = sum(account.shares.values())
         report = self.trader.report(self.now_ns)
         return Result(
             tape=self._tape.name,
             event=self._tape.event,
-            recorded=exchange.recorded.kind.value,
+            recorded=venue.recorded.kind.value,
             bound=self._bound.value,
             whole=whole,
             records=self._records,
             hours=(self.now_ns - self._began_ns) / _HOUR_NS,
-            settled=_settled(known, len(exchange.markets)),
+            settled=_settled(known, len(venue.markets)),
             net_millicents=self.settle(known),
             fees_cents=account.fees_cents,
             fills=len(account.fills),
             maker_qty=account.maker_qty,
             taker_qty=account.taker_qty,
-            printed_qty=exchange.printed_qty,
+            printed_qty=venue.printed_qty,
             held_qty=held_qty,
             requests=dict(self._requests),
-            refused=dict(exchange.refused),
+            refused=dict(venue.exchange.refused),
             decisions=report.counters.decisions,
             strategy_errors=report.counters.strategy_errors,
             worst_case_max_cents=report.worst_case_max_cents,
@@ -336,7 +323,7 @@ def backtest(
     tape: Tape,
     settings: TraderSettings,
     make_strategy: Callable[[], Strategy],
-    bound: Reading | Bound,
+    bound: QueueModel,
     terms: Terms,
     winners: Winners | None = None,
     told: Told = lambda _records: True,
@@ -353,7 +340,9 @@ def backtest(
     return run.result(winners, time.process_time() - began_s)
 
 
-def distinct(tape: Tape, readings: Sequence[Reading]) -> dict[Reading, tuple[Reading, ...]]:
+def distinct(
+    tape: Tape, readings: Sequence[QueueModel]
+) -> dict[QueueModel, tuple[QueueModel, ...]]:
     """Which readings have to be played, each with those that come to the same.
 
     Of best prices no print was recorded, and so no place in a queue ever matters.

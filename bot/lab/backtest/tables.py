@@ -5,9 +5,9 @@ show.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.lab.backtest.market import Kind
 from bot.lab.backtest.run import Result
-from bot.lab.backtest.terms import Reading
+from bot.lab.exchange.depth import Kind
+from bot.lab.exchange.queue_model import QueueModel
 
 LIMITS: Final = {
     Kind.BOOKS: "replayed history does not react to us: no result about size",
@@ -29,15 +29,15 @@ def text(results: Sequence[Result]) -> str:
     lines = [_HEAD]
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]
-        lines += [_row(tape, reading, rows) for reading in Reading if _under(rows, reading)]
+        lines += [_row(tape, reading, rows) for reading in QueueModel if _under(rows, reading)]
     return "\n".join([*lines, "", *notes(results)])
 
 
-def _under(rows: Sequence[Result], reading: Reading) -> list[Result]:
+def _under(rows: Sequence[Result], reading: QueueModel) -> list[Result]:
     return [row for row in rows if row.bound == reading.value]
 
 
-def _row(tape: str, reading: Reading, rows: Sequence[Result]) -> str:
+def _row(tape: str, reading: QueueModel, rows: Sequence[Result]) -> str:
     mine = _under(rows, reading)
     printed = sum(row.printed_qty for row in mine)
     share = f"{sum(row.maker_qty for row in mine) / printed:9.2%}" if printed else f"{'-':>9}"
@@ -81,9 +81,9 @@ def notes(results: Sequence[Result]) -> list[str]:
                 lines.append(f"{row.event}, {row.bound}: {errors}")
         net = {
             reading: sum(row.net_millicents for row in _under(rows, reading))
-            for reading in Reading
+            for reading in QueueModel
             if _under(rows, reading)
         }
-        if net.get(Reading.AVERSE, 1) <= 0 < max(net.values()):
+        if net.get(QueueModel.PESSIMISTIC, 1) <= 0 < max(net.values()):
             lines.append(f"{tape}: a profit that averse does not have is none")
     return lines

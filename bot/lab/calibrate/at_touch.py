@@ -20,8 +20,8 @@ from bot.core.report import Against, MarkoutReport
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Levels, Quote
 from bot.lab.counted import Counted, Told, untold
+from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
 from bot.lab.shadow.hypothetical import HypotheticalRung, Met
-from bot.lab.shadow.imagined import Bound
 from venue.crowd.tape import (
     BookRecord,
     Tape,
@@ -68,13 +68,13 @@ def at_touch(
             "of one, or a ladder recorded as executions or best prices"
         )
     counted = Counted(told)
-    return tuple(_Run(tape, bound).score(records_max, counted) for bound in Bound)
+    return tuple(_Run(tape, bound).score(records_max, counted) for bound in CAUTIOUS_MODELS)
 
 
 class _Run:
     """One pass over a tape."""
 
-    def __init__(self, tape: Tape, bound: Bound) -> None:
+    def __init__(self, tape: Tape, bound: QueueModel) -> None:
         self._tape = tape
         self._bound = bound
         self._rung = HypotheticalRung(bound, _NAME, PaceSettings(), self._met)

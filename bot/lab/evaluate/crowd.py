@@ -3,8 +3,8 @@
 from typing import Final
 
 from bot.lab.evaluate.draws import Class, Informed, Noise, Visit
-from bot.lab.evaluate.exchange import Exchange
 from bot.lab.evaluate.latent import MILLICENTS
+from bot.lab.evaluate.market import TrueValueMarket
 from bot.lab.evaluate.worlds import NATURE, World
 from venue.core import messages as v
 from venue.wire.money import (
@@ -27,8 +27,8 @@ _BULK: Final = 100
 class Crowd:
     """Everybody but the trader. noise_qty: shares that noise traded, and of them with us."""
 
-    def __init__(self, world: World, exchange: Exchange, start_ns: int) -> None:
-        self._exchange = exchange
+    def __init__(self, world: World, venue: TrueValueMarket, start_ns: int) -> None:
+        self._venue = venue
         self._users = [UserId(f"crowd.maker.{number}") for number in range(NATURE.makers)]
         self._orders: dict[tuple[int, int, bool], OrderId] = {}
         self._fees_mc = [0] * (PRICE_MAX + 1)
@@ -38,20 +38,20 @@ class Crowd:
         self._taker_rate = world.taker_rate
         self.noise_qty = 0
         for user in self._users:
-            exchange.apply(v.AddUser(user), start_ns)
-            exchange.apply(v.Deposit(user, Cents(10_000_000_000)), start_ns)
+            venue.exchange.apply(v.AddUser(user), start_ns)
+            venue.exchange.apply(v.Deposit(user, Cents(10_000_000_000)), start_ns)
 
     def noise(self, act: Noise, now_ns: int) -> None:
         """Somebody trades who knows nothing, if the book is within their reach."""
-        exchange = self._exchange
-        market = exchange.markets[act.rung]
-        bid, ask = exchange.best(market)
+        venue = self._venue
+        market = venue.markets[act.rung]
+        bid, ask = venue.best(market)
         if act.buys:
             within = ask is not None and ask <= act.limit
         else:
             within = bid is not None and bid >= act.limit
         if within:
-            answer = exchange.trade(
+            answer = venue.trade(
                 Class.NOISE, market, buys=act.buys, price=act.limit, qty=act.qty, now_ns=now_ns
             )
             assert isinstance(answer, v.Placed), answer
@@ -59,10 +59,10 @@ class Crowd:
 
     def informed(self, act: Informed, now_ns: int) -> None:
         """Somebody who knows the value takes what is off by more than the taker's fee."""
-        exchange = self._exchange
-        market = exchange.markets[act.rung]
-        fair_mc = exchange.account.fairs_mc[act.rung]
-        bid, ask = exchange.best(market)
+        venue = self._venue
+        market = venue.markets[act.rung]
+        fair_mc = venue.account.fairs_mc[act.rung]
+        bid, ask = venue.best(market)
         who = Class.SWEEP if act.sweep else Class.INFORMED
         if ask is not None and ask * MILLICENTS + self._fees_mc[ask] < fair_mc:
             limit = int(ask)
@@ -70,19 +70,19 @@ class Crowd:
                 limit < PRICE_MAX and (limit + 1) * MILLICENTS + self._fees_mc[limit + 1] < fair_mc
             ):
                 limit += 1
-            exchange.trade(who, market, buys=True, price=limit, qty=act.qty, now_ns=now_ns)
+            venue.trade(who, market, buys=True, price=limit, qty=act.qty, now_ns=now_ns)
         elif bid is not None and bid * MILLICENTS - self._fees_mc[bid] > fair_mc:
             limit = int(bid)
             while (
                 limit > PRICE_MIN and (limit - 1) * MILLICENTS - self._fees_mc[limit - 1] > fair_mc
             ):
                 limit -= 1
-            exchange.trade(who, market, buys=False, price=limit, qty=act.qty, now_ns=now_ns)
+            venue.trade(who, market, buys=False, price=limit, qty=act.qty, now_ns=now_ns)
 
     def visit(self, act: Visit, now_ns: int) -> None:
         """A background maker looks after its two orders; it never crosses the book knowingly."""
-        market = self._exchange.markets[act.rung]
-        best_bid, best_ask = self._exchange.best(market)
+        market = self._venue.markets[act.rung]
+        best_bid, best_ask = self._venue.best(market)
         bid, ask = act.bid, act.ask
         if bid is not None and best_ask is not None:
             bid = min(bid, best_ask - 1)
@@ -98,19 +98,19 @@ class Crowd:
         resting = self._orders.get(key)
         if price is None or not PRICE_MIN <= price <= PRICE_MAX:
             if resting is not None:
-                self._exchange.cancel(user, resting, now_ns)
+                self._venue.cancel(user, resting, now_ns)
                 del self._orders[key]
             return
         if resting is not None:
             outcome = Outcome.YES if buys else Outcome.NO
             amend = Amend(price=canonical(outcome, Price(price)), qty=Qty(qty))
-            answer = self._exchange.amend(user, resting, amend, now_ns)
+            answer = self._venue.amend(user, resting, amend, now_ns)
             if isinstance(answer, v.Amended):
                 if not answer.order.remaining_qty:
                     del self._orders[key]
                 return
             del self._orders[key]  # it has traded away
-        placed = self._exchange.trade(
+        placed = self._venue.trade(
             Class.MAKER,
             market,
             buys=buys,
@@ -126,10 +126,10 @@ class Crowd:
 
     def look(self, now_ns: int) -> None:
         """The arbitrageur takes a higher rung's bid against a lower rung's ask below it."""
-        exchange = self._exchange
+        venue = self._venue
         cheapest: tuple[int, MarketId] | None = None
-        for market in exchange.markets:
-            bid, ask = exchange.best(market)
+        for market in venue.markets:
+            bid, ask = venue.best(market)
             if bid is not None and cheapest is not None and bid > cheapest[0]:
                 self._arbitrage(cheapest[1], market, cheapest[0], bid, now_ns)
                 return
@@ -137,11 +137,11 @@ class Crowd:
                 cheapest = (ask, market)
 
     def _arbitrage(self, low: MarketId, high: MarketId, ask: int, bid: int, now_ns: int) -> None:
-        tapes = self._exchange.tapes
-        qty = min(tapes[low].asks[Price(ask)], tapes[high].bids[Price(bid)])
+        books = self._venue.books
+        qty = min(books[low].asks[Price(ask)], books[high].bids[Price(bid)])
         fees = sum(fee_cents(self._taker_rate, qty, Price(price)) for price in (ask, bid))
         if qty * (bid - ask) <= fees:
             return
         who = Class.ARBITRAGE
-        self._exchange.trade(who, low, buys=True, price=ask, qty=qty, now_ns=now_ns)
-        self._exchange.trade(who, high, buys=False, price=bid, qty=qty, now_ns=now_ns)
+        self._venue.trade(who, low, buys=True, price=ask, qty=qty, now_ns=now_ns)
+        self._venue.trade(who, high, buys=False, price=bid, qty=qty, now_ns=now_ns)

@@ -17,8 +17,8 @@ import msgspec
 
 from bot.lab.evaluate.account import Account, Fill, exact_fee_mc
 from bot.lab.evaluate.draws import Class
-from bot.lab.evaluate.exchange import Exchange
 from bot.lab.evaluate.latent import MILLICENTS, Latent
+from bot.lab.evaluate.market import TrueValueMarket
 from bot.lab.evaluate.worlds import World
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
@@ -49,9 +49,9 @@ class Markout(msgspec.Struct, frozen=True, array_like=True):
 class Gauge:
     """The samples of one life."""
 
-    def __init__(self, world: World, exchange: Exchange, start_ns: int) -> None:
+    def __init__(self, world: World, venue: TrueValueMarket, start_ns: int) -> None:
         self._world = world
-        self._exchange = exchange
+        self._venue = venue
         self._start_ns = start_ns
         self._bid, self._ask = BookSide.BID, BookSide.ASK
         self._marks_mc: list[int] = []
@@ -65,8 +65,8 @@ class Gauge:
 
     def saw(self, market: MarketId, now_ns: int) -> None:
         """A rung's book has changed: others' mid may be another."""
-        rung = self._exchange.rung_of[market]
-        bid, ask = self._exchange.best_of_others(market)
+        rung = self._venue.rung_of[market]
+        bid, ask = self._venue.best_of_others(market)
         mid = None if bid is None or ask is None else (bid + ask) / 2
         mids = self._mids[rung]
         if not mids or mids[-1] != mid:
@@ -75,15 +75,15 @@ class Gauge:
 
     def sample(self, account: Account) -> None:
         """Look at everything once."""
-        exchange = self._exchange
+        venue = self._venue
         self._marks_mc.append(account.net_mc)
-        self._locked_cents += exchange.locked_cents
-        worst = exchange.worst_cents()
+        self._locked_cents += venue.locked_cents
+        worst = venue.worst_cents()
         self._worst_cents += worst
         self.worst_max_cents = max(self.worst_max_cents, worst)
-        own = exchange.own_best()
-        for market in exchange.markets:
-            bid, ask = exchange.best_of_others(market)
+        own = venue.own_best()
+        for market in venue.markets:
+            bid, ask = venue.best_of_others(market)
             mid = None if bid is None or ask is None else (bid + ask) / 2
             self._places += 1
             mine = own.get((market, self._bid)), own.get((market, self._ask))
@@ -99,7 +99,7 @@ class Gauge:
                 if mid is not None:
                     near = mid - mine[0][0] <= _NEAR_CENTS and mine[1][0] - mid <= _NEAR_CENTS
                     self._two_sided += near
-        exchange.forget_empty_levels()
+        venue.forget_empty_levels()
 
     # --- shares -----------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ One thread, no shell, no journal: events into `Trader.receive`, effects out to t
 latency that was drawn for them. The same seed, world, strategy and code give the same result.
 """
 
-import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -21,14 +21,15 @@ from bot.core.settings import (
 )
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.lab.driver import Driver, TickTimer
 from bot.lab.evaluate.crowd import Crowd
 from bot.lab.evaluate.draws import Class, Draws, Informed, Look, Noise, Published, Visit, feed_ns
-from bot.lab.evaluate.exchange import CASH_CENTS, Exchange
 from bot.lab.evaluate.gauge import Gauge, Markout
 from bot.lab.evaluate.latent import MILLICENTS
+from bot.lab.evaluate.market import CASH_CENTS, TrueValueMarket
 from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.evaluate.worlds import NATURE, World
-from bot.lab.sim.venue.exchange import PROJECT, SERIES
+from bot.lab.sim.venue.simulated import PROJECT, SERIES
 from venue.core.messages import TradePrinted
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -49,7 +50,6 @@ _PING_NS: Final = 5 * NS_PER_SECOND // 2
 _RETRY_NS: Final = NS_PER_SECOND
 _NONCE: Final = "e0" * 10
 _MANY: Final = 1_000_000
-_FRAMES, _ARRIVES, _REPLIED, _PING, _SAMPLE = range(5)
 
 
 class Lived(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,16 +152,16 @@ class _Life:
         self.world = world
         self.draws = draws
         self.latent = draws.latent
-        self.exchange = Exchange(world, draws.latent.strikes, START_NS)
-        self.account = self.exchange.account
-        self.crowd = Crowd(world, self.exchange, START_NS)
-        self.gauge = Gauge(world, self.exchange, START_NS)
+        self.venue = TrueValueMarket(world, draws.latent.strikes, START_NS)
+        self.account = self.venue.account
+        self.crowd = Crowd(world, self.venue, START_NS)
+        self.gauge = Gauge(world, self.venue, START_NS)
         self.trader = Trader(settings, make_strategy)
-        self.now_ns = START_NS
+        self._driver = Driver(START_NS)
+        self._ticks = TickTimer(self._driver, self._tick)
         self.end_ns = START_NS + world.life_ns
-        self._queue: list[tuple[int, int, int, object]] = []
-        self._planned = 0
-        self._beat_ns = self._last_beat_ns = START_NS
+        self._early_ns = START_NS + int(world.life_ns * world.early_share)
+        self._last_tick_ns = START_NS
         self._turn_ns = world.step_ns // TURNS
         self._idle_ns = world.step_ns // 2
         self._subscribed = False
@@ -175,47 +175,38 @@ class _Life:
         self._point = 0
         self.latched = ""
 
-    # --- the queue --------------------------------------------------------------------------------
-
-    def _at(self, at_ns: int, kind: int, what: object) -> None:
-        self._planned += 1
-        heapq.heappush(self._queue, (at_ns, self._planned, kind, what))
+    @property
+    def now_ns(self) -> int:
+        return self._driver.now_ns
 
     def run(self) -> None:
         """Live from the first instant to the outcome. Raises DoesNotClose when money is lost."""
-        account, latent, queue = self.account, self.latent, self._queue
+        account, latent, driver = self.account, self.latent, self._driver
         account.begin(latent.fairs(0))
         self._hand(m.Started(_NONCE, (), new_account=True))
         self._hand(m.FeedOpened())
-        self._at(self.now_ns + _PING_NS, _PING, None)
-        step_ns = self.world.step_ns
-        self._at(START_NS + step_ns - 1, _SAMPLE, None)
-        early_ns = START_NS + int(self.world.life_ns * self.world.early_share)
-        acts, place, count = self.draws.acts, 0, len(self.draws.acts)
-        while True:
-            act_ns = START_NS + acts[place][0] if place < count else self.end_ns
-            next_ns = min(act_ns, self._beat_ns, queue[0][0] if queue else self.end_ns)
-            if next_ns >= self.end_ns:
+        self._ticks.schedule_by(START_NS)
+        driver.after(_PING_NS, self._ping)
+        driver.at(START_NS + self.world.step_ns - 1, self._sample)
+        for at_ns, act in self.draws.acts:
+            if at_ns >= self.world.life_ns:
                 break
-            self.now_ns = next_ns
-            self._move_to(latent.point(next_ns - START_NS))
-            if self.early_mc is None and next_ns >= early_ns:
-                self.early_mc = account.net_mc
-            if next_ns == act_ns:
-                self._act(acts[place][1])
-                place += 1
-                self._publish()
-            elif queue and queue[0][0] == next_ns:
-                _, _, kind, what = heapq.heappop(queue)
-                self._due(kind, what)
-            else:
-                self._last_beat_ns = next_ns
-                self._beat_ns = next_ns + self._idle_ns
-                self._hand(m.Beat())
-        self.now_ns = self.end_ns
+            driver.run_until(START_NS + at_ns - 1)
+            driver.now_ns = START_NS + at_ns
+            self._moves_on()
+            self._act(act)
+            self._publish()
+        driver.run_until(self.end_ns - 1)
+        driver.now_ns = self.end_ns
         self._move_to(len(latent.fair_mc) - 1)
-        self.exchange.resolve(latent.pays, self.end_ns)
-        account.close(self.exchange.cash_cents - CASH_CENTS)
+        self.venue.resolve(latent.pays, self.end_ns)
+        account.close(self.venue.exchange.cash_cents - CASH_CENTS)
+
+    def _moves_on(self) -> None:
+        """The true values are those of now: every act begins with it."""
+        self._move_to(self.latent.point(self.now_ns - START_NS))
+        if self.early_mc is None and self.now_ns >= self._early_ns:
+            self.early_mc = self.account.net_mc
 
     def _move_to(self, point: int) -> None:
         """The true values move on to a point of the path, with what is held."""
@@ -244,25 +235,27 @@ class _Life:
             seen = m.ImpliedValueSeen(PROJECT, self.now_ns, act.value_dollars, act.confidence)
             self._frame([seen])
 
-    def _due(self, kind: int, what: object) -> None:
-        if kind == _FRAMES:
-            assert isinstance(what, list)
-            for event in what:
-                self._hand(event)
-            self._beat_soon(self.now_ns)
-        elif kind == _ARRIVES:
-            assert isinstance(what, tuple)
-            self._arrives(*what)
-        elif kind == _REPLIED:
-            assert isinstance(what, m.Replied)
-            self._hand(what)
-            self._beat_soon(self.now_ns)
-        elif kind == _PING:
-            self._frame([m.FeedHeard()])
-            self._at(self.now_ns + _PING_NS, _PING, None)
-        else:
-            self.gauge.sample(self.account)
-            self._at(self.now_ns + self.world.step_ns, _SAMPLE, None)
+    def _ping(self) -> None:
+        self._moves_on()
+        self._frame([m.FeedHeard()])
+        self._driver.after(_PING_NS, self._ping)
+
+    def _sample(self) -> None:
+        self._moves_on()
+        self.gauge.sample(self.account)
+        self._driver.after(self.world.step_ns, self._sample)
+
+    def _reaches(self, events: Sequence[m.Event]) -> None:
+        self._moves_on()
+        for event in events:
+            self._hand(event)
+        self._tick_soon(self.now_ns)
+
+    def _tick(self) -> None:
+        self._moves_on()
+        self._last_tick_ns = self.now_ns
+        self._ticks.schedule(self.now_ns + self._idle_ns)
+        self._hand(m.Beat())
 
     # --- the trader -------------------------------------------------------------------------------
 
@@ -276,18 +269,19 @@ class _Life:
             elif kind is m.WakeAt:
                 at_ns: int = effect.at_ns  # type: ignore[union-attr]
                 if at_ns - now_ns < _WAKE_IDLE_NS:
-                    self._beat_soon(at_ns)
+                    self._tick_soon(at_ns)
             elif kind is m.SubscribeTo:
                 self._subscribed = True
-                frames = [self.exchange.book_frame(market) for market in self.exchange.markets]
+                exchange, markets = self.venue.exchange, self.venue.markets
+                frames = [exchange.book_update(market, now_ns) for market in markets]
                 self._frame([m.SubscriptionAccepted(), *frames])
             elif kind is m.Latched:
                 self.latched = effect.reason  # type: ignore[union-attr]
 
-    def _beat_soon(self, at_ns: int) -> None:
-        """A Beat is wanted; they come so often a step at most, and then for all that came."""
-        at_ns = max(at_ns, self.now_ns + NS_PER_MS, self._last_beat_ns + self._turn_ns)
-        self._beat_ns = min(self._beat_ns, at_ns)
+    def _tick_soon(self, at_ns: int) -> None:
+        """A tick is wanted; they come so often a step at most, and then for all that came."""
+        at_ns = max(at_ns, self.now_ns + NS_PER_MS, self._last_tick_ns + self._turn_ns)
+        self._ticks.schedule_by(at_ns)
 
     def _leaves(self, effect: m.Send) -> None:
         """A request is under way to the engine."""
@@ -296,41 +290,39 @@ class _Life:
         if isinstance(effect.request, m.Create | m.AmendResting | m.CancelResting):
             self.writes += 1
         takes_ns = int(self.draws.latency_ms[number] * NS_PER_MS)
-        arrival = (effect, self.draws.chances[number], takes_ns // 2)
-        self._at(self.now_ns + takes_ns, _ARRIVES, arrival)
+        chance = self.draws.chances[number]
+        self._driver.after(takes_ns, partial(self._arrives, effect, chance, takes_ns // 2))
 
     def _arrives(self, effect: m.Send, chance: float, back_ns: int) -> None:
         """A request reaches the venue; what befalls it was drawn."""
+        self._moves_on()
         unknown, refused = NATURE.unknown_share, NATURE.refused_share
-        exchange, retry_ns = self.exchange, None
+        exchange, retry_ns = self.venue.exchange, None
         answer: m.Answer
+        if chance < unknown / 2 or chance >= unknown + refused:
+            answer, _, retry_ns, _ = exchange.answer(effect, self.now_ns)
+            self._publish()
         if chance < unknown:
-            if chance < unknown / 2:
-                exchange.answer(effect.request, self.now_ns)
-                self._publish()
-            answer = m.Unknown("503 result_unknown")
+            answer, retry_ns = m.Unknown("503 result_unknown"), None
         elif chance < unknown + refused:
             answer, retry_ns = exchange.refuse(Code.RATE_LIMITED), _RETRY_NS
-        else:
-            answer = exchange.answer(effect.request, self.now_ns)
-            self._publish()
-        tokens = exchange.bucket.whole_tokens
+        tokens = exchange.tokens_left(effect.key)
         replied = m.Replied(effect.request_id, answer, tokens, retry_ns)
-        self._at(self.now_ns + back_ns, _REPLIED, replied)
+        self._driver.after(back_ns, partial(self._reaches, [replied]))
 
     # --- the channel ------------------------------------------------------------------------------
 
     def _publish(self) -> None:
         """What the last act changed goes out on the channel: prints, then whole books."""
-        exchange = self.exchange
-        if not exchange.changed and not exchange.prints:
+        venue, now_ns = self.venue, self.now_ns
+        if not venue.changed and not venue.prints:
             return
-        for market in exchange.changed:
-            self.gauge.saw(market, self.now_ns)
-        events: list[m.Event] = [_print(printed) for printed in exchange.prints]
-        events += [exchange.book_frame(market) for market in exchange.changed]
-        exchange.prints.clear()
-        exchange.changed.clear()
+        for market in venue.changed:
+            self.gauge.saw(market, now_ns)
+        events: list[m.Event] = [_print(printed) for printed in venue.prints]
+        events += [venue.exchange.book_update(market, now_ns) for market in venue.changed]
+        venue.prints.clear()
+        venue.changed.clear()
         if self._subscribed:
             self._frame(events)
 
@@ -340,7 +332,7 @@ class _Life:
             if begin_ns <= at_ns < end_ns:
                 at_ns = end_ns
         self._frames_ns = max(at_ns + self._feed_ns, self._frames_ns)
-        self._at(self._frames_ns, _FRAMES, events)
+        self._driver.at(self._frames_ns, partial(self._reaches, events))
 
 
 def _print(printed: TradePrinted) -> m.TradeSeen:
@@ -367,7 +359,7 @@ def live(
     adverse = gauge.adverse_mc(fills, life.latent) / MILLICENTS
     by_noise = sum(fill.qty for fill in fills if fill.by is Class.NOISE)
     return Lived(
-        net=life.exchange.cash_cents - CASH_CENTS,
+        net=life.venue.exchange.cash_cents - CASH_CENTS,
         spread=account.spread_mc / MILLICENTS,
         inventory=account.inventory_mc / MILLICENTS,
         fees=account.fees_cents,
@@ -392,7 +384,7 @@ def live(
         noise_share=by_noise / max(1, life.crowd.noise_qty),
         requests=life.requests,
         writes=life.writes,
-        refused_for_pace=life.exchange.refused.get(Code.RATE_LIMITED, 0),
+        refused_for_pace=life.venue.exchange.refused.get(Code.RATE_LIMITED, 0),
         waste=gauge.waste_cents(fills),
         decisions=life.trader.out.counters.decisions,
         errors=life.trader.out.counters.strategy_errors,

@@ -30,7 +30,9 @@ from bot.lab.pool import in_order
 _ROOT: Final = Path(__file__).parents[3]
 CODE: Final = (
     "bot/core",
+    "bot/lab/driver.py",
     "bot/lab/evaluate",
+    "bot/lab/exchange",
     "bot/lab/sim",
     "venue/core",
     "venue/read",
@@ -220,7 +222,8 @@ def _shared_code() -> bytes:
     # Another release may draw otherwise from the same seed: NEP 19 of the library.
     digest.update(np.__version__.encode())
     for part in CODE:
-        for path in sorted((_ROOT / part).rglob("*.py")):
+        place = _ROOT / part
+        for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
             if path.name not in _NOT_LIVED or path.parent.name != "evaluate":
                 digest.update(path.relative_to(_ROOT).as_posix().encode())
                 digest.update(path.read_bytes())

@@ -15,8 +15,9 @@ from bot.core import messages as m
 from bot.core.reconfigure import Remake
 from bot.effective import Change
 from bot.io.journal.records import JournalFault
-from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.patience import ended_when_stalled
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from bot.lab.instead.changes import Trial, Wanted
 from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.play import Play, Setup
@@ -79,7 +80,7 @@ def compare(
     trial: Trial,
     remake: Remake,
     terms: Terms,
-    readings: Sequence[Reading],
+    readings: Sequence[QueueModel],
     until: Until,
     told: Told = lambda _what, _done, _of: None,
 ) -> Compared:
@@ -97,7 +98,7 @@ def compare(
     played = []
     for reading in readings:
 
-        def play(setup: Setup, name: str, reading: Reading = reading) -> Measured:
+        def play(setup: Setup, name: str, reading: QueueModel = reading) -> Measured:
             whole = len(session.acts)
             one = Play(session, setup, terms, reading)
             with ended_when_stalled():

@@ -6,9 +6,9 @@ all answered, after a round trip drawn from those of the session; what failed th
 now. Where the process stood still then, it stands still now.
 """
 
-import heapq
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -18,10 +18,12 @@ from bot.core.reconfigure import Remake
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.run.watched import Retold
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.driver import Driver, TickTimer
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.session import Session
-from bot.lab.instead.venue import Elsewhere
+from bot.lab.instead.session_market import SessionMarket
 from bot.lab.replay.replay import MakeStrategy
 from venue.core import messages as v
 from venue.wire.instant import NS_PER_MS
@@ -35,7 +37,7 @@ _USUAL_TRIP_NS: Final = 30 * NS_PER_MS
 """Of a session in which nothing was answered."""
 
 _OPERATED, _ARRIVES, _TO_US = range(3)
-"""Of one instant the market comes first, then these in order, then the trader's own turn."""
+"""Of one instant the market comes first, then acts of these ranks, then the trader's own tick."""
 
 Told = Callable[[int], None]
 
@@ -52,29 +54,33 @@ class Setup(msgspec.Struct, frozen=True):
 class Play:
     """One session under one reading; `run` once. trader, venue: as they stand."""
 
-    def __init__(self, session: Session, setup: Setup, terms: Terms, reading: Reading) -> None:
+    def __init__(self, session: Session, setup: Setup, terms: Terms, reading: QueueModel) -> None:
         self._session = session
         self._setup = setup
         self._chance = random.Random(terms.seed)
         self._feed_ns = session.feed_ns
-        self.now_ns = session.run.begun_ns
+        self._driver = Driver(session.run.begun_ns)
+        self._ticks = TickTimer(self._driver, self._tick)
         cash = session.cash_cents
-        self.venue = Elsewhere(session, msgspec.structs.replace(terms, cash_cents=cash), reading)
+        self.venue = SessionMarket(
+            session, msgspec.structs.replace(terms, cash_cents=cash), reading
+        )
         self.trader = _trader(setup)
         self._measure = Measure()
-        self._queue: list[tuple[int, int, int, object]] = []
-        self._planned = 0
-        self._wake_ns = self.now_ns
         self._channel_ns = self.now_ns
         self._open = self._subscribed = self._over = False
 
+    @property
+    def now_ns(self) -> int:
+        return self._driver.now_ns
+
     def run(self, told: Told = lambda _acts: None) -> Measured:
         """Play it to its end. told: now and then how many records are through."""
-        session = self._session
+        session, driver = self._session, self._driver
         for at_ns, event in session.world:
-            self._at(at_ns, _TO_US, [event])
+            self._reaches_us([event], at_ns)
         for at_ns, command in session.states:
-            self._at(at_ns, _OPERATED, command)
+            driver.at(at_ns, partial(self._operated, command), _OPERATED)
         started = session.run.started
         began = m.Started(
             started.boot_nonce,
@@ -87,37 +93,26 @@ class Play:
             newest_fill=started.newest_fill,
             event_cash=started.event_cash,
         )
+        self._ticks.schedule(self._awake(self.now_ns))
         self._hand(began)
         for done, act in enumerate(session.acts):
             if act.record.ts > session.ended_ns:
                 break
-            self._live_until(act.record.ts)
-            self.now_ns = act.record.ts
+            driver.run_until(act.record.ts - 1)
+            driver.now_ns = act.record.ts
             self.venue.act(act)
             self._publish(act.arrives_ns)
             if done % 500 == 0:
                 told(done)
-        self._live_until(session.ended_ns + 1)
+        driver.run_until(session.ended_ns)
         tickers = {rung.market_id: Ticker(rung.label) for rung in session.tape.rungs}
         self.venue.account.prove(self.venue.gain_cents)
         span_ns = (session.run.begun_ns, session.ended_ns)
         return self._measure.result(self.trader, span_ns, tickers)
 
-    def _live_until(self, end_ns: int) -> None:
-        """Everything before an instant that is not the market's."""
-        queue = self._queue
-        while True:
-            wake_ns = self._awake(self._wake_ns)
-            due_ns = min(wake_ns, queue[0][0]) if queue else wake_ns
-            if due_ns >= end_ns:
-                return
-            self.now_ns = due_ns
-            if queue and queue[0][0] == due_ns:
-                _, kind, _, what = heapq.heappop(queue)
-                self._due(kind, what)
-            else:
-                self._wake_ns = due_ns + _RHYTHM_NS
-                self._hand(m.Beat())
+    def _tick(self) -> None:
+        self._ticks.schedule(self._awake(self.now_ns + _RHYTHM_NS))
+        self._hand(m.Beat())
 
     def _awake(self, at_ns: int) -> int:
         """The instant, or the end of the stall that it falls into."""
@@ -126,26 +121,24 @@ class Play:
                 return ended_ns
         return at_ns
 
-    def _at(self, at_ns: int, kind: int, what: object) -> None:
-        self._planned += 1
-        at_ns = self._awake(at_ns) if kind == _TO_US else at_ns
-        heapq.heappush(self._queue, (at_ns, kind, self._planned, what))
+    def _reaches_us(self, events: list[m.Event], at_ns: int) -> None:
+        """The trader takes something in at an instant, or when its process goes on."""
+        self._driver.at(self._awake(at_ns), partial(self._take_in, events), _TO_US)
 
-    def _due(self, kind: int, what: object) -> None:
-        if kind == _TO_US:
-            assert isinstance(what, list)
-            for event in what:
-                self._arrived(event)
-            self._wake_ns = min(self._wake_ns, self.now_ns)
-        elif kind == _ARRIVES:
-            assert isinstance(what, tuple)
-            send, back_ns = what
-            answer, tokens, away_ns = self.venue.answer(send, self.now_ns)
-            replied = m.Replied(send.request_id, answer, tokens, away_ns)
-            self._at(self.now_ns + back_ns, _TO_US, [replied])
-            self._publish(self.now_ns + self._feed_ns)
-        else:
-            self.venue.operate(_command(what), self.now_ns)
+    def _take_in(self, events: list[m.Event]) -> None:
+        for event in events:
+            self._arrived(event)
+        self._ticks.schedule_by(self._awake(self.now_ns))
+
+    def _arrives(self, send: m.Send, back_ns: int) -> None:
+        """A request is at the venue, and its answer sets out."""
+        answer, tokens, away_ns, _ = self.venue.exchange.answer(send, self.now_ns)
+        replied = m.Replied(send.request_id, answer, tokens, away_ns)
+        self._reaches_us([replied], self.now_ns + back_ns)
+        self._publish(self.now_ns + self._feed_ns)
+
+    def _operated(self, command: v.Command) -> None:
+        self.venue.operate(command, self.now_ns)
 
     def _arrived(self, event: m.Event) -> None:
         """Something reaches the trader."""
@@ -177,9 +170,10 @@ class Play:
                 case m.Send():
                     trip_ns = self._trip_ns(writes=isinstance(effect.request, m.Write))
                     there_ns = trip_ns // 2
-                    self._at(now_ns + there_ns, _ARRIVES, (effect, trip_ns - there_ns))
+                    arrives = partial(self._arrives, effect, trip_ns - there_ns)
+                    self._driver.after(there_ns, arrives, _ARRIVES)
                 case m.WakeAt(at_ns=at_ns):
-                    self._wake_ns = max(at_ns, now_ns + _TURN_NS)
+                    self._ticks.schedule(self._awake(max(at_ns, now_ns + _TURN_NS)))
                 case m.SubscribeTo() if self._open:
                     self._subscribe()
                 case m.Finished():
@@ -208,7 +202,7 @@ class Play:
     def _send(self, events: list[m.Event], arrives_ns: int) -> None:
         """The channel overtakes nothing of its own."""
         self._channel_ns = max(self._channel_ns, arrives_ns)
-        self._at(self._channel_ns, _TO_US, events)
+        self._reaches_us(events, self._channel_ns)
 
 
 def _trader(setup: Setup) -> Trader:
@@ -225,8 +219,3 @@ def _trader(setup: Setup) -> Trader:
         guarded(setup.remake(setup.configured.strategy)),
         remake=lambda choice: guarded(setup.remake(choice)),
     )
-
-
-def _command(what: object) -> v.Command:
-    assert isinstance(what, v.HaltMarket | v.ResumeMarket | v.ResolveMarket)
-    return what

@@ -10,7 +10,8 @@ from bot.config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
 from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import Observer, Result, Told, Winners, backtest, distinct
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from bot.lab.pool import in_order
 from bot.lab.report.relive import watched_played
 from bot.lab.report.session import Session
@@ -25,8 +26,8 @@ class Play(msgspec.Struct, frozen=True):
 
     tape: Tape
     winners: Winners | None
-    reading: Reading
-    same: tuple[Reading, ...]
+    reading: QueueModel
+    same: tuple[QueueModel, ...]
     terms: Terms
     records_max: int | None
     reports: bool
@@ -48,7 +49,7 @@ class Played(msgspec.Struct, frozen=True):
 
 def plays_of(
     tapes: Sequence[tuple[Tape, Winners | None]],
-    readings: Sequence[Reading],
+    readings: Sequence[QueueModel],
     terms: Terms,
     records_max: int | None,
     *,

@@ -14,9 +14,9 @@ from bot.core.messages import StrategyChoice
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.backtest.market import Kind
 from bot.lab.backtest.run import Result
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
+from bot.lab.exchange.depth import Kind
 from bot.lab.replay import together
 from bot.lab.replay.again import runs_meant, version_of
 from bot.lab.replay.replay import (

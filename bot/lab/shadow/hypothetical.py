@@ -15,7 +15,7 @@ from bot.core.messages import TradeSeen
 from bot.core.orders.order import Tag, tag_of
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Levels, OwnQuote, Quote, Take
-from bot.lab.shadow.imagined import Bound, Place
+from bot.lab.exchange.queue_model import QueueModel, QueuePosition
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
     PAYOUT_CENTS,
@@ -51,7 +51,7 @@ class _Order:
     __slots__ = ("came_ns", "fees", "place", "price", "qty", "side", "tag")
 
     def __init__(
-        self, side: BookSide, price: Price, qty: int, place: Place, tag: Tag, came_ns: int
+        self, side: BookSide, price: Price, qty: int, place: QueuePosition, tag: Tag, came_ns: int
     ) -> None:
         self.side = side
         self.price = price
@@ -68,7 +68,7 @@ class HypotheticalRung:
     has_filled: something filled since quotes reached it last."""
 
     def __init__(
-        self, bound: Bound, strategy: str, pace: PaceSettings, met: Callable[[Met], None]
+        self, bound: QueueModel, strategy: str, pace: PaceSettings, met: Callable[[Met], None]
     ) -> None:
         """met: told of every fill, after the holdings have it."""
         self._bound = bound
@@ -97,7 +97,9 @@ class HypotheticalRung:
             self._levels, self._shown_ns = {BookSide.BID: bids, BookSide.ASK: asks}, -1
             for side, orders in self._orders.items():
                 for order in orders:
-                    order.place = Place(self._others_at(side, order.price), ts_ns, self._bound)
+                    order.place = QueuePosition(
+                        self._others_at(side, order.price), ts_ns, self._bound
+                    )
         if ts_ns < self._shown_ns or (
             ts_ns == self._shown_ns
             and bids is self._levels[BookSide.BID]
@@ -179,7 +181,7 @@ class HypotheticalRung:
                 missing.append((quote, left))
         self._orders[side] = kept
         for quote, qty in missing:
-            place = Place(self._others_at(side, quote.price), self._shown_ns, self._bound)
+            place = QueuePosition(self._others_at(side, quote.price), self._shown_ns, self._bound)
             tag = tag_of(quotes, side, quote.price, self._strategy, f"quote {side}")
             order = _Order(side, quote.price, qty, place, tag, now_ns)
             self._trade(order, whole=False)
@@ -215,8 +217,8 @@ class HypotheticalRung:
             return quote.price - tolerance <= price <= limit
         return limit <= price <= quote.price + tolerance
 
-    def _nowhere(self) -> Place:
-        return Place(0, self._shown_ns, self._bound)
+    def _nowhere(self) -> QueuePosition:
+        return QueuePosition(0, self._shown_ns, self._bound)
 
     def _others_at(self, side: BookSide, price: Price) -> int:
         return next((int(size) for at, size in self._levels[side] if at == price), 0)

@@ -33,8 +33,8 @@ from bot.core.strategy import (
     Strategy,
     Take,
 )
+from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.shadow.hypothetical import HypotheticalRung, Met
-from bot.lab.shadow.imagined import Bound
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Outcome, Qty
 from venue.wire.names import MarketId, Ticker
@@ -99,7 +99,7 @@ class Rehearsal:
     """One candidate under one reading of the queue, over all events of the series."""
 
     def __init__(
-        self, candidate: Candidate, bound: Bound, settings: TraderSettings, marks: Marks
+        self, candidate: Candidate, bound: QueueModel, settings: TraderSettings, marks: Marks
     ) -> None:
         self.candidate = candidate
         self.bound = bound

@@ -17,7 +17,7 @@ from bot.core.report import ShadowReport
 from bot.core.series.scoring import MakeShadow
 from bot.core.settings import Candidate, TraderSettings
 from bot.core.strategy import EventView
-from bot.lab.shadow.imagined import Bound
+from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
 from bot.lab.shadow.rehearsal import Rehearsal, Wanted
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome
@@ -47,7 +47,7 @@ class Shadows:
         self._rehearsals = [
             Rehearsal(candidate, bound, settings, marks)
             for candidate in candidates
-            for bound in Bound
+            for bound in CAUTIOUS_MODELS
         ]
         self._out = out
         self._told: dict[tuple[str, Ticker], tuple[int, Wanted]] = {}
@@ -100,7 +100,7 @@ class Shadows:
         it was not asked. live: what it answered, None when it failed."""
         self._each(lambda rehearsal: rehearsal.decided(ladder, view, live, now_ns))
         for rehearsal in self._rehearsals:
-            if rehearsal.bound is Bound.AVERSE:
+            if rehearsal.bound is QueueModel.PESSIMISTIC:
                 self._tell(rehearsal, ladder, now_ns)
 
     def _tell(self, rehearsal: Rehearsal, ladder: Ladder, now_ns: int) -> None:

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.life.moods import Mood
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
-from bot.lab.sim.venue.exchange import MAKER
 from venue.core import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Side, canonical

@@ -78,7 +78,7 @@ def live_through(world: "World") -> None:
     for each in world.together:
         each.crowd.open(world.now_ns)
     # The account was paid in long ago: no read is so late that it does not show the cash.
-    world.run_until(world.now_ns + 2 * odds.slow_lag_ns)
+    world.driver.run_until(world.now_ns + 2 * odds.slow_lag_ns)
     for each in world.together:
         each.start(each.process)
     if world.contradictor is not None:
@@ -100,7 +100,7 @@ def live_through(world: "World") -> None:
                     _reload(each)
             if odds.strangers != "cancel" or odds.has("event_ends"):
                 _restart(world)
-        if world.steps >= odds.events:
+        if world.driver.steps >= odds.events:
             break
     _stop(world)
 
@@ -111,7 +111,7 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
     kind, until_ns = world.odds.contradiction, world.now_ns + _SIGN_MAX_NS
     world.crowd_acts(until_ns)
     contradictor.plan()
-    begun = world.run_until(until_ns, lambda: contradictor.first_ns is not None)
+    begun = world.driver.run_until(until_ns, lambda: contradictor.first_ns is not None)
     check(begun, "B15", f"no occasion for {kind} came: {why_not(world)}")
     assert contradictor.first_ns is not None
     end_ns = contradictor.first_ns + _STOPPED_MAX_NS
@@ -120,11 +120,11 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
         latched = world.process.trader.guard.latched
         return latched.startswith(f"{kind}: ") and not world.auditor.truth.resting()
 
-    stopped = world.run_until(end_ns, is_stopped)
+    stopped = world.driver.run_until(end_ns, is_stopped)
     text = f"{kind} for {_STOPPED_MAX_NS // SECOND} s, and not stopped: latched by "
     check(stopped, "B15", f"{text}{world.process.trader.guard.latched!r}; {why_not(world)}")
     contradictor.took_ns = world.now_ns - contradictor.first_ns
-    world.run_until(world.now_ns + _STAYS_NS)
+    world.driver.run_until(world.now_ns + _STAYS_NS)
     check(is_stopped(), "B15", f"stopped for {kind}, and not any more: {why_not(world)}")
 
 
@@ -144,7 +144,7 @@ def _safety(world: "World") -> None:
         each.faulty = world.odds.has_faults()
         each.episodes.plan(span_ns)
         each.after(0, partial(each.crowd_acts, until_ns))
-    world.run_until(until_ns)
+    world.driver.run_until(until_ns)
 
 
 def _heal(world: "World") -> None:
@@ -155,7 +155,7 @@ def _heal(world: "World") -> None:
         each.episodes.heal()
         each.crowd.refloor(each.auditor.truth.resolved, world.now_ns)
     if "foreign_token" in world.seen.counts:
-        world.run_until(
+        world.driver.run_until(
             world.now_ns + _SPEND_CLEARS_NS,
             lambda: (
                 not any(
@@ -168,7 +168,7 @@ def _heal(world: "World") -> None:
 
 def _run_out(world: "World") -> None:
     over_ns = max(each.episodes.over_ns for each in world.together)
-    world.run_until(max(world.now_ns, over_ns))
+    world.driver.run_until(max(world.now_ns, over_ns))
 
 
 def _settle(world: "World") -> None:
@@ -180,19 +180,19 @@ def _settle_one(world: "World") -> None:
     within_ns = 10 * SECOND + 3 * world.odds.trust_lag_ns
     if len(world.together) > 1:
         within_ns += _OTHERS_OPEN_NS
-    quoting = world.run_until(world.now_ns + within_ns, lambda: _is_quoting(world))
+    quoting = world.driver.run_until(world.now_ns + within_ns, lambda: _is_quoting(world))
     check(quoting, "B2", f"not quoting: {why_not(world)}")
     # What is shown now may be news once more; then quotes stay away, as after a strategy's faults.
     _come_back(world)
     # A write without an answer is sent again, once there is a token for it.
-    world.run_until(
+    world.driver.run_until(
         world.now_ns + _UNKNOWN_MAX_NS, lambda: not world.process.trader.desk.unknown_count()
     )
 
 
 def _come_back(world: "World") -> None:
-    world.run_until(world.now_ns + SECOND)
-    back = world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
+    world.driver.run_until(world.now_ns + SECOND)
+    back = world.driver.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
     fails = world.process.in_force.now.strategy.name == FAILING
     check(back or fails, "B2", f"quotes stay away: {why_not(world)}")
 
@@ -245,16 +245,16 @@ def _converge(world: "World") -> None:
         within_ns += _LATE_NS
     if world.odds.has_new_events:
         within_ns += _among_new_events_ns(world)
-    done = world.run_until(start_ns + within_ns, lambda: not differences(world))
+    done = world.driver.run_until(start_ns + within_ns, lambda: not differences(world))
     if not done and has_full_levels(world):
         # Cut by a limit into as many as may stand there, they are put together some seconds later.
         world.seen.hit("merged_late")
-        done = world.run_until(world.now_ns + _ROUTES_NS, lambda: not differences(world))
+        done = world.driver.run_until(world.now_ns + _ROUTES_NS, lambda: not differences(world))
     if not done and has_emptied_books(world):
         # Nobody rests there: that is believed once the venue's store has had its time to be back.
         world.seen.hit("emptied_long")
         emptied_ns = process.settings.trust.emptied_ns
-        done = world.run_until(world.now_ns + emptied_ns, lambda: not differences(world))
+        done = world.driver.run_until(world.now_ns + emptied_ns, lambda: not differences(world))
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
 
 
@@ -274,7 +274,7 @@ def _follows_curve(world: "World") -> bool:
 
 def _reload(world: "World") -> None:
     """B2 once more: the operator changes something while everything is quiet."""
-    world.reload_one(random.Random(f"quiet reload {world.odds.seed} {world.steps}"))
+    world.reload_one(random.Random(f"quiet reload {world.odds.seed} {world.driver.steps}"))
     _come_back(world)
     _converge(world)
     _stay_still(world)
@@ -286,13 +286,13 @@ def _flatten(world: "World") -> None:
     truth = world.auditor.truth
     world.seen.fault("quiet_flatten")
     world.deliver(world.process, m.FlattenRequested("all is quiet"))
-    world.run_until(world.now_ns + SECOND + 2 * world.odds.trust_lag_ns)
+    world.driver.run_until(world.now_ns + SECOND + 2 * world.odds.trust_lag_ns)
     before = {market: truth.net(market) for market in world.exchange.all_markets()}
     # A breaker drawn low would trip amid trades, and rightly.
     if not world.process.settings.breakers.creates_per_minute:
         until_ns = world.now_ns + _TRADES_NS
         world.after(0, lambda: world.crowd_acts(until_ns))
-    world.run_until(world.now_ns + _TRADES_NS)
+    world.driver.run_until(world.now_ns + _TRADES_NS)
     for market, net in before.items():
         now = truth.net(market)
         held = min(0, net) <= now <= max(0, net) or market in truth.resolved
@@ -301,7 +301,7 @@ def _flatten(world: "World") -> None:
     _settle(world)
     _converge(world)
     # Levels that come back beside shares held are put together in steps, ten seconds apart.
-    world.run_until(world.now_ns + _ROUTES_NS)
+    world.driver.run_until(world.now_ns + _ROUTES_NS)
     _stay_still(world)
 
 
@@ -309,7 +309,7 @@ def _restart(world: "World") -> None:
     """B2, B6 once more: killed while all it wants rests, half the time amid trades or without its
     journal, and begun anew, half the time beside an event that ends; what it may not touch a
     person takes away."""
-    rng = random.Random(f"quiet restart {world.odds.seed} {world.steps}")
+    rng = random.Random(f"quiet restart {world.odds.seed} {world.driver.steps}")
     down_ns = rng.choice((SECOND // 20, 2 * SECOND))
     lost = rng.random() < 0.3
     # A breaker drawn low would trip amid trades, and rightly.
@@ -323,7 +323,7 @@ def _restart(world: "World") -> None:
     reads_ns = 2 * world.odds.trust_lag_ns
     if world.odds.has("event_ends") and rng.random() < 0.5:
         world.after(down_ns + rng.randint(0, reads_ns), lambda: world.episodes.end_event(rng))
-    world.run_until(world.now_ns + down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
+    world.driver.run_until(world.now_ns + down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
     _run_out(world)
     _settle(world)
     for each in world.together:
@@ -351,19 +351,19 @@ def _stay_still(world: "World") -> None:
     """
     if _is_dry(world):
         # What no token was left for comes when there is one.
-        world.run_until(world.now_ns + _DRY_MAX_NS, lambda: not _is_dry(world))
-    world.run_until(world.now_ns + SECOND)
+        world.driver.run_until(world.now_ns + _DRY_MAX_NS, lambda: not _is_dry(world))
+    world.driver.run_until(world.now_ns + SECOND)
     writes, bound = _looked(world)
     if writes > bound:
         world.seen.hit("looked_again")
-        world.run_until(world.now_ns + _ROUTES_NS)
+        world.driver.run_until(world.now_ns + _ROUTES_NS)
         writes, bound = _looked(world)
     check(writes <= bound, "B2", f"{writes} writes in {_STILL_NS} ns on a still book")
 
 
 def _looked(world: "World") -> tuple[int, int]:
     before = _writes(world)
-    world.run_until(world.now_ns + _STILL_NS)
+    world.driver.run_until(world.now_ns + _STILL_NS)
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     unknowable = any(cannot_be_known(world, rung) for rung in rungs)
@@ -380,7 +380,7 @@ def _stop(world: "World") -> None:
     together = world.together
     if any("strategy_at_fault" in each.process.trader.out.findings for each in together):
         # One on trial that failed only now is taken back at the next look.
-        world.run_until(world.now_ns + 2 * LOOK_NS)
+        world.driver.run_until(world.now_ns + 2 * LOOK_NS)
     for each in together:
         each.stopping = True
         each.deliver(each.process, m.StopRequested("the end"))
@@ -388,9 +388,9 @@ def _stop(world: "World") -> None:
     def resting() -> list[v.OrderState]:
         return [order for each in together for order in each.auditor.truth.resting()]
 
-    world.run_until(world.now_ns + _STOP_NS, lambda: not resting())
+    world.driver.run_until(world.now_ns + _STOP_NS, lambda: not resting())
     check(not resting(), "B13", f"still resting: {resting()}")
-    world.run_until(
+    world.driver.run_until(
         world.now_ns + _STOP_NS + 5 * world.odds.trust_lag_ns,
         lambda: all(each.process.finished is not None for each in together),
     )

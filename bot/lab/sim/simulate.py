@@ -100,7 +100,7 @@ def lived(odds: Odds) -> Outcome:
         events, replay = last_events(world), replay_command(odds)
     return Outcome(
         odds.seed,
-        world.steps,
+        world.driver.steps,
         world.seen.faults,
         world.seen.counts,
         world.effect_log(),

@@ -8,14 +8,16 @@ world, to the byte. Failures are raised as `Broken`.
 """
 
 import hashlib
-import heapq
 import random
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from bot.core import messages as m
 from bot.core.strategy import Strategy
+from bot.lab.driver import Driver, TickTimer
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.contradictor import Contradictor
 from bot.lab.sim.episodes import Episodes
 from bot.lab.sim.judge.audit import Auditor
@@ -33,7 +35,7 @@ from bot.lab.sim.seen import Seen
 from bot.lab.sim.transport.channel import Channel
 from bot.lab.sim.transport.network import Network
 from bot.lab.sim.venue.crowd import Crowd
-from bot.lab.sim.venue.exchange import MAKER, Exchange
+from bot.lab.sim.venue.simulated import SimulatedVenue
 from venue.core import messages as v
 from venue.wire.names import ClientOrderId
 
@@ -57,16 +59,13 @@ class World:
         self.odds = odds
         self.first: World = self if first is None else first
         self.second: World | None = None
-        self.now_ns = START_NS
-        self._queue: list[tuple[int, int, Callable[[], None]]] = []
-        self._planned = 0
-        self.steps = 0
+        self.driver: Driver = Driver(START_NS) if first is None else first.driver
         self.trace: deque[Traced] = deque(maxlen=TRACE) if first is None else first.trace
         self.seen: Seen = Seen() if first is None else first.seen
         self.faulty = odds.has_faults()
         self._rng = random.Random(f"world {odds.seed}")
         seen_first = None if first is None else first.exchange
-        self.exchange: Exchange = Exchange(odds, START_NS, seen_first)
+        self.exchange: SimulatedVenue = SimulatedVenue(odds, START_NS, seen_first)
         self.file = self.first_file = configured(odds)
         risk = self.file.settings.risk
         self.account: Account = Account(risk.account_loss_cents) if first is None else first.account
@@ -101,31 +100,15 @@ class World:
 
     # --- time -------------------------------------------------------------------------------------
 
+    @property
+    def now_ns(self) -> int:
+        return self.driver.now_ns
+
     def at(self, at_ns: int, act: Callable[[], None]) -> None:
-        first = self.first
-        first._planned += 1
-        heapq.heappush(
-            first._queue, (at_ns if at_ns > self.now_ns else self.now_ns, first._planned, act)
-        )
+        self.driver.at(at_ns, act)
 
     def after(self, delay_ns: int, act: Callable[[], None]) -> None:
-        self.at(self.now_ns + delay_ns, act)
-
-    def run_until(self, until_ns: int, done: Callable[[], bool] | None = None) -> bool:
-        if self.first is not self:
-            return self.first.run_until(until_ns, done)
-        queue, pop, second = self._queue, heapq.heappop, self.second
-        while queue and queue[0][0] <= until_ns:
-            self.now_ns, _, act = pop(queue)
-            if second is not None:
-                second.now_ns = self.now_ns
-            self.steps += 1
-            act()
-            if done is not None and done():
-                return True
-        for each in self._all:
-            each.now_ns = max(self.now_ns, until_ns)
-        return False
+        self.driver.after(delay_ns, act)
 
     # --- the process ------------------------------------------------------------------------------
 
@@ -150,6 +133,7 @@ class World:
             keeps_effects=self._replays,
             first=process_of_first,
         )
+        self._ticks = TickTimer(self.driver, partial(self._tick, process), rank=0)
         process.is_successor = bool(self.lives)
         process.uncount = lambda: seen.__setitem__(0, Seen())
         self.lives.append(process)
@@ -172,7 +156,7 @@ class World:
             self._keep(process, event)
             return
         self._hand(process, event)
-        self._plan_beat(process, self.now_ns + self.odds.turn_ns)
+        self._ticks.schedule_by(self.now_ns + self.odds.turn_ns)
 
     def _keep(self, process: Process, event: m.Event) -> None:
         if isinstance(event, m.BookSeen):
@@ -192,7 +176,7 @@ class World:
             if isinstance(effect, m.Send):
                 self._leaves(process, effect)
             elif isinstance(effect, m.WakeAt):
-                self._plan_beat(process, process.clock.when(effect.at_ns))
+                self._ticks.schedule_by(process.clock.when(effect.at_ns))
             elif isinstance(effect, m.SubscribeTo):
                 self.channel.subscribe(process, effect)
             elif isinstance(effect, m.Finished):
@@ -253,20 +237,9 @@ class World:
         else:
             on_disk()
 
-    def _plan_beat(self, process: Process, at_ns: int) -> None:
-        if process.beat_planned_ns is not None and process.beat_planned_ns <= at_ns:
-            return
-        process.beat_planned_ns = at_ns
-
-        def beat() -> None:
-            if process.beat_planned_ns != at_ns or not process.alive:
-                self.first.steps -= 1  # an earlier beat has replaced it: nothing happens
-                return
-            process.beat_planned_ns = None
-            if process.log and self.now_ns >= process.paused_until_ns:
-                self._hand(process, m.Beat())
-
-        self.at(at_ns, beat)
+    def _tick(self, process: Process) -> None:
+        if process.log and self.now_ns >= process.paused_until_ns:
+            self._hand(process, m.Beat())
 
     def start(self, process: Process) -> None:
         nonce = f"{self.odds.seed:012x}{len(self.lives):08x}"
@@ -326,6 +299,7 @@ class World:
     def _dies(self, rng: random.Random | None, *, lost: bool) -> None:
         process = self.process
         process.alive = False
+        self._ticks.stop()
         self.network.foreign_replies = 0
         for request in process.unsent.values():
             self.auditor.flight.never_left(request)
@@ -370,10 +344,10 @@ class World:
             if self.now_ns < process.paused_until_ns:
                 return
             waiting, process.inbox = process.inbox, []
-            process.beat_planned_ns = None
+            self._ticks.stop()
             for event in waiting:
                 self.deliver(process, event)
-            self._plan_beat(process, self.now_ns)
+            self._ticks.schedule_by(self.now_ns)
 
         self.after(for_ns, go_on)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 
 from bot.lab.backtest.tapes import FILES, Tape, read_tapes, tape_folders
-from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.seeds import SeedFault, is_held_out
 from bot.lab.evaluate.worlds import World
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from venue.crowd.tape import BookRecord, TopRecord, TradeRecord, decode_record
 
 
@@ -44,7 +45,7 @@ class Recorded(msgspec.Struct, frozen=True, tag=True):
     piece: int
     pieces: int
     records: int | None
-    reading: Reading
+    reading: QueueModel
     terms: Terms
     data: str
     at_ns: int
@@ -78,7 +79,7 @@ def seeded(world: World, seeds: range) -> tuple[Case, ...]:
 
 def recorded(
     data: Path,
-    reading: Reading,
+    reading: QueueModel,
     terms: Terms,
     *,
     events: int,

@@ -15,7 +15,7 @@ from bot.core.settings import CurfewSettings, TraderSettings
 from bot.io.settings.yamltext import Plain, YamlText
 from bot.lab.evaluate import life
 from bot.lab.evaluate.worlds import World
-from bot.lab.sim.venue.exchange import SERIES
+from bot.lab.sim.venue.simulated import SERIES
 from bot.lab.sweep.setup import Setup
 from bot.lab.sweep.space import Dimension, Settings, SpaceFault
 

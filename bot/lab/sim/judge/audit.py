@@ -7,6 +7,7 @@ creates that may yet land at full size, amends on their way at the worse price a
 
 from bot.core import messages as m
 from bot.core.settings import RiskSettings
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.exposure import Exposure
 from bot.lab.sim.judge.flight import Flight
@@ -15,7 +16,7 @@ from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.truth import Truth, may_rest
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.venue.exchange import MAKER, Exchange
+from bot.lab.sim.venue.simulated import SimulatedVenue
 from venue.core import messages as v
 from venue.wire.model import Liquidity
 from venue.wire.money import Outcome, Side
@@ -33,7 +34,7 @@ class Auditor:
         self,
         odds: Odds,
         risk: RiskSettings,
-        exchange: Exchange,
+        exchange: SimulatedVenue,
         seen: Seen,
         account: Account | None = None,
     ) -> None:

@@ -5,9 +5,10 @@ Kept up to date event by event, so that each check costs a few additions.
 
 from typing import Any
 
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.possible import DOLLAR
-from bot.lab.sim.venue.exchange import MAKER, Exchange
+from bot.lab.sim.venue.simulated import SimulatedVenue
 from venue.core import messages as v
 from venue.wire.model import TERMINAL, OrderStatus
 from venue.wire.money import BookSide, Outcome
@@ -17,7 +18,7 @@ from venue.wire.names import MarketId, OrderId, UserId
 class VenueAudit:
     """Watches every command of the engine. Must watch from before the first user is paid in."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: SimulatedVenue) -> None:
         self._deposits = 0
         self._cash: dict[UserId, tuple[int, int]] = {}
         self._total = 0

@@ -33,7 +33,7 @@ from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.judge.ceilings import LIMITS
 from bot.lab.sim.odds import MS, SECOND, Odds
 from bot.lab.sim.second import account_loss_cents, series_of
-from bot.lab.sim.venue.exchange import RESOLUTION_NS
+from bot.lab.sim.venue.simulated import RESOLUTION_NS
 from venue.wire.money import Cents, Qty
 
 FAILING: Final = "fails"

@@ -12,7 +12,7 @@ from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, Strategy
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.venue.exchange import RESOLUTION_NS
+from bot.lab.sim.venue.simulated import RESOLUTION_NS
 from venue.wire.money import BookSide, Price, Qty, is_price
 
 _FAT = 100_000

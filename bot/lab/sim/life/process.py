@@ -86,7 +86,6 @@ class Process:
         self.latched = ""
         self.paused_until_ns = 0
         self.inbox: list[m.Event] = []
-        self.beat_planned_ns: int | None = None
         self.effects_left: int | None = None  # performed until it crashes, when that is drawn
         self.log: list[Logged] = []
         self.entries = 0

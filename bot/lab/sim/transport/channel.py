@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.io.client.translate import event_of
+from bot.lab.exchange.dice import Dice
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
-from bot.lab.sim.transport.dice import Dice
 from venue.core import messages as v
 from venue.wire import codec, frames
 from venue.wire.money import Outcome, Price, Qty, Side, complement

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.io.client.answers import answer_of
+from bot.lab.exchange.dice import Dice
+from bot.lab.exchange.exchange import refusal
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.transport import tamper
-from bot.lab.sim.transport.dice import Dice
-from bot.lab.sim.venue.exchange import refusal
 from venue.read.account import shown_order
 from venue.wire.errors import Code, Sequenced, row_for
 from venue.wire.instant import is_zero

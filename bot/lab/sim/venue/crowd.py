@@ -8,8 +8,9 @@ import random
 from collections import deque
 from collections.abc import Container
 
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import Odds
-from bot.lab.sim.venue.exchange import CROWD, MAKER, Exchange
+from bot.lab.sim.venue.simulated import CROWD, SimulatedVenue
 from venue.core import messages as v
 from venue.wire.money import (
     PRICE_MAX,
@@ -38,7 +39,7 @@ class Crowd:
     move, and some of them take what is offered.
     """
 
-    def __init__(self, odds: Odds, exchange: Exchange, rng: random.Random) -> None:
+    def __init__(self, odds: Odds, exchange: SimulatedVenue, rng: random.Random) -> None:
         self._exchange = exchange
         self._prefix = "" if odds.first is None else "second-"
         self._rng = rng

@@ -10,18 +10,19 @@ from typing import Final
 
 import msgspec
 
-from bot.core import messages as m
 from bot.core.strategy import Levels
-from bot.lab.backtest.exchange import Exchange
-from bot.lab.backtest.terms import Reading, Terms
-from bot.lab.sim.venue.exchange import Tape as Levelled
+from bot.lab.exchange.exchange import Exchange, ShownBook
+from bot.lab.exchange.level_book import LevelBook
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import RecordedMarket
+from bot.lab.exchange.terms import Terms
 from venue.core import messages as v
 from venue.crowd.crowd import Crowd
 from venue.crowd.run import SeededPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord, tape_catalogue
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
+from venue.wire.money import BookSide, Outcome, Qty, Side, canonical
 from venue.wire.names import MarketId
 
 START_NS: Final = 1_800_000_000 * NS_PER_SECOND
@@ -66,70 +67,60 @@ def clock(seed: int, seconds: float) -> Tape:
     )
 
 
-class Crowded(Exchange):
+class CrowdedMarket(RecordedMarket):
     """The engine with our orders and a crowd's. heard: told of every command's events."""
 
     def __init__(self, ticking: Tape, crowd: CrowdSettings, terms: Terms) -> None:
         """ticking: of `clock`."""
         self.heard: Callable[[list[v.Event], int], None] = lambda _events, _now_ns: None
-        self._tapes = {rung.market_id: Levelled(START_NS) for rung in ticking.rungs}
+        self._books = {rung.market_id: LevelBook(START_NS) for rung in ticking.rungs}
         self._unseen: list[v.Event] = []
         self._moved_ns: dict[MarketId, int] = {}
-        super().__init__(ticking, terms, Reading.AVERSE, RESOLUTION_NS, START_NS)
+        super().__init__(ticking, terms, QueueModel.PESSIMISTIC, RESOLUTION_NS, START_NS)
         catalogue = tape_catalogue(ticking, RESOLUTION_NS, terms.maker_rate, terms.taker_rate)
         plan = SeededPlan(crowd, tuple(catalogue))
         self._crowd = Crowd(crowd, plan.catalogue)
         for command in opening_commands(plan):
-            self._apply(command, START_NS)
+            self.exchange.apply(command, START_NS)
 
     def play(self, record: Record) -> None:
         """The crowd's beat."""
         seen, self._unseen = self._unseen, []
         self._crowd.observe(seen, record.ts)
         for place, command in enumerate(self._crowd.step(record.ts), 1):
-            self._apply(command, record.ts + place * _APART_NS)
+            self.exchange.apply(command, record.ts + place * _APART_NS)
 
-    def _heard(self, events: list[v.Event], now_ns: int) -> None:
-        super()._heard(events, now_ns)
+    def on_events(self, events: list[v.Event], now_ns: int) -> None:
+        """Follow the books, which are the engine's."""
+        super().on_events(events, now_ns)
         self._unseen += events
         for event in events:
             if isinstance(event, v.LevelChanged):
-                self._tapes[event.market_id].change(event)
+                self._books[event.market_id].change(event)
                 moved_ns = self._moved_ns.get(event.market_id, now_ns)
                 self._moved_ns[event.market_id] = max(moved_ns, now_ns)
                 self._changed[event.market_id] = None
-                bids, asks = self._tapes[event.market_id].levels()
+                bids, asks = self._books[event.market_id].levels()
                 if bids and asks:
                     self.marks[event.market_id] = bids[0][0] + asks[0][0]
         self.heard(events, now_ns)
 
-    def book_frame(self, market: MarketId, now_ns: int) -> m.BookSeen:
-        """The channel's whole book of a rung, of the instant of the last change that it shows."""
-        seen = super().book_frame(market, now_ns)
-        return msgspec.structs.replace(seen, ts_ns=max(now_ns, self._moved_ns.get(market, now_ns)))
-
-    def is_shown(self, market: MarketId) -> bool:
-        """All of them: the crowd's books are the engine's."""
+    def _is_shown(self, market: MarketId) -> bool:
+        """All of them."""
         return True
 
-    def _book(self, market: MarketId) -> tuple[Levels, Levels]:
-        return self._tapes[market].levels()
+    def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
+        """The whole book, of the instant of the last change that it shows."""
+        moved_ns = self._moved_ns.get(market_id, now_ns)
+        return ShownBook(*self._books[market_id].levels(), max(now_ns, moved_ns))
 
-    def _reach(
-        self,
-        command: v.PlaceOrder | v.AmendOrder,
-        market: MarketId,
-        side: BookSide,
-        price: Price,
-        qty: int,
-        now_ns: int,
-    ) -> m.Answer:
+    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         """Whoever can be reached is in the engine already."""
-        return self._shown(self._apply(command, now_ns))
+        return exchange.apply(command, now_ns)
 
     def others(self, market: MarketId) -> tuple[Levels, Levels]:
         """The book of a market without what is ours."""
-        whole, own = self._book(market), self._queues.sizes
+        whole, own = self._books[market].levels(), self._queues.sizes
         bids, asks = (
             tuple((price, Qty(left)) for price, size in side if (left := size - mine.get(price, 0)))
             for side, mine in zip(whole, (own(market, s) for s in BookSide), strict=True)
@@ -144,7 +135,7 @@ class Recorder:
     have stood in it; prints with us are prints like any.
     """
 
-    def __init__(self, venue: Crowded, ticking: Tape) -> None:
+    def __init__(self, venue: CrowdedMarket, ticking: Tape) -> None:
         """ticking: the venue's."""
         self._venue = venue
         self._ticking = ticking
@@ -190,7 +181,7 @@ class Recorder:
 
 def recorded(ticking: Tape, crowd: CrowdSettings, terms: Terms) -> Tape:
     """The tape of a crowd among itself."""
-    venue = Crowded(ticking, crowd, terms)
+    venue = CrowdedMarket(ticking, crowd, terms)
     recorder = Recorder(venue, ticking)
     for record in beats(ticking):
         venue.play(record)

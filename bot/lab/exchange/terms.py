@@ -1,6 +1,5 @@
 """What a backtest is run under: latencies, fees, cash, and how the queue is read."""
 
-import enum
 import math
 import random
 import re
@@ -20,27 +19,6 @@ LATENCIES: Final = (
     "0 to 3), or empirical:FILE (a text of milliseconds, a state directory or a segment)"
 )
 """Every form of a latency that is accepted."""
-
-
-class Reading(enum.StrEnum):
-    """How a queue is read of which only sizes are seen: who cancelled, those before us or behind.
-
-    averse: those behind us, as far as there is anybody. likely: either, by chance. kind: those
-    before us, as far as there is anybody. The first and the last are bounds of what would have
-    filled, the one between is a guess.
-    """
-
-    AVERSE = "averse"
-    LIKELY = "likely"
-    KIND = "kind"
-
-
-def read_as(text: str) -> tuple[Reading, ...]:
-    """The readings that a comma-separated text names. Raises ValueError for one that is none."""
-    named = [part.strip() for part in text.split(",")]
-    if not set(named) <= {reading.value for reading in Reading}:
-        raise ValueError(f"{text}: want some of {', '.join(Reading)}, such as averse,kind")
-    return tuple(reading for reading in Reading if reading.value in named)
 
 
 class Latency(msgspec.Struct, frozen=True):

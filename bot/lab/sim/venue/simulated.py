@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from bot.core import messages as m
-from bot.core.strategy import Levels
+from bot.lab.exchange.exchange import MAKER, PageLimits, cancel_shown, read, refusal, shown
+from bot.lab.exchange.level_book import LevelBook
 from bot.lab.sim.odds import SECOND, Odds
 from bot.lab.sim.second import SERIES as ALL_SERIES
 from bot.lab.sim.second import series_of
@@ -18,18 +19,15 @@ from bot.lab.sim.venue.ids import ChangingIds
 from bot.lab.sim.venue.readings import Readings
 from venue.core import messages as v
 from venue.core.engine import Engine
-from venue.read.account import Scope, shown_order
-from venue.read.catalog import EventFilter
 from venue.read.projector import Projector, Views
 from venue.wire import codec, model
-from venue.wire.errors import CODES, Code
+from venue.wire.errors import Code
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
-from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty
+from venue.wire.money import Cents, FeeRate, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker, UserId
 
 SERIES = ALL_SERIES[0]
 PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
-MAKER = UserId("maker")
 CROWD = tuple(UserId(f"crowd-{index}") for index in range(5))
 _LOWEST, _STEP = 100, 25
 _ID_KEY = b"simulated"
@@ -46,34 +44,7 @@ def market_id(event: int, rung: int) -> MarketId:
     return MarketId(f"bbbbbbbb-{event:04d}-4000-8000-{rung:012d}")
 
 
-class Tape:
-    """A market's book as the channel shows it, put together from level changes."""
-
-    __slots__ = ("asks", "at_ns", "bids", "shown")
-
-    def __init__(self, at_ns: int) -> None:
-        self.bids: dict[Price, Qty] = {}
-        self.asks: dict[Price, Qty] = {}
-        self.at_ns = at_ns
-        self.shown: tuple[Levels, Levels] | None = None
-
-    def change(self, event: v.LevelChanged) -> None:
-        sizes = self.bids if event.side is BookSide.BID else self.asks
-        if event.size:
-            sizes[event.price] = event.size
-        else:
-            sizes.pop(event.price, None)
-        self.at_ns = event.at_ns
-        self.shown = None
-
-    def levels(self) -> tuple[Levels, Levels]:
-        if self.shown is None:
-            bids = tuple(sorted(self.bids.items(), reverse=True))
-            self.shown = (bids, tuple(sorted(self.asks.items())))
-        return self.shown
-
-
-class Exchange:
+class SimulatedVenue:
     """Engine, two replicas of the read side, and one credential's token bucket: as one series of
     the account sees them, with its own markets.
 
@@ -82,7 +53,7 @@ class Exchange:
     event is said to end.
     """
 
-    def __init__(self, odds: Odds, start_ns: int, first: "Exchange | None" = None) -> None:
+    def __init__(self, odds: Odds, start_ns: int, first: "SimulatedVenue | None" = None) -> None:
         self._first = first
         if first is None:
             self.engine = Engine(order_id_key=_ID_KEY)
@@ -100,10 +71,10 @@ class Exchange:
             self.fast, self.slow, self._faces = first.fast, first.slow, first._faces
             self.readings, self._ids = first.readings, first._ids
             self._faces.append(self)
-        self.page_limit = odds.page_limit
+        self._pages = PageLimits(*[odds.page_limit] * 4)
         self.series, _ = series_of(odds)
         self.markets: dict[Ticker, list[MarketId]] = {}
-        self.tapes: dict[MarketId, Tape] = {}
+        self.tapes: dict[MarketId, LevelBook] = {}
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
         self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = odds.fast_lag_ns
@@ -157,7 +128,7 @@ class Exchange:
             strike = (below + strikes[place]) // 2
         strikes.insert(place, strike)
         self.markets[event].insert(place, market)
-        self.tapes[market] = Tape(now_ns)
+        self.tapes[market] = LevelBook(now_ns)
         maker_rate, taker_rate = self._rates
         self.apply(
             v.ListMarket(
@@ -211,7 +182,7 @@ class Exchange:
         if isinstance(request, m.Create):
             order = codec.parse_new_order(request.body, MarketId)
             return self._shown(self.apply(v.PlaceOrder(MAKER, order), now_ns))
-        answer = self.readings.refused_or_accepted(request, _cancel_shown)
+        answer = self.readings.refused_or_accepted(request, cancel_shown)
         if answer is not None:
             return answer
         if isinstance(request, m.AmendResting):
@@ -233,41 +204,11 @@ class Exchange:
         return told
 
     def read(self, request: m.Read, views: Views) -> m.Answer:
-        account, limit = views.account, self.page_limit
-        match request:
-            case m.ReadOrder():
-                order = account.order(MAKER, request.order_id)
-                if order is None:
-                    return refusal(Code.ORDER_NOT_FOUND)
-                return m.Done(m.OrderShown(order))
-            case m.ReadResting():
-                rows, last = account.orders(
-                    MAKER, Scope(), model.RESTING, _place(request.cursor), limit
-                )
-                return m.Done(m.OrdersShown(rows, _cursor(last)))
-            case m.ReadFills():
-                fills, last = account.fills(MAKER, Scope(), None, _place(request.cursor), limit)
-                return m.Done(m.FillsShown(self.readings.fills(fills), _cursor(last)))
-            case m.ReadPositions():
-                held, after = account.positions(MAKER, Scope(), request.cursor, limit)
-                return m.Done(m.PositionsShown(held, after or ""))
-            case m.ReadBalance():
-                return m.Done(m.BalanceShown(account.balance(MAKER)))
-            case m.ReadSeries():
-                events, last = views.catalog.events(
-                    EventFilter(series_ticker=request.series_ticker),
-                    -1 if not request.cursor else int(request.cursor),
-                    limit,
-                )
-                return m.Done(m.SeriesShown(events, _cursor(last)))
-            case m.ReadBook():
-                try:
-                    return m.Done(m.BookShown(views.market.orderbook(request.market_id)))
-                except KeyError:
-                    # Listed a moment ago, and not known to this copy yet.
-                    return refusal(Code.MARKET_NOT_FOUND)
-            case _:
-                raise AssertionError(request)
+        answer = read(views, MAKER, request, self._pages)
+        if isinstance(answer, m.Done) and isinstance(answer.body, m.FillsShown):
+            fills = self.readings.fills(answer.body.fills)
+            return m.Done(m.FillsShown(fills, answer.body.cursor))
+        return answer
 
     # --- the channel ------------------------------------------------------------------------------
 
@@ -290,31 +231,3 @@ def _of_crowd(event: v.Event) -> bool:
     if isinstance(event, v.OrderChanged):
         return event.order.user_id != MAKER
     return isinstance(event, _PRIVATE) and event.user_id != MAKER
-
-
-def refusal(code: Code) -> m.Refused:
-    return m.Refused(CODES[code].status, code, "")
-
-
-def shown(answer: v.Answer) -> m.Done | m.Refused:
-    if isinstance(answer, v.Refused):
-        return refusal(answer.code)
-    assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
-    named = answer.client_order_id if isinstance(answer, v.Placed) else None
-    if isinstance(answer, v.Cancelled):
-        return m.Done(_cancel_shown(answer.order, answer.reduced_by))
-    created_ns = answer.order.created_ns
-    order = shown_order(answer.order, created_ns=created_ns, client_order_id=named)
-    return m.Done(m.OrderShown(order))
-
-
-def _cancel_shown(order: v.OrderState, reduced_by: Qty) -> m.CancelShown:
-    return m.CancelShown(shown_order(order, created_ns=order.created_ns), reduced_by)
-
-
-def _place(cursor: str) -> int | None:
-    return int(cursor) if cursor else None
-
-
-def _cursor(place: int | None) -> str:
-    return "" if place is None else str(place)

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -17,20 +17,20 @@ import bot.core
 from bot.core.event.room import Rung
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.weighing import Weighing
-from bot.lab.bugs.books import ACCOUNTS, LIMITS
-from bot.lab.bugs.bug import Bug
-from bot.lab.bugs.changes import CHANGES
-from bot.lab.bugs.market import MARKET
-from bot.lab.bugs.orders import ORDERS
-from bot.lab.bugs.restart import OPERATOR, RESTART
-from bot.lab.bugs.together import TOGETHER
-from bot.lab.bugs.transport import PACE, TRANSPORT
 from bot.lab.pool import in_order
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import LATER, Odds, draw, narrowed, often
 from bot.lab.sim.run import Patch, run
 from bot.lab.sim.shrink import invariant_of
 from bot.lab.sim.world import World
+from tests.mutants.books import ACCOUNTS, LIMITS
+from tests.mutants.bug import Bug
+from tests.mutants.changes import CHANGES
+from tests.mutants.market import MARKET
+from tests.mutants.orders import ORDERS
+from tests.mutants.restart import OPERATOR, RESTART
+from tests.mutants.together import TOGETHER
+from tests.mutants.transport import PACE, TRANSPORT
 from venue.wire.money import Qty
 
 EVENTS_MAX: Final = 200_000
@@ -141,9 +141,9 @@ def hunt_in(bug: Bug, seed: int, profile: str = "") -> tuple[Found, World]:
         assert isinstance(fault.world, World)
         invariant = invariant_of(fault)
         assert invariant != "raises" or "raises" in bug.breaks, f"{bug.name}: {fault}"
-        steps = fault.world.steps
+        steps = fault.world.driver.steps
         return Found(bug.name, bug.rows, steps, seed, invariant, str(fault)), fault.world
-    return Found(bug.name, bug.rows, world.steps, seed), world
+    return Found(bug.name, bug.rows, world.driver.steps, seed), world
 
 
 def _holds_without(bug: Bug, seed: int) -> None:
@@ -162,16 +162,6 @@ def hunt_all(
 
 def _hunt_named(name: str) -> Found:
     return hunt(named(name))
-
-
-def plain(found: Sequence[Found]) -> dict[str, Any]:
-    return {
-        "bugs": [msgspec.to_builtins(each) for each in found],
-        "found": sum(each.is_found for each in found),
-        "missed": [each.name for each in found if not each.is_found],
-        "median_events": median(found),
-        "most_events": max((each.events for each in found if each.is_found), default=0),
-    }
 
 
 def median(found: Sequence[Found]) -> int:

@@ -6,12 +6,11 @@ the same seed with another rate draws the same latencies.
 
 import random
 from collections import Counter
-from typing import Final, NamedTuple
+from typing import Final
 
 from bot.core import messages as m
-from bot.lab.backtest.exchange import Exchange
-from bot.lab.sim.transport.dice import Dice
-from bot.lab.sim.venue.exchange import refusal
+from bot.lab.exchange.dice import Dice
+from bot.lab.exchange.exchange import Exchange, Response, refusal
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 
@@ -31,16 +30,6 @@ TIMEOUT_NS: Final = NS_PER_SECOND
 _AWAY_NS: Final = NS_PER_SECOND
 
 
-class Answered(NamedTuple):
-    """What comes back of a request. tokens: left of its credential. away_ns: how long to stay away,
-    where that is said. waited_ns: how long it takes beyond the way back."""
-
-    answer: m.Answer
-    tokens: int | None
-    away_ns: int | None
-    waited_ns: int = 0
-
-
 class Faults:
     """The faults of one run. befallen: how often each befell a request."""
 
@@ -51,18 +40,18 @@ class Faults:
         self._dice = Dice(random.Random(f"backtest faults {seed}"), chances, ())
         self.befallen: Counter[str] = Counter()
 
-    def answered(self, exchange: Exchange, send: m.Send, now_ns: int) -> Answered:
+    def answered(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         """A request arrives at the venue, or something befalls it."""
         fault = self._dice.roll()
         if not fault:
-            return Answered(*exchange.answer(send, now_ns))
+            return exchange.answer(send, now_ns)
         self.befallen[fault] += 1
         code = REFUSALS.get(fault)
         if code is not None:
             away_ns = None if code is Code.ENGINE_UNAVAILABLE else _AWAY_NS
-            return Answered(refusal(code), None, away_ns)
+            return Response(refusal(code), None, away_ns)
         name, _, when = fault.rpartition("_")
         tokens = exchange.answer(send, now_ns)[1] if when == "after" else None
         if name == "lost":
-            return Answered(m.Unknown("no answer in time"), None, None, TIMEOUT_NS)
-        return Answered(m.Unknown("503 result_unknown"), tokens, None)
+            return Response(m.Unknown("no answer in time"), None, None, TIMEOUT_NS)
+        return Response(m.Unknown("503 result_unknown"), tokens, None)

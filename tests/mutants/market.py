@@ -8,8 +8,8 @@ from bot.core.books.others import Others
 from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder
 from bot.core.strategy import Levels
-from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
+from tests.mutants.bug import Bug
 
 _believable = Book.believable
 

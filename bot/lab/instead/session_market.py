@@ -7,9 +7,11 @@ are any: their shares stand there no more until their size changes.
 
 from typing import Final
 
-from bot.lab.backtest.account import Account
-from bot.lab.backtest.exchange import MAKER, Exchange
-from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.exchange.account import Account
+from bot.lab.exchange.exchange import MAKER
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import RecordedMarket
+from bot.lab.exchange.terms import Terms
 from bot.lab.instead.session import Act, Session
 from venue.core import messages as v
 from venue.crowd.tape import TradeRecord
@@ -23,12 +25,12 @@ _ENOUGH_CENTS: Final = Cents(200)
 """For a share at an even price, with any fee."""
 
 
-class Elsewhere(Exchange):
-    """The markets of a session under one reading of the queue."""
+class SessionMarket(RecordedMarket):
+    """The markets of a session under one model of the queue."""
 
-    def __init__(self, session: Session, terms: Terms, reading: Reading) -> None:
+    def __init__(self, session: Session, terms: Terms, queue_model: QueueModel) -> None:
         begun_ns = session.run.begun_ns
-        super().__init__(session.tape, terms, reading, 0, begun_ns, session.catalogue)
+        super().__init__(session.tape, terms, queue_model, 0, begun_ns, session.catalogue)
         # No order is larger than the venue takes; what is held may be.
         parts = [
             (market_id, outcome, min(qty - begin, QTY_MAX))
@@ -37,30 +39,28 @@ class Elsewhere(Exchange):
         ]
         for place, (market_id, outcome, qty) in enumerate(parts):
             self._endow(place, market_id, outcome, qty, begun_ns)
-        self._views.advance(begun_ns + terms.read_lag_ns)
+        self.exchange.read_all(begun_ns)
 
     def _endow(
         self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
     ) -> None:
         """Shares are held, and the cash is what it was: they were bought before anything began."""
-        self._apply(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
+        self.exchange.apply(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
         name = ClientOrderId(f"held-{place}")
         bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)
-        self._apply(v.PlaceOrder(MAKER, bought), now_ns)
+        self.exchange.apply(v.PlaceOrder(MAKER, bought), now_ns)
         side, price = book_side(outcome, Side.BUY), canonical(outcome, _EVEN)
         self._acting_as_print = True
         self._meet(market_id, side, price, qty, now_ns)
         self._acting_as_print = False
-        balance = self.engine.balance(MAKER)
-        assert balance is not None
-        self._apply(v.Withdraw(MAKER, Cents(sum(balance) - self._cash_cents)), now_ns)
+        self.exchange.apply(v.Withdraw(MAKER, Cents(self.gain_cents)), now_ns)
         held = {**self.account.shares}
         self.account = Account()
         self.account.shares = held
 
     def operate(self, command: v.Command, now_ns: int) -> None:
         """Carry out what an operator did."""
-        self._apply(command, now_ns)
+        self.exchange.apply(command, now_ns)
 
     def act(self, act: Act) -> None:
         """A record of the market happens now."""

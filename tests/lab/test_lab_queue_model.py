@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.lab.shadow.imagined import Bound, Place
+from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel, QueuePosition
 
-BOTH = pytest.mark.parametrize("bound", list(Bound))
+BOTH = pytest.mark.parametrize("bound", CAUTIOUS_MODELS)
 
 
 @BOTH
 def test_a_print_eats_the_shares_before_us_and_only_then_reaches_us(bound):
-    place = Place(10, 1, bound)
+    place = QueuePosition(10, 1, bound)
     assert place.printed(6, 2) == 0
     assert place.ahead == 4
     assert place.printed(6, 3) == 2
@@ -23,7 +23,7 @@ def test_a_print_eats_the_shares_before_us_and_only_then_reaches_us(bound):
 
 @BOTH
 def test_a_traded_share_is_not_taken_for_a_cancelled_one_as_well(bound):
-    place = Place(10, 1, bound)
+    place = QueuePosition(10, 1, bound)
     place.shown(20, 2)
     place.printed(4, 3)
     place.shown(16, 3)
@@ -32,7 +32,7 @@ def test_a_traded_share_is_not_taken_for_a_cancelled_one_as_well(bound):
 
 @BOTH
 def test_a_print_that_comes_after_the_book_that_shows_it_is_no_cancel(bound):
-    place = Place(10, 1, bound)
+    place = QueuePosition(10, 1, bound)
     place.shown(20, 2)
     place.shown(16, 3)
     assert place.printed(4, 3) == 0
@@ -41,7 +41,7 @@ def test_a_print_that_comes_after_the_book_that_shows_it_is_no_cancel(bound):
 
 @BOTH
 def test_a_late_print_that_took_the_whole_level_has_not_reached_us(bound):
-    place = Place(10, 1, bound)
+    place = QueuePosition(10, 1, bound)
     place.shown(0, 3)
     assert place.printed(10, 2) == 0
     assert place.ahead == 0
@@ -49,13 +49,13 @@ def test_a_late_print_that_took_the_whole_level_has_not_reached_us(bound):
 
 @BOTH
 def test_a_print_that_the_first_book_knew_of_says_nothing(bound):
-    place = Place(10, 5, bound)
+    place = QueuePosition(10, 5, bound)
     assert place.printed(50, 5) == 0
     assert place.ahead == 10
 
 
 def test_a_print_behind_two_books_of_its_instant_has_not_reached_us_for_the_averse():
-    place = Place(16, 10, Bound.AVERSE)
+    place = QueuePosition(16, 10, QueueModel.PESSIMISTIC)
     place.shown(5, 11)  # eleven of the sixteen have traded
     place.shown(24, 11)
     assert place.printed(11, 11) == 0
@@ -63,7 +63,7 @@ def test_a_print_behind_two_books_of_its_instant_has_not_reached_us_for_the_aver
 
 
 def test_cancels_are_behind_us_for_the_averse_and_partly_before_us_for_the_likely():
-    averse, likely = (Place(10, 1, bound) for bound in Bound)
+    averse, likely = (QueuePosition(10, 1, bound) for bound in CAUTIOUS_MODELS)
     for place in (averse, likely):
         place.shown(20, 2)
         place.shown(16, 3)
@@ -73,14 +73,14 @@ def test_cancels_are_behind_us_for_the_averse_and_partly_before_us_for_the_likel
 
 @BOTH
 def test_no_more_are_before_us_than_the_book_shows(bound):
-    place = Place(10, 1, bound)
+    place = QueuePosition(10, 1, bound)
     place.shown(3, 2)
     assert place.ahead == 3
 
 
 @BOTH
 def test_whoever_comes_later_stands_behind_us(bound):
-    place = Place(10, 1, bound)
+    place = QueuePosition(10, 1, bound)
     place.shown(50, 2)
     assert place.ahead == 10
 
@@ -121,7 +121,7 @@ class Queue:
 )
 def test_the_averse_place_is_never_nearer_to_the_front_than_the_true_one(before, steps, seed):
     """Nor has more reached it, whichever of print and book comes first."""
-    queue, place, reached = Queue(before, seed), Place(before, 0, Bound.AVERSE), 0
+    queue, place, reached = Queue(before, seed), QueuePosition(before, 0, QueueModel.PESSIMISTIC), 0
     for ts_ns, (what, size, print_first) in enumerate(steps, 1):
         if what == "join":
             queue.behind += size
@@ -144,7 +144,7 @@ def test_the_averse_place_is_never_nearer_to_the_front_than_the_true_one(before,
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=30),
 )
 def test_the_likely_place_is_never_behind_the_averse_one(before, steps):
-    averse, likely = (Place(before, 0, bound) for bound in Bound)
+    averse, likely = (QueuePosition(before, 0, bound) for bound in CAUTIOUS_MODELS)
     for ts_ns, (others, size) in enumerate(steps, 1):
         for place in (averse, likely):
             if size:

@@ -1,0 +1,87 @@
+"""Virtual time: the one loop in which simulations, backtests, evaluations and what-if runs happen.
+
+One thread and one queue of acts. Nothing here reads a clock: the same acts in the same order give
+the same run. Of one instant acts come by their rank, those of one rank in the order in which they
+were scheduled, and the ticks of traders come last.
+"""
+
+import heapq
+from collections.abc import Callable
+from typing import Final
+
+_TICK_RANK: Final = 9
+
+Act = Callable[[], None]
+
+
+class Driver:
+    """The queue, and the instant that it has reached, ns.
+
+    now_ns: whoever feeds a recorded market moves it on to each record, never past `next_ns`.
+    steps: acts carried out so far.
+    """
+
+    def __init__(self, start_ns: int) -> None:
+        self.now_ns = start_ns
+        self.steps = 0
+        self._queue: list[tuple[int, int, int, Act]] = []
+        self._scheduled = 0
+
+    def at(self, at_ns: int, act: Act, rank: int = 0) -> None:
+        """Schedule an act, at once where the instant has passed. rank: 0 to 8."""
+        self._scheduled += 1
+        at_ns = max(at_ns, self.now_ns)
+        heapq.heappush(self._queue, (at_ns, rank, self._scheduled, act))
+
+    def after(self, delay_ns: int, act: Act, rank: int = 0) -> None:
+        """Schedule an act from now."""
+        self.at(self.now_ns + delay_ns, act, rank)
+
+    def run_until(self, until_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
+        """Carry out what is due up to an instant, the instant included, which is then reached.
+
+        is_done: asked after each act; True ends the run there. Returns whether it did.
+        """
+        queue, pop = self._queue, heapq.heappop
+        while queue and queue[0][0] <= until_ns:
+            self.now_ns, _, _, act = pop(queue)
+            self.steps += 1
+            act()
+            if is_done is not None and is_done():
+                return True
+        self.now_ns = max(self.now_ns, until_ns)
+        return False
+
+
+class TickTimer:
+    """When one trader ticks next. at_ns: None before it was scheduled."""
+
+    def __init__(self, driver: Driver, tick: Act, rank: int = _TICK_RANK) -> None:
+        """tick: what happens then; it schedules the next one."""
+        self._driver = driver
+        self._tick = tick
+        self._rank = rank
+        self.at_ns: int | None = None
+
+    def schedule(self, at_ns: int) -> None:
+        """Tick at an instant, and at no other."""
+        if self.at_ns != at_ns:
+            self.at_ns = at_ns
+            self._driver.at(at_ns, self._due, self._rank)
+
+    def schedule_by(self, at_ns: int) -> None:
+        """Tick no later than an instant."""
+        if self.at_ns is None or at_ns < self.at_ns:
+            self.schedule(at_ns)
+
+    def stop(self) -> None:
+        """Tick no more until scheduled again."""
+        self.at_ns = None
+
+    def _due(self) -> None:
+        driver = self._driver
+        if self.at_ns != driver.now_ns:
+            driver.steps -= 1  # another instant has replaced this one: nothing happens
+            return
+        self.at_ns = None
+        self._tick()

@@ -1,0 +1,283 @@
+"""The venue of a run in virtual time: the real engine, what we may read of it, and the front door.
+
+Creates, amends, cancels, fees, reserves and ids are the engine's. Who else trades is a
+`MarketSource`: a recorded market, a crowd, a world of true values. Reads show our account as it was
+`read_lag_ns` ago; every request costs a token of the credential that signs it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from bot.core import messages as m
+from bot.core.strategy import Levels
+from venue.core import messages as v
+from venue.core.engine import Engine
+from venue.read.account import Scope, shown_order
+from venue.read.catalog import EventFilter
+from venue.read.projector import Projector, Views
+from venue.wire import codec, instant, model
+from venue.wire.errors import CODES, Code
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
+from venue.wire.money import Cents, Qty
+from venue.wire.names import MarketId, Ticker, UserId
+
+MAKER: Final = UserId("maker")
+"""Our account."""
+
+_OF_ACCOUNTS: Final = (v.FillBooked, v.PositionChanged, v.BalanceChanged, v.UserAdded)
+_OF_CATALOGUE: Final = (v.CompanyListed, v.EventListed, v.MarketListed, v.MarketStateChanged)
+
+
+class PageLimits(NamedTuple):
+    """Rows of a page of each list."""
+
+    orders: int
+    fills: int
+    positions: int
+    events: int
+
+
+class Response(NamedTuple):
+    """What comes back of a request. tokens: whole ones left of its credential, None where that is
+    not said. away_ns: how long to stay away, where it was refused for pace. waited_ns: how long it
+    takes beyond the way back."""
+
+    answer: m.Answer
+    tokens: int | None
+    away_ns: int | None
+    waited_ns: int = 0
+
+
+class ShownBook(NamedTuple):
+    """What the channel and a read show of a market: ours included, canonical YES, best first.
+    at_ns: of its newest change; None while nothing is known of it."""
+
+    bids: Levels
+    asks: Levels
+    at_ns: int | None
+
+
+class MarketSource(Protocol):
+    """Everybody but us."""
+
+    def on_events(self, events: list[v.Event], now_ns: int) -> None:
+        """A command of anybody came to these."""
+
+    def carry_out(self, exchange: "Exchange", command: v.Command, now_ns: int) -> v.Answer:
+        """Carry out a write of ours, with whatever it meets in place."""
+
+    def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
+        """The whole book of a market."""
+
+
+class Exchange:
+    """The engine behind a front door. refused: refusals by code."""
+
+    def __init__(
+        self,
+        source: MarketSource,
+        setup: Iterable[v.Command],
+        start_ns: int,
+        *,
+        order_id_key: bytes,
+        pages: PageLimits,
+        read_lag_ns: int = 0,
+    ) -> None:
+        """setup: commands that list the markets and open the accounts; they have to be accepted."""
+        self.engine = Engine(order_id_key=order_id_key)
+        self.refused: dict[str, int] = {}
+        self._source = source
+        self._pages = pages
+        self._views = Projector(Views(), read_lag_ns)
+        self._answers: dict[m.Read, m.Answer] = {}  # to reads, until another event can be read
+        self._buckets: dict[m.Key, TokenBucket] = {}
+        self._tickers: dict[MarketId, Ticker] = {}
+        for command in setup:
+            if isinstance(command, v.ListMarket):
+                self._tickers[command.market_id] = command.ticker
+            answer = self.apply(command, start_ns)
+            assert not isinstance(answer, v.Refused), answer
+        self.read_all(start_ns)
+
+    def apply(self, command: v.Command, now_ns: int) -> v.Answer:
+        """Carry out a command of anybody's."""
+        answer, events = self.engine.apply(command, now_ns)
+        visible = [event for event in events if _is_visible(event)]
+        if visible:
+            self._views.publish(visible, now_ns)
+        self._source.on_events(events, now_ns)
+        return answer
+
+    def answer(self, send: m.Send, now_ns: int) -> Response:
+        """Carry out a request, or refuse it for pace."""
+        bucket = self._buckets.get(send.key)
+        if bucket is None:
+            bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, now_ns)
+            self._buckets[send.key] = bucket
+        if not bucket.take(now_ns):
+            whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
+            refused = self.refuse(Code.RATE_LIMITED)
+            return Response(refused, bucket.whole_tokens, whole_s * NS_PER_SECOND)
+        if self._views.advance(now_ns):
+            self._answers.clear()
+        return Response(self._carried_out(send.request, now_ns), bucket.whole_tokens, None)
+
+    def tokens_left(self, key: m.Key) -> int:
+        """Whole tokens of a credential, as of its last request."""
+        bucket = self._buckets.get(key)
+        return RATE_BURST if bucket is None else bucket.whole_tokens
+
+    def read_all(self, now_ns: int) -> None:
+        """What happened so far is read from now on, whatever the lag of reads."""
+        self._views.advance(now_ns + self._views.lag_ns)
+
+    def refuse(self, code: Code) -> m.Refused:
+        """A refusal, counted."""
+        self.refused[code] = self.refused.get(code, 0) + 1
+        return refusal(code)
+
+    def book_update(self, market_id: MarketId, now_ns: int) -> m.BookSeen:
+        """The channel's whole book of a market."""
+        bids, asks, at_ns = self._source.shown_book(market_id, now_ns)
+        return m.BookSeen(market_id, now_ns if at_ns is None else at_ns, bids, asks)
+
+    @property
+    def cash_cents(self) -> Cents:
+        """Our cash, available and reserved."""
+        available, reserved = self._balance()
+        return Cents(available + reserved)
+
+    @property
+    def available_cents(self) -> Cents:
+        """Our cash that no order reserves."""
+        return self._balance()[0]
+
+    def _balance(self) -> tuple[Cents, Cents]:
+        balance = self.engine.balance(MAKER)
+        assert balance is not None
+        return balance
+
+    def _carried_out(self, request: m.Request, now_ns: int) -> m.Answer:
+        match request:
+            case m.Create() | m.AmendResting() | m.CancelResting():
+                answer = self._source.carry_out(self, command_of(request), now_ns)
+                return self._counted(shown(answer))
+            case m.ReadBook():
+                return self._read_book(request.market_id, now_ns)
+            case _:
+                # On a quiet market the same reads are asked for again and again.
+                found = self._answers.get(request)
+                if found is None:
+                    found = self._counted(read(self._views.views, MAKER, request, self._pages))
+                    if isinstance(found, m.Done):
+                        self._answers[request] = found
+                return found
+
+    def _counted(self, answer: m.Answer) -> m.Answer:
+        if isinstance(answer, m.Refused):
+            self.refused[answer.code] = self.refused.get(answer.code, 0) + 1
+        return answer
+
+    def _read_book(self, market_id: MarketId, now_ns: int) -> m.Answer:
+        bids, asks, at_ns = self._source.shown_book(market_id, now_ns)
+        # One of which nothing is known says nothing, as one that never traded.
+        as_of = instant.ZERO if at_ns is None else instant.from_ns(at_ns)
+        rows = (tuple(model.Level(*level) for level in side) for side in (bids, asks))
+        return m.Done(
+            m.BookShown(model.Orderbook(self._tickers[market_id], market_id, as_of, *rows))
+        )
+
+
+def _is_visible(event: v.Event) -> bool:
+    """True for what we may read: of accounts ours alone."""
+    if isinstance(event, v.OrderChanged):
+        return event.order.user_id == MAKER
+    if isinstance(event, _OF_ACCOUNTS):
+        return event.user_id == MAKER
+    return isinstance(event, _OF_CATALOGUE)
+
+
+def accounts(cash_cents: Mapping[UserId, Cents]) -> list[v.Command]:
+    """What opens accounts with so much cash, 0 or more."""
+    commands: list[v.Command] = []
+    for user, cents in cash_cents.items():
+        commands.append(v.AddUser(user))
+        if cents:
+            commands.append(v.Deposit(user, cents))
+    return commands
+
+
+def command_of(request: m.Write) -> v.Command:
+    """The command of a write of ours."""
+    match request:
+        case m.Create():
+            return v.PlaceOrder(MAKER, codec.parse_new_order(request.body, MarketId))
+        case m.AmendResting():
+            return v.AmendOrder(MAKER, request.order_id, request.amend)
+        case m.CancelResting():
+            return v.CancelOrder(MAKER, request.order_id)
+
+
+def refusal(code: Code) -> m.Refused:
+    """A refusal as the trader is given it."""
+    return m.Refused(CODES[code].status, code, "")
+
+
+def shown(answer: v.Answer) -> m.Done | m.Refused:
+    """The engine's answer to a write as the trader is given it."""
+    if isinstance(answer, v.Refused):
+        return refusal(answer.code)
+    assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
+    if isinstance(answer, v.Cancelled):
+        return m.Done(cancel_shown(answer.order, answer.reduced_by))
+    named = answer.client_order_id if isinstance(answer, v.Placed) else None
+    created_ns = answer.order.created_ns
+    order = shown_order(answer.order, created_ns=created_ns, client_order_id=named)
+    return m.Done(m.OrderShown(order))
+
+
+def cancel_shown(order: v.OrderState, reduced_by: Qty) -> m.CancelShown:
+    """The body of an accepted cancel."""
+    return m.CancelShown(shown_order(order, created_ns=order.created_ns), reduced_by)
+
+
+def read(views: Views, user: UserId, request: m.Read, pages: PageLimits) -> m.Answer:
+    """The answer to a read of a user's."""
+    account = views.account
+    match request:
+        case m.ReadOrder():
+            order = account.order(user, request.order_id)
+            return refusal(Code.ORDER_NOT_FOUND) if order is None else m.Done(m.OrderShown(order))
+        case m.ReadResting():
+            place = _place(request.cursor)
+            rows, last = account.orders(user, Scope(), model.RESTING, place, pages.orders)
+            return m.Done(m.OrdersShown(rows, _cursor(last)))
+        case m.ReadFills():
+            place = _place(request.cursor)
+            fills, last = account.fills(user, Scope(), None, place, pages.fills)
+            return m.Done(m.FillsShown(fills, _cursor(last)))
+        case m.ReadPositions():
+            held, after = account.positions(user, Scope(), request.cursor, pages.positions)
+            return m.Done(m.PositionsShown(held, after or ""))
+        case m.ReadBalance():
+            return m.Done(m.BalanceShown(account.balance(user)))
+        case m.ReadSeries():
+            begin = int(request.cursor) if request.cursor else -1
+            wanted = EventFilter(series_ticker=request.series_ticker)
+            events, last = views.catalog.events(wanted, begin, pages.events)
+            return m.Done(m.SeriesShown(events, _cursor(last)))
+        case m.ReadBook():
+            try:
+                return m.Done(m.BookShown(views.market.orderbook(request.market_id)))
+            except KeyError:
+                # Listed a moment ago, and not known to these views yet.
+                return refusal(Code.MARKET_NOT_FOUND)
+
+
+def _place(cursor: str) -> int | None:
+    return int(cursor) if cursor else None
+
+
+def _cursor(place: int | None) -> str:
+    return "" if place is None else str(place)
