@@ -107,8 +107,10 @@ class Quoting:
                 self._ledgers.settlement.state_shown(rung.market, believed_from_ns, now_ns)
             self._decide_by_winners(ladder)
         for market_id, state in states.items():
-            if self._rungs[market_id].market.state is not state:
+            rung = self._rungs[market_id]
+            if rung.market.state is not state:
                 self._desk.market_changed(market_id, now_ns)
+                rung.touch()
         self._out.hold("event_unreadable", unreadable)
         self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)

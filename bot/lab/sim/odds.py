@@ -482,7 +482,7 @@ def _shape(seed: int, profile: str) -> Odds:
         # Never so few that placing everything anew twice, as when a quiet bot is begun anew, and
         # topping each order up, would trip it.
         creates_per_minute=random.Random(f"breaker {seed}").choice(
-            (0, 0, 0, max(40, 20 * sum(rungs)))
+            (0, 0, 0, max(60, 30 * sum(rungs)))
         ),
         # Of a rung that never traded, and of which no book is pushed, nothing can be known.
         acks=acks or dead_rung,

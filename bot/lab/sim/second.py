@@ -46,7 +46,7 @@ def second_of(odds: Odds) -> Odds | None:
         lot_qty=rng.choice((3, 10)),
         crowd_per_second=odds.crowd_per_second / 2,
         dead_rung=False,
-        creates_per_minute=max(40, 20 * sum(rungs)) if odds.creates_per_minute else 0,
+        creates_per_minute=max(60, 30 * sum(rungs)) if odds.creates_per_minute else 0,
         episodes={name: odds.episodes[name] for name in _OF_ONE if name in odds.episodes},
     )
 
