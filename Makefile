@@ -59,7 +59,7 @@ rewritten: $(STAMP)
 
 test: $(STAMP) ## style, types, layers and every test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers servers rewritten
-	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 3 --dist loadgroup
+	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 4 --dist loadgroup
 
 soak: TIME ?= 8h
 soak: JOBS ?= 2

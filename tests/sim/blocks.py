@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.lab.sim.odds import LAG, ROWS, Odds, draw, often
 from bot.lab.sim.simulate import Summary, lived
 
-SWARM_SEEDS = 120
+SWARM_SEEDS = 80
 BRUTAL_SEEDS = 10
 HALTED_SEEDS = range(11_000, 11_010)
 """Worlds whose venue halts often: who asks a halted one rarely is rarely refused."""

@@ -5,10 +5,10 @@ import pytest
 from bot.lab.sim.coverage import missed, table
 from tests.sim.blocks import BLOCKS, block, shared_folder, together
 
-SEEDS_MIN = 180
-EVENTS_MIN = 1_000_000
-FAULTS_MIN = 40_000
-MEETINGS_MIN = 10
+SEEDS_MIN = 140
+EVENTS_MIN = 750_000
+FAULTS_MIN = 30_000
+MEETINGS_MIN = 6
 
 
 @pytest.fixture
