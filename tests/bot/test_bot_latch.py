@@ -75,7 +75,7 @@ def opened(strategy: type[Strategy] | None = None, **other: object) -> World:
     # Nobody takes a latch away but the test itself.
     world._latched = lambda _reason: None
     world.crowd.open(world.now_ns)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     if strategy is not None:
         settings = TraderSettings(
             **{"series_ticker": SERIES, "risk": RISK, "pace": UNHURRIED, **other}
@@ -94,7 +94,7 @@ def quoting() -> World:
     world = opened()
     world.start(world.process)
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
     return world
 
 
@@ -162,15 +162,15 @@ def test_a_mad_strategy_is_stopped_after_at_most_sixty_creates_and_within_a_seco
     world = opened(Mad)
     world.start(world.process)
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 20 * SECOND, lambda: creates(world) > 0)
+    assert world.driver.run_until(world.now_ns + 20 * SECOND, lambda: creates(world) > 0)
     began_ns = world.now_ns
-    assert world.run_until(began_ns + 60 * SECOND, lambda: trader.phase is Phase.LATCHED)
+    assert world.driver.run_until(began_ns + 60 * SECOND, lambda: trader.phase is Phase.LATCHED)
     tripped_ns = world.now_ns
     assert "per_minute" in trader.guard.latched or "per_second" in trader.guard.latched
     sent = creates(world)
     assert sent <= 60
-    assert world.run_until(tripped_ns + 8 * SECOND, lambda: resting(world) == 0)
-    world.run_until(tripped_ns + 70 * SECOND)
+    assert world.driver.run_until(tripped_ns + 8 * SECOND, lambda: resting(world) == 0)
+    world.driver.run_until(tripped_ns + 70 * SECOND)
     assert creates(world) == sent, "not one more, however long it waits"
     assert tripped_ns - began_ns <= SECOND
     assert_replayed(world)
@@ -180,10 +180,10 @@ def test_a_loss_beyond_its_limit_latches_once_and_the_reason_is_kept(monkeypatch
     world = quoting()
     trader = world.process.trader
     limit = trader.guard.limits.loss_cents
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     monkeypatch.setattr(trader.ledgers.book, "pnl_cents", lambda _marks: -limit - 1)
     trader.guard.breakers.judge(0, 0, world.now_ns)
-    world.now_ns += SECOND // 5
+    world.driver.now_ns += SECOND // 5
     reasons = latched_effects(world, m.Beat(), m.Beat())
     assert reasons == [f"loss_cents: {limit + 1}, at most {limit}"]
     assert trader.phase is Phase.LATCHED
@@ -256,7 +256,7 @@ def test_what_is_bought_before_a_rung_is_first_valued_is_no_loss_of_all_that_it_
 
 def test_only_fills_of_this_run_count_and_each_once():
     world = quoting()
-    world.run_until(world.now_ns + 20 * SECOND)
+    world.driver.run_until(world.now_ns + 20 * SECOND)
     trader = world.process.trader
     used = {level.name: level.used for level in trader.guard.breakers.levels(world.now_ns)}
     assert used["fills_per_minute"] == trader.ledgers.fills
@@ -326,7 +326,7 @@ def test_a_create_without_an_answer_is_told_after_half_a_minute_and_latches_in_t
 def test_a_price_far_through_the_book_is_held_back_and_counted():
     world = opened(Fat)
     world.start(world.process)
-    world.run_until(world.now_ns + 6 * SECOND)
+    world.driver.run_until(world.now_ns + 6 * SECOND)
     trader = world.process.trader
     assert trader.phase is Phase.QUOTING
     far = [
@@ -364,8 +364,8 @@ def test_a_latch_found_pulls_every_quote_and_a_cleared_one_brings_them_back():
     world = quoting()
     world.deliver(world.process, m.LatchSet("reaper: no heartbeat"))
     before = creates(world)
-    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
-    world.run_until(world.now_ns + 5 * SECOND)
+    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
+    world.driver.run_until(world.now_ns + 5 * SECOND)
     report = world.process.trader.report(world.now_ns)
     assert report.phase is Phase.LATCHED
     assert report.latched == "reaper: no heartbeat"
@@ -373,7 +373,7 @@ def test_a_latch_found_pulls_every_quote_and_a_cleared_one_brings_them_back():
     assert creates(world) == before
     world.deliver(world.process, m.LatchCleared())
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 4 * SECOND, lambda: trader.quoting.all_two_sided())
+    assert world.driver.run_until(world.now_ns + 4 * SECOND, lambda: trader.quoting.all_two_sided())
     assert trader.report(world.now_ns).latched == ""
     assert_replayed(world)
 
@@ -388,35 +388,39 @@ def test_the_first_reason_of_a_latch_stands():
 def test_a_latched_start_cancels_what_rests_shows_it_gone_and_quotes_nothing():
     world = opened()
     foreign(world)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.deliver(world.process, m.Started("0" * 20, (), latched="breaker: loss"))
     world.channel.connect(world.process)
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: resting(world) == 0)
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: resting(world) == 0)
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.guard._seen_flat)
-    world.run_until(world.now_ns + 5 * SECOND)
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.guard._seen_flat)
+    world.driver.run_until(world.now_ns + 5 * SECOND)
     assert trader.phase is Phase.LATCHED
     assert creates(world) == 0
     world.deliver(world.process, m.LatchCleared())
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
 
 
 def test_a_latched_trader_cancels_whatever_appears_in_its_rungs():
     world = quoting()
     world.deliver(world.process, m.LatchSet("reaper"))
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: world.process.trader.guard._seen_flat)
+    assert world.driver.run_until(
+        world.now_ns + 8 * SECOND, lambda: world.process.trader.guard._seen_flat
+    )
     foreign(world)
     assert resting(world) == 1
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: resting(world) == 0)
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: resting(world) == 0)
 
 
 @pytest.mark.parametrize("end", [m.StopRequested("SIGTERM"), m.JournalFailed("disk full")])
 def test_a_latched_trader_that_is_stopped_ends_and_stays_latched(end):
     world = quoting()
     world.deliver(world.process, m.LatchSet("reaper"))
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.deliver(world.process, end)
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
+    assert world.driver.run_until(
+        world.now_ns + 8 * SECOND, lambda: world.process.finished is not None
+    )
     assert world.process.finished == m.Finished((), ())
     assert world.process.trader.report(world.now_ns).latched == "reaper"
 
@@ -425,7 +429,7 @@ def test_a_pause_outlives_a_latch():
     world = quoting()
     world.deliver(world.process, m.LatchSet("reaper"))
     world.deliver(world.process, m.PauseRequested("lunch"))
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.deliver(world.process, m.LatchCleared())
     assert world.process.trader.phase is Phase.PAUSED
 
@@ -440,13 +444,13 @@ def test_what_still_rests_after_eight_seconds_is_named_and_then_taken_back():
     world = quoting()
     world.exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
     world.deliver(world.process, m.LatchSet("reaper"))
-    world.run_until(world.now_ns + 9 * SECOND)
+    world.driver.run_until(world.now_ns + 9 * SECOND)
     findings = world.process.trader.out.findings
     left = world.process.trader.left_over().left
     assert left
     assert all(order_id in findings["latched_not_flat"] for order_id in left)
     world.exchange.apply(v.SetVenueState(VenueState.OPEN), world.now_ns)
-    world.run_until(world.now_ns + 16 * SECOND)
+    world.driver.run_until(world.now_ns + 16 * SECOND)
     assert resting(world) == 0
     assert "latched_not_flat" not in findings
 
@@ -464,12 +468,12 @@ def test_an_order_that_ended_by_itself_shows_that_a_halt_is_over(monkeypatch, ov
         return m.Refused(422, Code.ORDER_NOT_CANCELABLE, "")
 
     exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
-    world.run_until(world.now_ns + SECOND // 2)
+    world.driver.run_until(world.now_ns + SECOND // 2)
     world.deliver(world.process, m.StopRequested("SIGTERM"))
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     exchange.apply(v.SetVenueState(VenueState.OPEN), world.now_ns)
     monkeypatch.setattr(exchange, "write", write)
-    assert world.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
+    assert world.driver.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
 
 
 def test_a_latched_door_lets_only_cancels_reads_and_resends_out():
@@ -488,9 +492,9 @@ def test_a_latched_door_lets_only_cancels_reads_and_resends_out():
 
 def test_a_picture_in_between_changes_no_later_effect():
     world = quoting()
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.process.trader.report(world.now_ns + 3_600 * SECOND)
-    world.run_until(world.now_ns + 2 * SECOND)
+    world.driver.run_until(world.now_ns + 2 * SECOND)
     assert_replayed(world)
 
 

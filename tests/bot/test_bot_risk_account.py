@@ -53,9 +53,9 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
         ]
 
     world.crowd.open(world.now_ns)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
     assert limits() == [20_000, 20_000]
     # The other one is filled until it may lose 24,000: a thousand is left for both our events.
     other_may_lose[0] = 24_000
@@ -63,12 +63,12 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
     assert all(limit <= 1_000 for limit in limits())
     for ladder in trader.quoting.ladders:
         ladder.dirty = True
-    world.run_until(world.now_ns + 5 * SECOND)
+    world.driver.run_until(world.now_ns + 5 * SECOND)
     assert trader.quoting.weighing.worst_case_cents <= min(ours, 1_000)
     other_may_lose[0] = 0
     for ladder in trader.quoting.ladders:
         ladder.dirty = True
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
 
 
 def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
@@ -82,12 +82,12 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
         world.process.settings = settings
         world.process.trader = Trader(settings, make_of(world), account_risk=account)
         world.crowd.open(world.now_ns)
-        world.run_until(world.now_ns + SECOND)
+        world.driver.run_until(world.now_ns + SECOND)
         world.start(world.process)
     used = []
     for _ in range(60):
         for world in worlds:
-            world.run_until(world.now_ns + SECOND // 10)
+            world.driver.run_until(world.now_ns + SECOND // 10)
             used.append(account.loss_cents())
     assert max(used) <= limit
     assert max(used) > limit // 2
@@ -97,10 +97,10 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
 def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -> None:
     world = World(replace(calm(), series_loss_cents=0, variants={"strangers": "adopt"}))
     world.crowd.open(world.now_ns)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
     first = world.process
-    assert world.run_until(world.now_ns + 8 * SECOND, first.trader.quoting.all_two_sided)
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, first.trader.quoting.all_two_sided)
     kept = {order.order_id for order in world.auditor.truth.resting()}
     # The process begins anew, and another series of it has not opened its books yet.
     account = AccountRisk()
@@ -112,14 +112,14 @@ def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -
     world.process.settings = settings
     trader = world.process.trader = Trader(settings, make_of(world), account_risk=account)
     weighing = trader.quoting.weighing
-    assert world.run_until(world.now_ns + 10 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    assert world.driver.run_until(world.now_ns + 10 * SECOND, lambda: trader.phase is Phase.QUOTING)
     assert account.all_opened is False
     for ladder in trader.quoting.ladders:
         assert weighing.loss_limit_cents(ladder) == -weighing.worst_cents(ladder)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     assert {order.order_id for order in world.auditor.truth.resting()} == kept
     account.opened(other)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     for ladder in trader.quoting.ladders:
         assert weighing.loss_limit_cents(ladder) == 20_000
 

@@ -19,7 +19,7 @@ def opens(world: World) -> tuple[Exposure, int]:
     to."""
     world.start(world.process)
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
     ladder = trader.quoting.ladders[0]
     cash = trader.ledgers.book.event_cash_cents(ladder.event.event_ticker)
     return trader.quoting.weighing.exposure(ladder), cash
@@ -43,7 +43,7 @@ def test_shares_that_paid_before_the_start_pay_in_no_outcome_again(winner: Outco
     assert isinstance(bought, v.Placed)
     assert bought.order.filled_qty == 5
     exchange.apply(v.ResolveMarket(rung, winner), world.now_ns)
-    world.run_until(world.now_ns + 3 * SECOND)
+    world.driver.run_until(world.now_ns + 3 * SECOND)
     exposure, spent = opens(world)
     assert spent == 0  # what they cost, and were paid, is history: no journal tells it
     assert set(exposure.outcome_cents) == {spent}

@@ -63,9 +63,9 @@ def quoting(odds: Odds | None = None) -> World:
     """A world in which the trader quotes both sides of every rung."""
     world = World(odds or calm())
     world.crowd.open(world.now_ns)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
-    assert world.run_until(
+    assert world.driver.run_until(
         world.now_ns + 8 * SECOND, lambda: world.process.trader.quoting.all_two_sided()
     )
     return world
@@ -83,7 +83,7 @@ def creates(world: World) -> int:
 
 def test_both_sides_of_every_rung_are_quoted():
     world = quoting()
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     assert resting(world) == 6
     assert world.process.trader.report(world.now_ns).first_two_sided_ns is not None
 
@@ -98,12 +98,14 @@ def test_orders_that_a_life_before_left_on_both_sides_are_no_quotes_of_this_one(
         cid = ClientOrderId(f"earlier-{number}")
         order = QtyOrder(market, outcome, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
         world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 9 * SECOND, lambda: trader.quoting.all_two_sided())
+    assert world.driver.run_until(world.now_ns + 9 * SECOND, lambda: trader.quoting.all_two_sided())
     assert trader.phase is Phase.STARTING
-    assert world.run_until(world.now_ns + 9 * SECOND, lambda: trader.first_two_sided_ns is not None)
+    assert world.driver.run_until(
+        world.now_ns + 9 * SECOND, lambda: trader.first_two_sided_ns is not None
+    )
     assert trader.report(world.now_ns).ledger_difference_cents == 0
 
 
@@ -112,7 +114,7 @@ def test_the_picture_tells_up_to_when_the_fills_are_known():
     trader = world.process.trader
     first_ns = trader.report(world.now_ns).fills_from_ns
     assert first_ns is not None
-    world.run_until(world.now_ns + 9 * SECOND)
+    world.driver.run_until(world.now_ns + 9 * SECOND)
     last_ns = trader.report(world.now_ns).fills_from_ns
     assert first_ns < last_ns <= world.now_ns
 
@@ -142,11 +144,11 @@ def test_nothing_is_sent_before_the_start():
 def test_a_pause_pulls_every_quote_and_a_resume_brings_them_back():
     world = quoting()
     world.deliver(world.process, m.PauseRequested("lunch"))
-    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
-    world.run_until(world.now_ns + 2 * SECOND)
+    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
+    world.driver.run_until(world.now_ns + 2 * SECOND)
     assert resting(world) == 0
     world.deliver(world.process, m.ResumeRequested())
-    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 6)
+    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 6)
 
 
 def test_the_worst_case_follows_what_rests():
@@ -154,8 +156,8 @@ def test_the_worst_case_follows_what_rests():
     of = world.process.trader.quoting
     assert of.weighing.worst_cents(of.ladders[0]) < 0 < of.weighing.worst_case_cents
     world.deliver(world.process, m.PauseRequested("lunch"))
-    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
-    world.run_until(world.now_ns + SECOND)
+    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
+    world.driver.run_until(world.now_ns + SECOND)
     assert of.weighing.worst_cents(of.ladders[0]) == of.weighing.worst_case_cents == 0
 
 
@@ -164,7 +166,9 @@ def test_a_stop_and_a_failed_journal_cancel_everything_and_make_nothing_new(end)
     world = quoting()
     before = creates(world)
     world.deliver(world.process, end)
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
+    assert world.driver.run_until(
+        world.now_ns + 8 * SECOND, lambda: world.process.finished is not None
+    )
     assert resting(world) == 0
     assert creates(world) == before
     assert world.process.finished == m.Finished((), ())
@@ -173,29 +177,29 @@ def test_a_stop_and_a_failed_journal_cancel_everything_and_make_nothing_new(end)
 def test_a_finished_trader_is_silent():
     world = quoting()
     world.deliver(world.process, m.StopRequested("done"))
-    world.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
+    world.driver.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
     assert world.process.receive(m.Beat(), world.now_ns + 1) == []
 
 
 def test_a_closed_channel_pulls_every_quote():
     world = quoting()
     world.channel.close(3 * SECOND)
-    assert world.run_until(world.now_ns + SECOND, lambda: resting(world) == 0)
+    assert world.driver.run_until(world.now_ns + SECOND, lambda: resting(world) == 0)
 
 
 def test_a_silent_channel_pulls_every_quote_in_time():
     world = quoting()
     world.channel.stall(20 * SECOND)
-    assert world.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
+    assert world.driver.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
 
 
 def test_a_halted_venue_is_asked_once_in_five_seconds():
     world = quoting()
     world.exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
     world.deliver(world.process, m.PauseRequested("so that there is something to cancel"))
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     before = dict(world.process.trader.out.counters.requests)
-    world.run_until(world.now_ns + 30 * SECOND)
+    world.driver.run_until(world.now_ns + 30 * SECOND)
     after = world.process.trader.out.counters.requests
     assert 4 <= after["cancel"] - before["cancel"] <= 7
     assert after["create"] == before["create"]
@@ -205,7 +209,7 @@ def test_a_halted_market_is_left_alone_and_the_others_are_quoted():
     world = quoting()
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     world.exchange.apply(v.HaltMarket(market), world.now_ns)
-    world.run_until(world.now_ns + 8 * SECOND)
+    world.driver.run_until(world.now_ns + 8 * SECOND)
     rungs = [r for ladder in world.process.trader.quoting.ladders for r in ladder.rungs]
     assert [rung.blocked != "" for rung in rungs] == [rung.market_id == market for rung in rungs]
 
@@ -222,7 +226,7 @@ def test_where_somebody_else_has_an_order_ours_are_cancelled_and_it_is_told():
     world = quoting()
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     foreign(world)
-    world.run_until(world.now_ns + 10 * SECOND)
+    world.driver.run_until(world.now_ns + 10 * SECOND)
     trader = world.process.trader
     assert "foreign_orders" in trader.out.findings
     assert not trader.desk.live(market)
@@ -233,10 +237,10 @@ def test_what_rests_at_the_start_is_cancelled_before_the_first_quote():
     world = World(calm())
     world.crowd.open(world.now_ns)
     foreign(world)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
     assert resting(world) == 0
 
 
@@ -255,7 +259,9 @@ def test_orders_of_an_earlier_run_are_found_however_late_the_series_is_read():
 
     hold_until_ns = world.now_ns + 4 * SECOND
     world.deliver = deliver
-    assert world.run_until(world.now_ns + 12 * SECOND, lambda: late.trader.phase is Phase.QUOTING)
+    assert world.driver.run_until(
+        world.now_ns + 12 * SECOND, lambda: late.trader.phase is Phase.QUOTING
+    )
     assert resting(world) == 0
 
 
@@ -269,10 +275,10 @@ def test_an_open_intent_is_settled_before_anything_is_quoted():
     body = codec.encode_new_order(order)
     world.disk.plant(m.OpenIntent(order, body))
     world.auditor.flight.bodies[cid] = body
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 9 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    assert world.driver.run_until(world.now_ns + 9 * SECOND, lambda: trader.phase is Phase.QUOTING)
     assert resting(world) == 0
     left = world.disk.open_intents(world.process.log)
     assert cid not in [intent.order.client_order_id for intent in left]
@@ -298,10 +304,10 @@ def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_
     body = codec.encode_new_order(order)
     world.disk.plant(m.OpenIntent(order, body))
     world.auditor.flight.bodies[order.client_order_id] = body
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
     trader = world.process.trader
-    assert world.run_until(world.now_ns + 12 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    assert world.driver.run_until(world.now_ns + 12 * SECOND, lambda: trader.phase is Phase.QUOTING)
 
 
 class Mad(Strategy):
@@ -325,10 +331,10 @@ def test_a_strategy_that_fails_pulls_its_event_and_is_counted():
     )
     world = World(calm())
     world.crowd.open(world.now_ns)
-    world.run_until(world.now_ns + SECOND)
+    world.driver.run_until(world.now_ns + SECOND)
     world.process.trader = Trader(settings, lambda: Mad(None))
     world.start(world.process)
-    world.run_until(world.now_ns + 8 * SECOND)
+    world.driver.run_until(world.now_ns + 8 * SECOND)
     trader = world.process.trader
     assert trader.out.counters.strategy_errors >= 1
     assert trader.phase is Phase.QUOTING
@@ -349,7 +355,7 @@ def test_an_answer_to_no_request_is_told_and_changes_nothing():
 def test_a_process_that_stood_still_sends_nothing_before_its_books_are_confirmed():
     world = quoting()
     trader = world.process.trader
-    world.now_ns += 30 * SECOND
+    world.driver.now_ns += 30 * SECOND
     effects = trader.receive(m.Beat(), world.now_ns)
     sent = [effect.request for effect in effects if isinstance(effect, m.Send)]
     assert not [request for request in sent if isinstance(request, m.Create | m.AmendResting)]
@@ -395,7 +401,7 @@ def test_of_a_rung_that_has_resolved_no_age_of_its_book_is_told_and_of_those_bes
     ladder = world.process.trader.report(world.now_ns).events[0]
     gone = ladder.rungs[0].market_id
     world.exchange.apply(v.ResolveMarket(gone, Outcome.YES), world.now_ns)
-    world.run_until(world.now_ns + 20 * SECOND)
+    world.driver.run_until(world.now_ns + 20 * SECOND)
     events = world.process.trader.report(world.now_ns).events
     told = {rung.market_id: rung.book_age_ns for event in events for rung in event.rungs}
     assert told.pop(gone) is None

@@ -34,9 +34,9 @@ def sent(world: World) -> Counter[str]:
 
 def test_a_quiet_book_costs_less_than_two_requests_a_second():
     world = quoting()
-    world.run_until(world.now_ns + 5 * SECOND)
+    world.driver.run_until(world.now_ns + 5 * SECOND)
     count = sent(world)
-    world.run_until(world.now_ns + 60 * SECOND)
+    world.driver.run_until(world.now_ns + 60 * SECOND)
     assert sum(count.values()) <= 2 * 60
     assert count["Create"] == count["AmendResting"] == count["CancelResting"] == 0
 
@@ -62,14 +62,16 @@ def others(world: World, until_ns: int, per_second: int) -> None:
 
 def test_a_second_client_on_the_key_is_found_while_quotes_go_on_and_forgotten_once_it_went():
     world = quoting()
-    world.run_until(world.now_ns + 10 * SECOND)
+    world.driver.run_until(world.now_ns + 10 * SECOND)
     trader, began_ns = world.process.trader, world.now_ns
     others(world, began_ns + 20 * SECOND, 400)
-    assert world.run_until(began_ns + 20 * SECOND, lambda: "foreign_spend" in trader.out.findings)
+    assert world.driver.run_until(
+        began_ns + 20 * SECOND, lambda: "foreign_spend" in trader.out.findings
+    )
     assert trader.report(world.now_ns).foreign_tokens > 100
-    world.run_until(began_ns + 20 * SECOND)
+    world.driver.run_until(began_ns + 20 * SECOND)
     assert trader.phase is Phase.QUOTING
-    assert world.run_until(
+    assert world.driver.run_until(
         began_ns + 30 * SECOND, lambda: "foreign_spend" not in trader.out.findings
     )
 
@@ -77,7 +79,7 @@ def test_a_second_client_on_the_key_is_found_while_quotes_go_on_and_forgotten_on
 @pytest.mark.parametrize("code", ["rate_limited", "engine_overloaded"])
 def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
     world = quoting()
-    world.run_until(world.now_ns + 10 * SECOND)
+    world.driver.run_until(world.now_ns + 10 * SECOND)
     trader, reply, refused_ns = world.process.trader, world.network._reply, []
 
     def refused(call, answer, tokens=None, retry_ns=None):
@@ -91,11 +93,11 @@ def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
     for own in list(trader.desk.all_live())[:2]:
         own.doomed = True
         trader.quoting.orders_changed(own.market_id)
-    assert world.run_until(world.now_ns + 5 * SECOND, lambda: bool(refused_ns))
+    assert world.driver.run_until(world.now_ns + 5 * SECOND, lambda: bool(refused_ns))
     closed = Counter(count)
-    world.run_until(refused_ns[0] + 29 * SECOND // 10)
+    world.driver.run_until(refused_ns[0] + 29 * SECOND // 10)
     assert count == closed
-    world.run_until(refused_ns[0] + 4 * SECOND)
+    world.driver.run_until(refused_ns[0] + 4 * SECOND)
     assert resting(world) == rests
     assert "foreign_spend" not in trader.out.findings
 
@@ -104,11 +106,11 @@ def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
 def test_when_the_key_is_revoked_only_a_standby_key_can_take_the_orders_away(standby):
     world = quoting(replace(calm(), variants={"standby": "yes"} if standby else {}))
     world.network.revoked = True
-    gone = world.run_until(world.now_ns + 15 * SECOND, lambda: resting(world) == 0)
+    gone = world.driver.run_until(world.now_ns + 15 * SECOND, lambda: resting(world) == 0)
     assert gone is standby
     assert "key_refused" in world.process.trader.out.findings
     before = creates(world)
-    world.run_until(world.now_ns + 5 * SECOND)
+    world.driver.run_until(world.now_ns + 5 * SECOND)
     assert creates(world) == before
 
 
@@ -116,7 +118,7 @@ def test_after_the_key_works_again_everything_is_quoted_again():
     world = quoting(replace(calm(), variants={"standby": "yes"}))
     rests = resting(world)
     world.network.revoked = True
-    world.run_until(world.now_ns + 15 * SECOND)
+    world.driver.run_until(world.now_ns + 15 * SECOND)
     world.network.revoked = False
-    assert world.run_until(world.now_ns + 20 * SECOND, lambda: resting(world) == rests)
+    assert world.driver.run_until(world.now_ns + 20 * SECOND, lambda: resting(world) == rests)
     assert "key_refused" not in world.process.trader.out.findings

@@ -380,7 +380,7 @@ def test_the_answer_is_that_of_the_trader_itself(tmp_path):
     from tests.bot.test_bot_latch import quoting
 
     world = quoting()
-    world.run_until(world.now_ns + 3 * SECOND)
+    world.driver.run_until(world.now_ns + 3 * SECOND)
     trader: Trader = world.process.trader
     report = trader.report(world.now_ns)
     body = msgspec.json.encode({"report": report})

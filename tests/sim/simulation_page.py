@@ -84,7 +84,7 @@ of both, to the cent, and its own shares. Both are replayed together.
 
 After a run each row of the failure catalogue, groups A to H, is printed with the number of times it
 was met: how often what the row describes befell the bot or the venue. A row at 0 was not tried, and
-says nothing. In the run that belongs to the tests every row is met at least 10 times, but for
+says nothing. In the run that belongs to the tests every row is met at least 6 times, but for
 those that cannot occur in a world that begins at the trader's events:
 
 """
