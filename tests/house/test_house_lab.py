@@ -1,0 +1,37 @@
+"""Claims about the lab's single homes: one virtual clock, one exchange, one queue model."""
+
+import ast
+
+import pytest
+
+from tests.house import tree
+
+pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
+
+LAB = tree.python_files("bot/lab")
+HOMES = {
+    "Driver": "bot/lab/driver.py",
+    "Exchange": "bot/lab/exchange/exchange.py",
+    "QueueModel": "bot/lab/exchange/queue_model.py",
+    "QueuePosition": "bot/lab/exchange/queue_model.py",
+}
+
+
+@pytest.mark.parametrize(("name", "home"), HOMES.items())
+def test_a_machine_of_the_lab_has_one_home(name: str, home: str) -> None:
+    found = [
+        tree.shown(path)
+        for path in LAB
+        for node in ast.walk(tree.tree(path))
+        if isinstance(node, ast.ClassDef) and node.name == name
+    ]
+    assert found == [home]
+
+
+def test_only_the_driver_keeps_a_queue_of_instants() -> None:
+    assert [tree.shown(path) for path in LAB if "heapq" in tree.text(path)] == [HOMES["Driver"]]
+
+
+def test_only_the_exchange_and_the_simulated_venue_have_an_engine() -> None:
+    makes = [tree.shown(path) for path in LAB if "Engine(order_id_key=" in tree.text(path)]
+    assert makes == [HOMES["Exchange"], "bot/lab/sim/venue/simulated.py"]
