@@ -13,7 +13,6 @@ from bot.core.books import queue
 from bot.core.desk import desk as manager
 from bot.core.desk.outbox import Outbox
 from bot.core.event import answers
-from bot.core.limits import cutting
 from bot.core.profit import attribution, marks
 from strategies import ladder_joint
 from tests.day.day import Asked, distant_market, live
@@ -36,7 +35,6 @@ COUNTED_SECONDS = 0.45 * SECONDS
 BOUNDED = (
     (queue, "_PRINTS_KEPT"),
     (answers, "_SANE_MAX"),
-    (cutting, "_KNOWN_MAX"),
     (attribution, "KEPT_MAX"),
     (ladder_joint, "_PRICED_MAX"),
 )

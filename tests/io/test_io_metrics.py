@@ -179,7 +179,7 @@ def test_everything_that_the_trader_may_note_is_counted_from_the_start(call):
         and len(node.args) > place
         and isinstance(node.args[place], ast.Constant)
     ]
-    assert len(named) > 10
+    assert len(named) > 5
     assert set(named) <= {*known}
     assert {*Finding} <= {*FINDINGS}
 

@@ -28,6 +28,7 @@ _NOTES: Final = {
         *("instant_unreadable", "news", "order_gone", "order_of_another_series"),
         "order_cancelled_by_others",
         "order_shrunk_without_fill",
+        "order_still_rests",
         *("orders_beyond_limits", "orders_not_kept", "process_paused", "series_beside_unread"),
         *("shadow_stopped", "side_parked", "trade_price_ignored", "unknown_creates_found"),
         "venue_parked",

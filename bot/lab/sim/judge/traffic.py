@@ -9,6 +9,7 @@ from bot.lab.sim.judge.together import Bucket
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.seen import Seen
 from venue.core import messages as v
+from venue.wire import model
 from venue.wire.errors import CODES, Advice, Code, row_for
 from venue.wire.model import TERMINAL
 from venue.wire.money import Outcome, Side
@@ -132,8 +133,7 @@ class Traffic:
             for row in answer.body.orders:
                 self._blurred.pop(row.order_id, None)
                 # Of a create whose answer was lost a list is the first to tell the id.
-                is_yes, buys = row.outcome.value == Outcome.YES, row.side.value == Side.BUY
-                self._side_of.setdefault(row.order_id, (row.market_id, is_yes == buys))
+                self._side_of.setdefault(row.order_id, shown_side(row))
         elif isinstance(answer, m.Done) and isinstance(answer.body, m.SeriesShown):
             for event in answer.body.events:
                 for market in event.markets:
@@ -176,8 +176,8 @@ class Traffic:
         if isinstance(answer, m.Done):
             self._unknown.pop(name, None)
             self._refused_ns.pop(name, None)
-            if isinstance(answer.body, m.OrderShown):
-                self._side_of[answer.body.order.order_id] = side
+            if isinstance(answer.body, m.OrderShown):  # another order's, where the venue errs
+                self._side_of.setdefault(answer.body.order.order_id, shown_side(answer.body.order))
             return
         if isinstance(answer, m.Unknown):
             self._unknown.setdefault(name, (side, None))
@@ -203,12 +203,9 @@ class Traffic:
         self, request: m.AmendResting | m.CancelResting, answer: m.Answer, now_ns: int
     ) -> None:
         side = self._side_of.get(request.order_id)
-        if (
-            side is not None
-            and isinstance(answer, m.Done)
-            and isinstance(answer.body, m.OrderShown)
-        ):
-            self._side_of[answer.body.order.order_id] = side  # which may be another id now
+        if isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown):
+            shown = answer.body.order  # which may have another id now
+            self._side_of.setdefault(shown.order_id, shown_side(shown))
         if isinstance(request, m.AmendResting) and side is not None:
             if isinstance(answer, m.Unknown):
                 self._unsure_until_ns = now_ns + 3 * self._settings.trust.read_lag_ns
@@ -250,3 +247,8 @@ class Traffic:
 
 def side_of(order: QtyOrder | v.OrderState) -> Side_:
     return order.market_id, (order.outcome is Outcome.YES) == (order.side is Side.BUY)
+
+
+def shown_side(order: model.Order) -> Side_:
+    is_yes, buys = order.outcome.value == Outcome.YES, order.side.value == Side.BUY
+    return order.market_id, is_yes == buys
