@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bot.lab.sim.contradictor import Contradictor
     from bot.lab.sim.world import World
 
+_OBSERVED_NS: Final = 25 * SECOND
 _CONVERGE_NS: Final = 3 * SECOND
 _LEARNS_NS: Final = 12 * SECOND
 """Quotes that follow the fitted curve drift a little longer, while it learns what it was taught."""
@@ -250,6 +251,10 @@ def _converge(world: "World") -> None:
         # Cut by a limit into as many as may stand there, they are put together some seconds later.
         world.seen.hit("merged_late")
         done = world.driver.run_until(world.now_ns + _ROUTES_NS, lambda: not differences(world))
+    if not done and "inconsistency_observed" in process.trader.out.findings:
+        # After a transfer nothing grows until a second audit has shown the same cash.
+        world.seen.hit("observed_late")
+        done = world.driver.run_until(world.now_ns + _OBSERVED_NS, lambda: not differences(world))
     if not done and has_emptied_books(world):
         # Nobody rests there: that is believed once the venue's store has had its time to be back.
         world.seen.hit("emptied_long")
