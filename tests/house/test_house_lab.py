@@ -38,9 +38,13 @@ def test_only_the_exchange_and_the_simulated_venue_have_an_engine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "home"),
-    [("<!doctype html>", "bot/page/skeleton.py"), ("<svg", "bot/page/plot.py")],
+    ("text", "home"),
+    [
+        ("<!doctype html>", "bot/page/skeleton.py"),
+        ("html.escape(", "bot/page/skeleton.py"),
+        ("<svg", "bot/page/plot.py"),
+    ],
 )
-def test_pages_and_plots_are_written_in_one_place(tag: str, home: str) -> None:
-    makes = [tree.shown(path) for path in tree.python_files("bot") if tag in tree.text(path)]
+def test_pages_and_plots_are_written_in_one_place(text: str, home: str) -> None:
+    makes = [tree.shown(path) for path in tree.python_files("bot") if text in tree.text(path)]
     assert makes == [home]

@@ -11,6 +11,7 @@ from bot.page.plot import BELOW, TOP, Plot, hue_css, room_for, rows_plot, span_o
 from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
 
 _LINE: Final = 13
+"""Height that the name of a line takes: a frontier is high enough for all of them."""
 
 
 def page(found: Comparison) -> str:
