@@ -1,28 +1,11 @@
-"""A statement as one HTML file that needs nothing else: what it says in a table, and in
-pictures.
-"""
+"""A statement as one HTML file: what it says in tables and in plots."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from bot.core.profit.markouts import MILLI
-from bot.drawing import (
-    BELOW,
-    COLOURS,
-    HEIGHT,
-    LEFT,
-    NAMES,
-    RIGHT,
-    WIDTH,
-    Frame,
-    escaped,
-    html_page,
-    legend,
-    picture,
-    stroke,
-    trace,
-    words,
-)
+from bot.page.plot import Plot, rows_plot, span_of
+from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
 from bot.records.rows import ProfitRow
 from bot.records.shown import HEAD, cells, cents_of, check_lines, head_lines, moved, plain_fill
 from bot.records.statement import Line, Statement
@@ -32,11 +15,7 @@ _HOUR_NS: Final = 3_600 * NS_PER_SECOND
 _SHORT_NS: Final = 2 * _HOUR_NS
 _PARTS: Final = ("spread", "adverse", "drift", "fees")
 _FILLS_SHOWN_MAX: Final = 5_000
-_STYLE: Final = """
-.open { background: #c0392b; color: #fff; padding: .3rem .6rem }
-.well { background: #1e8449; color: #fff; padding: .3rem .6rem }
-tr.total td { font-weight: bold }
-""".strip()
+_NOTHING: Final = "No rung held or traded anything on this day."
 _FILL_COLUMNS: Final = (
     *("at", "rung", "side", "price", "qty", "fee_cents", "cash_cents", "fair_millicents"),
     *("reason", "markout_1s_millicents", "markout_10s_millicents", "markout_60s_millicents"),
@@ -47,46 +26,34 @@ _FILL_COLUMNS: Final = (
 def page(statement: Statement, profits: Sequence[ProfitRow]) -> str:
     """The whole file. profits: the runs' own accounts through the day, for the first picture."""
     *checks, verdict = check_lines(statement)
-    figures = (
-        _through_the_day(statement, profits),
-        _by_rung(moved(statement)),
-        _holdings(moved(statement)),
-    )
+    lines = moved(statement)
+    figures = (_through_the_day(statement, profits), _by_rung(lines), _holdings(lines))
     body = [
-        f"<p class='{'well' if statement.closes else 'open'}'>{escaped(verdict)}</p>",
+        f"<p class='finding{' good' if statement.closes else ''}'>{escaped(verdict)}</p>",
         *(f"<p>{escaped(line)}</p>" for line in head_lines(statement)[1:]),
         "<ul>",
         *(f"<li>{escaped(line)}</li>" for line in checks),
         "</ul>",
-        *(f"<figure>{figure}</figure>" for figure in figures),
+        panel("figures", "Figures", columns(figures, 2)),
         _table(statement),
         _fills(statement),
     ]
-    return html_page(head_lines(statement)[0], "".join(body), _STYLE)
-
-
-# --- tables ---------------------------------------------------------------------------------------
-
-
-def _row(tag: str, row: Sequence[object], style: str = "") -> str:
-    inner = "".join(f"<{tag}>{escaped('' if c is None else str(c))}</{tag}>" for c in row)
-    return f"<tr{style}>{inner}</tr>"
+    return html_page(head_lines(statement)[0], "".join(body))
 
 
 def _table(statement: Statement) -> str:
-    rows = [_row("th", HEAD), *(_row("td", cells(line)) for line in moved(statement))]
-    rows.append(_row("td", cells(statement.total), " class='total'"))
+    rows = [cells(line) for line in (*moved(statement), statement.total)]
     note = "Markouts: cents a share against fair, weighted by shares."
-    return f"<h2>By rung</h2><div class='wide'><table>{''.join(rows)}</table></div><p>{note}</p>"
+    return panel("rungs", "By rung", table(note, HEAD, rows, sums=1))
 
 
 def _fills(statement: Statement) -> str:
     shown = [plain_fill(told) for told in statement.fills[:_FILLS_SHOWN_MAX]]
-    rows = [_row("th", [name.replace("_", " ") for name in _FILL_COLUMNS])]
-    rows += [_row("td", [fill[name] for name in _FILL_COLUMNS]) for fill in shown]
+    rows = [["" if fill[k] is None else fill[k] for k in _FILL_COLUMNS] for fill in shown]
     left = len(statement.fills) - len(shown)
     more = f"<p>{left} more are in the CSV.</p>" if left else ""
-    return f"<h2>Fills</h2><div class='wide'><table>{''.join(rows)}</table></div>{more}"
+    head = [name.replace("_", " ") for name in _FILL_COLUMNS]
+    return panel("fills", "Fills", table("", head, rows, label="Fills") + more)
 
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -115,10 +82,13 @@ def curves(profits: Sequence[ProfitRow]) -> dict[str, list[tuple[int, float]]]:
 
 
 def _through_the_day(statement: Statement, profits: Sequence[ProfitRow]) -> str:
+    title = "Profit through the day by its sources"
+    if not profits:
+        return figure("profit", title, "", "No run kept an account of its profit on this day.")
     found = curves(profits)
     begun_ns, unit_ns, across = statement.from_ns, _HOUR_NS, "hour of the day, UTC"
-    span_ns = profits[-1].at_ns - profits[0].at_ns if profits else 0
-    if profits and span_ns < _SHORT_NS:
+    span_ns = profits[-1].at_ns - profits[0].at_ns
+    if span_ns < _SHORT_NS:
         # Of a short run nothing could be seen on the scale of a day.
         begun_ns, unit_ns = profits[0].at_ns, 60 * NS_PER_SECOND
         across = f"minutes since {from_ns(begun_ns)[11:16]} UTC"
@@ -126,59 +96,50 @@ def _through_the_day(statement: Statement, profits: Sequence[ProfitRow]) -> str:
         name: [((at_ns - begun_ns) / unit_ns, value) for at_ns, value in points]
         for name, points in found.items()
     }
-    ups = [value for points in places.values() for _, value in points]
     whole = 24.0 if begun_ns == statement.from_ns else span_ns / unit_ns
-    frame = Frame([0.0, whole], ups)
-    body = [frame.axes(across, "$")]
-    body.append(stroke(LEFT, frame.y(0), WIDTH - RIGHT, frame.y(0), "#999"))
-    for place, (name, points) in enumerate(places.items()):
-        body.append(trace(frame, points, COLOURS[place]))
-        body.append(legend(place, name, COLOURS[place]))
-    return picture(HEIGHT, "Profit through the day by its sources", "".join(body))
+    ups = [value for points in places.values() for _, value in points]
+    plot = Plot(span_of([whole]), span_of(ups), 330)
+    plot.marks_across(None, across)
+    plot.marks_up("$")
+    for name, points in places.items():
+        plot.trace(f"ink {name}", points)
+    plot.names((name, f"ink {name}", points[-1][1], "") for name, points in places.items())
+    return figure("profit", title, plot.svg(title), "")
 
 
 def _by_rung(lines: Sequence[Line]) -> str:
-    """A bar a rung for each source, beside each other, and the profit as a mark."""
-    parts = [cents_of(line) for line in lines]
-    rows = [
-        [
-            *(part[f"{name}_cents"] / 100 for name in _PARTS[:3]),
-            -part["fees_cents"] / 100,
-            part["profit_cents"] / 100,
-        ]
-        for part in parts
-    ]
-    height = 80 + 44 * len(lines)
-    frame = Frame([value for row in rows for value in row], [0.0], height)
-    body = [frame.axes("$", "", marks_up=False)]
-    names = _short(lines)
-    for place, (name, row) in enumerate(zip(names, rows, strict=True)):
-        top = 42 + 44 * place
-        for at, value in enumerate(row[:4]):
-            y = top + 7 * at
-            body.append(stroke(frame.x(0), y, frame.x(value), y, COLOURS[at + 1], 5))
-        x = frame.x(row[4])
-        body.append(stroke(x, top - 4, x, top + 26, COLOURS[0], 2))
-        body.append(words(NAMES, top + 14, name, "start"))
-    body.append(stroke(frame.x(0), 30, frame.x(0), height - BELOW, "#333"))
+    """A bar a rung for each source, one above the other, and the profit as a mark."""
     title = "Profit by rung: mark; spread, adverse, drift, fees: bars, from above"
-    return picture(height, title, "".join(body), names)
+    if not lines:
+        return figure("rungs", title, "", _NOTHING)
+    rows = []
+    for line in lines:
+        part = cents_of(line)
+        bars = (*(part[f"{name}_cents"] / 100 for name in _PARTS[:3]), -part["fees_cents"] / 100)
+        rows.append((bars, part["profit_cents"] / 100))
+    across = span_of(value for bars, profit in rows for value in (*bars, profit))
+    plot = rows_plot(across, "$", _short(lines), 44)
+    for place, (bars, profit) in enumerate(rows):
+        for at, (name, value) in enumerate(zip(_PARTS, bars, strict=True)):
+            top = 0.32 - 0.16 * at - place
+            plot.block(f"ink {name}", 0, top, value, top - 0.12, f"{name} {value:+.2f}")
+        x = plot.x(profit)
+        plot.line("ink profit", x, plot.y(0.42 - place), x, plot.y(-0.42 - place))
+    return figure("rungs", title, plot.svg(title), "")
 
 
 def _holdings(lines: Sequence[Line]) -> str:
     """YES shares less NO shares of each rung, before and after the day."""
-    height = 80 + 26 * len(lines)
+    title = "Held before (grey) and after (blue)"
+    if not lines:
+        return figure("held", title, "", _NOTHING)
     nets = [(line.yes_open - line.no_open, line.yes_close - line.no_close) for line in lines]
-    frame = Frame([float(value) for pair in nets for value in pair], [0.0], height)
-    body = [frame.axes("shares, YES less NO", "", marks_up=False)]
-    names = _short(lines)
-    for place, (name, (before, after)) in enumerate(zip(names, nets, strict=True)):
-        y = 42 + 26 * place
-        body.append(stroke(frame.x(0), y, frame.x(before), y, COLOURS[7], 6))
-        body.append(stroke(frame.x(0), y + 8, frame.x(after), y + 8, COLOURS[0], 6))
-        body.append(words(NAMES, y + 8, name, "start"))
-    body.append(stroke(frame.x(0), 30, frame.x(0), height - BELOW, "#333"))
-    return picture(height, "Held before (grey) and after (blue)", "".join(body), names)
+    across = span_of(float(value) for pair in nets for value in pair)
+    plot = rows_plot(across, "shares, YES less NO", _short(lines), 26)
+    for place, (before, after) in enumerate(nets):
+        plot.block("ink open", 0, 0.35 - place, before, 0.05 - place, f"before {before:+d}")
+        plot.block("ink fair", 0, -0.05 - place, after, -0.35 - place, f"after {after:+d}")
+    return figure("held", title, plot.svg(title), "")
 
 
 def _short(lines: Sequence[Line]) -> list[str]:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from bot.drawing import HEIGHT, Frame, html_page, picture
 from bot.lab.evaluate.page import html_tables
+from bot.page.plot import rows_plot
+from bot.page.skeleton import figure, html_page
 from tests.browser.chromium import chromium
 from tests.servers import need
 
@@ -22,14 +23,18 @@ def browser(tmp_path_factory):
 def test_only_what_is_wider_than_the_screen_is_pushed_aside_and_not_the_page(
     browser, tmp_path, width
 ):
-    drawn = picture(HEIGHT, "A picture", Frame([1.0], [1.0]).axes("across", "up"), ["a" * 40])
+    drawn = rows_plot((0.0, 1.0), "across", ["a" * 40]).svg("A picture")
     file = tmp_path / "page.html"
-    body = f"<figure>{drawn}</figure>{html_tables(WIDE)}"
+    body = figure("wide", "A picture", drawn, "") + html_tables(WIDE)
     file.write_text(html_page("./a/folder/and_a_long_name_of_a_strategy.py:AndItsClass", body))
     tab = browser.page()
     tab.look(width, 740)
     tab.open(file.as_uri())
     tab.wait("document.readyState === 'complete'")
     assert tab.value("document.documentElement.scrollWidth") == width
-    assert tab.value("document.querySelector('.wide').scrollWidth") > 1280
+    assert tab.value("document.querySelector('.scroll').scrollWidth") > 1280
     assert tab.value("getComputedStyle(document.querySelector('svg text')).fontSize") == "11px"
+    inside = "svg.x <= name.x && name.right <= svg.right"
+    box = "const [svg, name] = ['svg', 'svg text:not([text-anchor=middle])'].map((each) =>"
+    box += " document.querySelector(each).getBoundingClientRect());"
+    assert tab.value(f"(() => {{ {box} return {inside}; }})()")

@@ -1,4 +1,4 @@
-"""Claims about the lab's single homes: one virtual clock, one exchange, one queue model."""
+"""Claims about single homes: one virtual clock, one exchange, one queue model, one page maker."""
 
 import ast
 
@@ -35,3 +35,16 @@ def test_only_the_driver_keeps_a_queue_of_instants() -> None:
 def test_only_the_exchange_and_the_simulated_venue_have_an_engine() -> None:
     makes = [tree.shown(path) for path in LAB if "Engine(order_id_key=" in tree.text(path)]
     assert makes == [HOMES["Exchange"], "bot/lab/sim/venue/simulated.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "home"),
+    [
+        ("<!doctype html>", "bot/page/skeleton.py"),
+        ("html.escape(", "bot/page/skeleton.py"),
+        ("<svg", "bot/page/plot.py"),
+    ],
+)
+def test_pages_and_plots_are_written_in_one_place(text: str, home: str) -> None:
+    makes = [tree.shown(path) for path in tree.python_files("bot") if text in tree.text(path)]
+    assert makes == [home]

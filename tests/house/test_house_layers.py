@@ -63,7 +63,8 @@ MAY_IMPORT = {
     "venue": ("venue",),
     "bot.core": ("bot.core", "venue.wire"),
     "bot.io": ("bot.io", "bot.core", "venue.wire"),
-    "bot.records": ("bot.records", "bot.io", "bot.core", "bot.drawing", "venue.wire"),
+    "bot.records": ("bot.records", "bot.io", "bot.core", "bot.page", "venue.wire"),
+    "bot.page": ("bot.page",),
     "bot.lab": ("bot", "venue.core", "venue.read", "venue.crowd", "venue.wire"),
     "bot": ("bot", "venue.begin", "venue.blank", "venue.quiet", "venue.wire"),
     "strategies": (

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.drawing import LEFT, RIGHT, WIDTH
 from bot.io.settings.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import results, tables
 from bot.lab.evaluate.compare import Comparison, _markouts, compare
@@ -156,9 +155,10 @@ def test_a_gain_without_an_interval_is_drawn_where_it_is(lived_widely: Results) 
         for claim, value in zip(found.claims, gains, strict=True)
     ]
     drawn = page(replace(found, claims=claims)).split("<svg ")[2]
-    low, high = (float(at) for at in re.findall(r"<circle cx='([\d.]+)'", drawn))
-    assert LEFT < low < high < WIDTH - RIGHT
-    (zero,) = re.findall(r"<line x1='([\d.]+)' [^>]* stroke='#333'", drawn)
+    low, high = (float(at) for at in re.findall(r"<circle [^>]*cx='([\d.]+)'", drawn))
+    ((left, width),) = re.findall(r"<rect class='area' x='([\d.]+)' [^>]*width='([\d.]+)'", drawn)
+    assert float(left) < low < high < float(left) + float(width)
+    (zero,) = re.findall(r"<line class='zero' x1='([\d.]+)'", drawn)
     assert (high - float(zero)) / (float(zero) - low) == pytest.approx(2, abs=0.05)
 
 

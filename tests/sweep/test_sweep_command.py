@@ -140,8 +140,7 @@ def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):
     for title in ("Trials", LOT, "log10 of strategy.params.adverse_probit", "Gains of the best"):
         assert title in html
     assert "What followed each choice" in html
-    assert re.findall(r"(?:src|href)=|@import|url\(|<script", html) == []
-    assert set(re.findall(r"https?://[^'\"]+", html)) == {"http://www.w3.org/2000/svg"}
+    assert re.findall(r"(?:src|href)=(?!'#)|@import|url\(|<script|https?://", html) == []
 
 
 @pytest.mark.parametrize(

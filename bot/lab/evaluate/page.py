@@ -1,24 +1,17 @@
-"""The findings as one HTML file that needs nothing else: tables, and plots drawn as SVG here."""
+"""The findings of an evaluation as one HTML file: plots, and the tables of the document."""
 
-from bot.drawing import (
-    BELOW,
-    COLOURS,
-    HEIGHT,
-    LEFT,
-    NAMES,
-    RIGHT,
-    WIDTH,
-    Frame,
-    escaped,
-    html_page,
-    legend,
-    picture,
-    stroke,
-    trace,
-    words,
-)
-from bot.lab.evaluate.compare import Claim, Comparison, Line
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from bot.lab.evaluate.compare import Comparison, Line
+from bot.lab.evaluate.statistics import Interval
 from bot.lab.evaluate.tables import markdown, worst_cells
+from bot.page.plot import BELOW, TOP, Plot, hue_css, room_for, rows_plot, span_of
+from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
+
+_LINE: Final = 13
+"""Height that the name of a line takes: a frontier is high enough for all of them."""
 
 
 def page(found: Comparison) -> str:
@@ -26,91 +19,87 @@ def page(found: Comparison) -> str:
     title = f"{found.champion} and the others, seeds {found.seeds}"
     figures: list[str] = []
     for world in found.worlds:
-        figures.append(f"<figure>{_frontier(found, world)}</figure>")
+        figures.append(_frontier(found, world))
         if found.claims:
-            figures.append(f"<figure>{_differences(found, world)}</figure>")
-    return html_page(title, f"{''.join(figures)}{html_tables(markdown(found))}")
+            figures.append(_differences(found, world))
+    drawn = panel("figures", "Figures", columns(figures, 2))
+    return html_page(title, f"{drawn}{html_tables(markdown(found))}")
 
 
 def _frontier(found: Comparison, world: str) -> str:
     """Edge against sd of every setting, a line per entry, the chosen one ringed."""
     lines = [line for line in found.lines if line.world == world]
     points = [point for line in lines for point in line.points]
-    frame = Frame([point.sd for point in points], [point.edge for point in points])
-    body = [frame.axes("sd over seeds, $", "edge, $")]
-    zero = frame.y(0)
-    body.append(stroke(LEFT, zero, WIDTH - RIGHT, zero, "#999"))
-    for place, line in enumerate(lines):
-        body.append(_drawn(frame, line, COLOURS[place % len(COLOURS)], place))
-    names = [line.entry for line in lines]
-    return picture(HEIGHT, f"Frontiers: {world}", "".join(body), names)
-
-
-def _drawn(frame: Frame, line: Line, colour: str, place: int) -> str:
-    points = sorted(line.points, key=lambda point: point.sd)
-    path = trace(frame, [(p.sd, p.edge) for p in points], colour)
-    dots = "".join(
-        f"<circle cx='{frame.x(p.sd):.1f}' cy='{frame.y(p.edge):.1f}' r='{5 if p.chosen else 2.5}' "
-        f"fill='{'none' if p.chosen else colour}' stroke='{colour}' stroke-width='1.5'/>"
-        for p in points
+    plot = Plot(
+        span_of(point.sd for point in points),
+        span_of(point.edge for point in points),
+        max(330, TOP + BELOW + _LINE * len(lines)),
+        room_for(line.entry for line in lines),
     )
-    return f"{path}{dots}{legend(place, line.entry, colour)}"
+    plot.marks_across(None, "sd over seeds, $")
+    plot.marks_up("edge, $")
+    plot.names(_drawn(plot, line, hue_css(n, len(lines))) for n, line in enumerate(lines))
+    title = f"Frontiers: {world}"
+    return figure("frontier", title, plot.svg(title), "")
+
+
+def _drawn(plot: Plot, line: Line, css: str) -> tuple[str, str, float, str]:
+    """Draw the settings of an entry; returns the name at the end of their line."""
+    points = sorted(line.points, key=lambda point: point.sd)
+    plot.trace("ink hue", [(p.sd, p.edge) for p in points], css=css)
+    for p in points:
+        ring, radius = (" ring", 5.0) if p.chosen else ("", 2.5)
+        plot.dot(f"ink hue{ring}", p.sd, p.edge, radius, line.entry, css)
+    return line.entry, "ink hue", points[-1].edge, css
 
 
 def _differences(found: Comparison, world: str) -> str:
     """The champion's gain over each other at equal sd, over its frontier, with its interval."""
-    claims = [claim for claim in found.claims if claim.world == world]
-    height = 70 + 18 * len(claims)
-    gains = [claim.gain for claim in claims]  # of few seeds the ends are infinite, the gain is not
-    places = [x for gain in gains for x in (gain.low, gain.value, gain.high)]
-    frame = Frame(places, [0.0], height)
-    body = [frame.axes(f"gain of {found.champion} at equal sd, $ [95 %]", "", marks_up=False)]
     worst = worst_cells(found.claims) if len(found.worlds) > 1 else set()
-    names = [
-        f"{claim.rival} (worst cell)" if (world, claim.rival) in worst else claim.rival
-        for claim in claims
-    ]
-    for place, (claim, name) in enumerate(zip(claims, names, strict=True)):
-        body.append(_bar(frame, claim, 42 + 18 * place, name))
-    body.append(stroke(frame.x(0), 30, frame.x(0), height - BELOW, "#333"))
-    return picture(height, f"Gains: {world}", "".join(body), names)
+    rows = []
+    for claim in found.claims:
+        if claim.world == world:
+            name = claim.rival + (" (worst cell)" if (world, claim.rival) in worst else "")
+            style = "good" if claim.holds else "poor" if claim.is_worse else "open"
+            rows.append((name, name, claim.gain, style))
+    return gains(f"Gains: {world}", f"gain of {found.champion} at equal sd, $ [95 %]", rows)
 
 
-def _bar(frame: Frame, claim: Claim, y: float, name: str) -> str:
-    colour = "#1e8449" if claim.holds else "#c0392b" if claim.is_worse else "#7f8c8d"
-    low, high, at = (frame.x(each) for each in (claim.gain.low, claim.gain.high, claim.gain.value))
-    return (
-        stroke(low, y, high, y, colour, 2)
-        + f"<circle cx='{at:.1f}' cy='{y:.1f}' r='3.5' fill='{colour}'/>"
-        + words(NAMES, y + 4, name, "start", colour)
-    )
+def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval, str]]) -> str:
+    """A row for each gain as (name, what it says when it is pointed at, gain, style), with its
+    interval. The ends are infinite where there are few cases; the line then ends with the area."""
+    across = span_of(end for _, _, gain, _ in rows for end in (gain.low, gain.value, gain.high))
+    plot = rows_plot(across, counted, [name for name, _, _, _ in rows])
+    for place, (_, said, gain, style) in enumerate(rows):
+        low, high = (plot.x(min(max(end, across[0]), across[1])) for end in (gain.low, gain.high))
+        plot.line(f"ink {style}", low, plot.y(-place), high, plot.y(-place))
+        plot.dot(f"ink {style}", gain.value, -place, 3.5, said)
+    return figure("gains", title, plot.svg(title), "")
 
 
 def html_tables(text: str) -> str:
     """Markdown tables, headings and lines as HTML: the same rows, so that page and document say
     the same. A row with (worst) in it is marked."""
+    above, *sections = f"\n{text}".split("\n### ")
+    inner = [_blocks("Findings", above)]
+    for place, section in enumerate(sections):
+        head, _, rest = section.partition("\n")
+        inner.append(panel(f"table{place}", _plain(head), _blocks(_plain(head), rest)))
+    return "".join(inner)
+
+
+def _blocks(label: str, text: str) -> str:
     out: list[str] = []
-    is_open = False
-    for line in text.splitlines():
-        if line.startswith("|"):
-            cells = [_cell(each) for each in line.strip("|").split("|")]
-            if set(line) <= set("|- "):
-                continue
-            tag = "td" if is_open else "th"
-            style = " class='worst'" if "(worst)" in line else ""
-            row = "".join(f"<{tag}>{cell}</{tag}>" for cell in cells)
-            out.append(("" if is_open else "<div class='wide'><table>") + f"<tr{style}>{row}</tr>")
-            is_open = True
-            continue
-        if is_open:
-            out.append("</table></div>")
-            is_open = False
-        if line.startswith("### "):
-            out.append(f"<h2>{_cell(line[4:])}</h2>")
-        elif line:
-            out.append(f"<p>{_cell(line)}</p>")
-    return "".join(out) + ("</table></div>" if is_open else "")
+    for is_table, lines in groupby(text.splitlines(), lambda line: line.startswith("|")):
+        if is_table:
+            head, _, *rows = [[_plain(c) for c in line.strip("|").split("|")] for line in lines]
+            worst = {n for n, row in enumerate(rows) if any("(worst)" in cell for cell in row)}
+            words = any(len(row[-1]) > 40 for row in rows)
+            out.append(table("", head, rows, words=words, worst=worst, label=label))
+        else:
+            out += [f"<p>{escaped(_plain(line))}</p>" for line in lines if line]
+    return "".join(out)
 
 
-def _cell(text: str) -> str:
-    return escaped(text.strip().replace("**", "").replace("`", ""))
+def _plain(text: str) -> str:
+    return text.strip().replace("**", "").replace("`", "")

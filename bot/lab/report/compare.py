@@ -1,9 +1,9 @@
 """Two runs beside each other: their figures, the differences, and what chance allows of them."""
 
-from bot.lab.report.draw import table
 from bot.lab.report.intervals import Paired, paired, same_market
 from bot.lab.report.session import Session
 from bot.lab.report.shown import dollars, filled, final_cents, plain, span_text
+from bot.page.skeleton import table
 
 
 def differences(first: Session, second: Session) -> str:

@@ -7,7 +7,6 @@ from typing import Final
 from bot.core.profit.markouts import HORIZONS_S
 from bot.core.report import Against
 from bot.io.metrics.profits import sure_cents
-from bot.lab.report.draw import Plot, figure, folded, span_of, table
 from bot.lab.report.intervals import Point, markout_cents, markouts
 from bot.lab.report.session import Fill, Session
 from bot.lab.report.shown import (
@@ -16,10 +15,11 @@ from bot.lab.report.shown import (
     dollars,
     final_cents,
     moment_dollars,
-    rung_css,
     rung_names,
     when,
 )
+from bot.page.plot import Plot, hue_css, span_of
+from bot.page.skeleton import figure, folded, table
 from venue.wire.money import PAYOUT_CENTS, BookSide
 
 FILLS_DRAWN_MAX: Final = 2_000
@@ -61,8 +61,8 @@ def _profit(session: Session, clock: Clock, up: tuple[float, float]) -> str:
         # The end of a backtest is the last move of all that is held.
         rows.append((rows[-1][0], {name: cents / 100 for name, cents in totals.items()}))
     for name in _LINES:
-        plot.trace(f"source {name}", [(at, row[name]) for at, row in rows])
-    plot.names((name, name, rows[-1][1][name], "") for name in _LINES)
+        plot.trace(f"ink {name}", [(at, row[name]) for at, row in rows])
+    plot.names((name, f"ink {name}", rows[-1][1][name], "") for name in _LINES)
     said = f"{title}, at the end: " + ", ".join(f"{k} {dollars(v)}" for k, v in totals.items())
     return figure("profit", title, plot.svg(said), nothing, _sources(session, totals))
 
@@ -192,8 +192,8 @@ def _fills(session: Session, clock: Clock) -> str:
             if level.rung == rung and level.fair_cents is not None
         ]
         if fairs:
-            plot.trace("rung faint", fairs, css=rung_css(rung, count))
-            ends.append((names[rung], "rung", fairs[-1][1], rung_css(rung, count)))
+            plot.trace("rung faint", fairs, css=hue_css(rung, count))
+            ends.append((names[rung], "rung", fairs[-1][1], hue_css(rung, count)))
     plot.names(ends)
     drawn = [session.fills[place] for place in _even(len(session.fills), FILLS_DRAWN_MAX)]
     for fill in drawn:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from bot.lab.report.draw import BELOW, TOP, Plot, figure, folded, span_of, table
 from bot.lab.report.session import AHEAD_FROM, Session, Uptime
 from bot.lab.report.shown import Clock, rung_names
 from bot.lab.report.watch import KINDS
+from bot.page.plot import BELOW, TOP, Plot, span_of
+from bot.page.skeleton import figure, folded, table
 
 _ROW: Final = 15
 _STATES: Final = ("on target", "missing", "nothing wanted")

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from bot.lab.report.draw import Plot, figure, folded, room_for, span_of, table
 from bot.lab.report.session import Session
-from bot.lab.report.shown import Clock, dollars, rung_css, rung_names
+from bot.lab.report.shown import Clock, dollars, rung_names
+from bot.page.plot import Plot, hue_css, room_for, span_of
+from bot.page.skeleton import figure, folded, table
 
 _NOTHING: Final = "No samples: the run never opened its books, or totals alone were kept."
 
@@ -34,7 +35,7 @@ def _inventory(session: Session, clock: Clock, up: tuple[float, float]) -> str:
     ends = []
     for rung in range(count):
         nets = _nets(session, rung)
-        css = rung_css(rung, count)
+        css = hue_css(rung, count)
         plot.trace("rung", zip(times, nets, strict=True), steps=True, css=css)
         if any(nets):
             ends.append((names[rung], "rung", float(nets[-1]), css))

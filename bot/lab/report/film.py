@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bot.lab.report.draw import figure, folded, table
 from bot.lab.report.session import Level, Picture, Session
 from bot.lab.report.shown import rung_names, span_text
+from bot.page.skeleton import figure, folded, table
 from venue.wire.instant import NS_PER_SECOND
 
 

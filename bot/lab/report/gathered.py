@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from bot.core.reconfigure import Remake
-from bot.drawing import escaped
 from bot.io.journal.journal import number_of
 from bot.lab.report import sensitivity
-from bot.lab.report.page import Group, events_table, page, panel
+from bot.lab.report.page import Group, events_table, page
 from bot.lab.report.relive import NoSource, ReportFault, Told, saved, session_of
 from bot.lab.report.sensitivity import Sensitivity
 from bot.lab.report.session import Mode, Session
 from bot.lab.report.watch import Watch
+from bot.page.skeleton import columns, escaped, panel
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
@@ -140,6 +140,5 @@ def _swept(found: Sensitivity | None) -> str:
         f"{found.cases} cases each.{left}{damaged} A mark is a trial, the line joins means by "
         "value."
     )
-    cells = "".join(f"<div>{each}</div>" for each in sensitivity.figures(found))
-    inner = f"<p class='soft'>{escaped(intro)}</p><div class='columns of2'>{cells}</div>"
+    inner = f"<p class='soft'>{escaped(intro)}</p>{columns(sensitivity.figures(found), 2)}"
     return panel("sensitivity", "Sensitivity", inner)

@@ -1,7 +1,6 @@
-"""The report as one HTML file that needs nothing else: no address, no font, no library.
+"""The report as one HTML file: each figure of up to three sessions side by side.
 
-It opens from a file, in light and dark, on a phone, and by keyboard; what a picture shows is told
-beside it in words or in a table. A plot without data says why in its place.
+Words or a table tell what each plot shows. A plot without data says why in its place.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,15 +8,12 @@ from importlib import resources
 
 import msgspec
 
-from bot.drawing import escaped
 from bot.lab.report import figures_money, figures_orders, figures_risk
 from bot.lab.report.compare import differences
-from bot.lab.report.draw import folded, table
 from bot.lab.report.film import film
 from bot.lab.report.session import Mode, Session
 from bot.lab.report.shown import dollars, filled, final_cents, findings, span_text, when
-
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+from bot.page.skeleton import columns, escaped, folded, html_page, panel, table
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Sequence[Session]], list[str]]], ...] = (
     ("profit", "Profit", figures_money.profit),
@@ -45,20 +41,9 @@ class Group(msgspec.Struct, frozen=True):
 
 def page(title: str, groups: Sequence[Group], above: str = "", below: str = "") -> str:
     """The whole file. above, below: more HTML before and after the groups."""
-    files = resources.files("bot.lab.report")
-    style = (files / "report.css").read_text(encoding="utf-8")
-    script = (files / "report.js").read_text(encoding="utf-8")
+    script = (resources.files("bot.lab.report") / "report.js").read_text(encoding="utf-8")
     inner = "".join(_group(group, place, len(groups)) for place, group in enumerate(groups))
-    return (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        "<meta name='color-scheme' content='light dark'>"
-        f"<title>{escaped(title)}</title><style>{style}</style></head><body>"
-        "<a class='skip' href='#main'>Skip to the figures</a>"
-        f"<header><h1>{escaped(title)}</h1></header><main id='main' tabindex='-1'>"
-        f"{above}{inner}{below}</main><script>{script}</script></body></html>\n"
-    )
+    return html_page(title, f"{above}{inner}{below}", script)
 
 
 def _group(group: Group, place: int, count: int) -> str:
@@ -70,7 +55,7 @@ def _group(group: Group, place: int, count: int) -> str:
     parts = [
         f"<h2 class='group' id='{name}'>{escaped(group.title)}</h2>" if count > 1 else "",
         f"<nav aria-label='{escaped(group.title)}: figures'><ul class='links'>{links}</ul></nav>",
-        _columns([_figures(label, session) for label, session in heads]),
+        columns([_figures(label, session) for label, session in heads]),
     ]
     if group.compared:
         parts.append(
@@ -84,22 +69,9 @@ def _group(group: Group, place: int, count: int) -> str:
             _labelled(label, figure, alone=len(figures) == 1)
             for label, figure in zip(group.labels, figures, strict=True)
         ]
-        parts.append(panel(f"{name}-{key}", text, _columns(labelled)))
+        parts.append(panel(f"{name}-{key}", text, columns(labelled)))
     parts.append(panel(f"{name}-limits", "What this cannot show", _limits(group)))
     return "".join(parts)
-
-
-def panel(key: str, head: str, inner: str) -> str:
-    """A section of the page under its head. key: its address within the page."""
-    return (
-        f"<section class='panel' aria-labelledby='{key}'><h3 id='{key}'>{escaped(head)}</h3>"
-        f"{inner}</section>"
-    )
-
-
-def _columns(inner: Sequence[str]) -> str:
-    cells = "".join(f"<div>{each}</div>" for each in inner)
-    return f"<div class='columns of{len(inner)}'>{cells}</div>"
 
 
 def _labelled(label: str, inner: str, *, alone: bool) -> str:

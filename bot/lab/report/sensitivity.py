@@ -12,9 +12,10 @@ from typing import Final
 import msgspec
 
 from bot.lab.evaluate.results import Lines
-from bot.lab.report.draw import Plot, figure, span_of, table
 from bot.lab.report.relive import ReportFault
 from bot.lab.sweep.sweep import Kept
+from bot.page.plot import Plot, span_of
+from bot.page.skeleton import figure, table
 
 NUMBER: Final = "net"
 """What is shown, of all that a life is told in, where it has that: dollars of profit."""

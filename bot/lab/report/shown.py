@@ -5,8 +5,8 @@ from typing import Final
 
 from bot.core.profit.markouts import MILLI
 from bot.io.metrics.profits import plain_profit, row_cents
-from bot.lab.report.draw import ticks
 from bot.lab.report.session import Mode, Moment, Rung, Session
+from bot.page.plot import ticks
 from venue.wire.instant import NS_PER_SECOND, from_ns
 
 PARTS: Final = {
@@ -120,11 +120,6 @@ def rung_names(rungs: Sequence[Rung]) -> list[str]:
     while same < most and len({each[same] for each in words}) == 1:
         same += 1
     return ["-".join(each[same:]) for each in words]
-
-
-def rung_css(place: int, count: int) -> str:
-    """The colour of a rung: from one end of the ladder to the other."""
-    return f"--hue:{round(250 - 230 * place / max(1, count - 1))}"
 
 
 # --- for programs ---------------------------------------------------------------------------------

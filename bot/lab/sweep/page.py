@@ -1,29 +1,13 @@
-"""The findings of a sweep as one HTML file that needs nothing else: tables, and plots as SVG."""
+"""The findings of a sweep as one HTML file: plots, and the tables of its text."""
 
 import math
+from collections.abc import Iterable
 
-from bot.drawing import (
-    BELOW,
-    COLOURS,
-    HEIGHT,
-    LEFT,
-    NAMES,
-    RIGHT,
-    WIDTH,
-    Frame,
-    escaped,
-    html_page,
-    picture,
-    stroke,
-    trace,
-    words,
-)
-from bot.lab.evaluate.page import html_tables
-from bot.lab.sweep.found import Found, Marginal, Row
+from bot.lab.evaluate.page import gains, html_tables
+from bot.lab.sweep.found import Found, Marginal
 from bot.lab.sweep.tables import ROWS_MAX, markdown, settings_told, share_told
-
-_BLUE, _RED, _GREEN = COLOURS[:3]
-_GREY = "#7f8c8d"
+from bot.page.plot import Plot, room_for, span_of
+from bot.page.skeleton import columns, figure, html_page, panel
 
 
 def page(found: Found) -> str:
@@ -31,77 +15,66 @@ def page(found: Found) -> str:
     figures = [_search(found), *(_marginal(found, each) for each in found.marginals)]
     figures += [_gains(found)] if found.rows else []
     figures += [_followed(found)] if found.followed and found.rows else []
-    body = "".join(f"<figure>{each}</figure>" for each in figures if each)
+    drawn = panel("figures", "Figures", columns(figures, 2))
     return html_page(
-        f"Sweep of {found.where}, {found.how}", f"{body}{html_tables(markdown(found))}"
+        f"Sweep of {found.where}, {found.how}", f"{drawn}{html_tables(markdown(found))}"
     )
 
 
-class _Zoomed(Frame):
-    """A plot whose upward axis need not begin at zero: scores lie close together."""
-
-    def __init__(self, xs: list[float], ys: list[float]) -> None:
-        super().__init__(xs, ys)
-        room = (max(ys) - min(ys)) * 0.08 or abs(ys[0]) * 0.1 or 1.0
-        self._y_low, self._y_high = min(ys) - room, max(ys) + room
-
-
-def _dot(frame: Frame, x: float, y: float, colour: str, radius: float = 3) -> str:
-    return f"<circle cx='{frame.x(x):.1f}' cy='{frame.y(y):.1f}' r='{radius}' fill='{colour}'/>"
+def _scores(xs: Iterable[float], ys: Iterable[float], *, zero: bool = False) -> Plot:
+    """A plot of scores, which lie close together: its upward axis need not begin at zero."""
+    plot = Plot(
+        span_of(xs, zero=zero), span_of(ys, zero=zero), 330, room_for(["chosen, what followed"])
+    )
+    plot.marks_up("score")
+    return plot
 
 
-def _level(frame: Frame, y: float, place: int) -> str:
-    """The configuration as it stands. place: of its row in the legend."""
-    at = frame.y(y)
-    line = stroke(LEFT, at, WIDTH - RIGHT, at, _RED)
-    return line + words(NAMES, 40 + 15 * place, "as it stands", "start", _RED)
+def _trace(plot: Plot, style: str, points: list[tuple[float, float]]) -> None:
+    plot.trace(style, points)
+    for x, y in points:
+        plot.dot(style, x, y, 3)
 
 
 def _search(found: Found) -> str:
     """Scores in the order of the trials, and the best so far."""
     if not found.rows:
-        return ""
+        return figure("trials", "Trials", "", "No trial has a result.")
     rows = sorted(found.rows, key=lambda row: row.number)
-    scores = [row.score for row in rows]
-    frame = _Zoomed([0.0, float(rows[-1].number)], [*scores, found.base.score])
-    body = [frame.axes("trial", "score"), _level(frame, found.base.score, 1)]
-    body += [_dot(frame, row.number, row.score, _BLUE) for row in rows]
+    base, last = found.base.score, float(rows[-1].number)
+    plot = _scores([0.0, last], [*(row.score for row in rows), base])
+    plot.marks_across(None, "trial")
+    plot.trace("ink poor", [(0.0, base), (last, base)])
+    for row in rows:
+        plot.dot("trial", row.number, row.score, 3, settings_told(row.settings))
     steps = zip(rows, found.trace, strict=True)
-    body.append(trace(frame, [(row.number, best) for row, best in steps], _GREEN))
-    body.append(words(NAMES, 40, "best so far", "start", _GREEN))
-    return picture(HEIGHT, "Trials", "".join(body))
+    plot.trace("ink good", [(row.number, best) for row, best in steps])
+    plot.names(
+        [("best so far", "ink good", found.trace[-1], ""), ("as it stands", "ink poor", base, "")]
+    )
+    return figure("trials", "Trials", plot.svg("Trials"), "")
 
 
 def _marginal(found: Found, each: Marginal) -> str:
     """Scores by one key whatever the others were: every trial, the means, the best."""
-    places = _places(each)
-    points = [(places[text], score) for text, score in each.points]
-    frame = _Zoomed([x for x, _ in points], [*(y for _, y in points), found.base.score])
-    are_numbers = _are_numbers(each)
-    name = f"log10 of {each.key}" if each.log else each.key
-    body = [
-        frame.axes(name if are_numbers else "", "score"),
-        _level(frame, found.base.score, 2),
-    ]
-    if not are_numbers:
-        # Names have places and no numbers: a white strip covers the marks of these.
-        top = HEIGHT - BELOW + 2
-        body.append(
-            f"<rect x='{LEFT}' y='{top}' width='{WIDTH - RIGHT - LEFT}' height='36' fill='#fff'/>"
-        )
-        body += [words(frame.x(places[value]), top + 14, value, "middle") for value in each.values]
-        body.append(words((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, each.key, "middle"))
-    body += [_dot(frame, x, y, "#9db4d3", 2.5) for x, y in points]
-    rows = [*zip(each.values, each.means, each.bests, strict=True)]
-    for colour, line, text, y in (
-        (_BLUE, [(places[value], mean) for value, mean, _ in rows], "mean", 40),
-        (_GREEN, [(places[value], best) for value, _, best in rows], "best", 55),
-    ):
-        body.append(trace(frame, line, colour))
-        body += [_dot(frame, *point, colour) for point in line]
-        body.append(words(NAMES, y, text, "start", colour))
+    places, base = _places(each), found.base.score
+    plot = _scores(places.values(), [*(y for _, y in each.points), base])
+    if _are_numbers(each):
+        plot.marks_across(None, f"log10 of {each.key}" if each.log else each.key)
+    else:
+        plot.marks_across([(places[value], value) for value in each.values], each.key)
+    ends = min(places.values()), max(places.values())
+    plot.trace("ink poor", [(end, base) for end in ends])
+    for text, score in each.points:
+        plot.dot("trial", places[text], score, 2.5, text)
+    names = [("as it stands", "ink poor", base, "")]
+    for style, name, values in (("ink fair", "mean", each.means), ("ink good", "best", each.bests)):
+        points = [(places[x], y) for x, y in zip(each.values, values, strict=True)]
+        _trace(plot, style, points)
+        names.append((name, style, values[-1], ""))
+    plot.names(names)
     title = f"{each.key}: variance of scores it explains: {share_told(each)}"
-    return picture(HEIGHT, title, "".join(body))
+    return figure("marginal", title, plot.svg(title), "")
 
 
 def _are_numbers(each: Marginal) -> bool:
@@ -112,7 +85,7 @@ def _are_numbers(each: Marginal) -> bool:
 
 
 def _places(each: Marginal) -> dict[str, float]:
-    """Where each value stands across."""
+    """Where each value lies across."""
     if not _are_numbers(each):
         return {value: float(place) for place, value in enumerate(each.values)}
     values = [text for text, _ in each.points]
@@ -121,45 +94,29 @@ def _places(each: Marginal) -> dict[str, float]:
 
 def _gains(found: Found) -> str:
     """Gains over the configuration as it stands with their intervals, the best first."""
-    rows = found.rows[:ROWS_MAX]
-    height = 70 + 18 * len(rows)
-    # Of few cases the ends are infinite, the gain is not.
-    places = [x for row in rows for x in (row.gain.low, row.gain.value, row.gain.high)]
-    frame = Frame(places, [0.0], height)
-    body = [frame.axes("gain over the configuration as it stands [95 %]", "", marks_up=False)]
-    body += [_bar(frame, row, 42 + 18 * place) for place, row in enumerate(rows)]
-    body.append(stroke(frame.x(0), 30, frame.x(0), height - BELOW, "#333"))
-    return picture(height, "Gains of the best trials", "".join(body))
-
-
-def _bar(frame: Frame, row: Row, y: float) -> str:
-    gain = row.gain
-    colour = _GREEN if gain.low > 0 else _RED if gain.high < 0 else _GREY
-    low, high, at = (frame.x(value) for value in (gain.low, gain.high, gain.value))
-    name = f"{row.number}: {settings_told(row.settings)}"
-    shown = name if len(name) <= 24 else f"{name[:23]}…"
-    return (
-        stroke(low, y, high, y, colour, 2)
-        + f"<circle cx='{at:.1f}' cy='{y:.1f}' r='3.5' fill='{colour}'/>"
-        + f"<g><title>{escaped(name)}</title>"
-        + words(NAMES, y + 4, shown, "start", colour)
-        + "</g>"
-    )
+    rows = []
+    for row in found.rows[:ROWS_MAX]:
+        name = f"{row.number}: {settings_told(row.settings)}"
+        style = "good" if row.gain.low > 0 else "poor" if row.gain.high < 0 else "open"
+        rows.append((name if len(name) <= 24 else f"{name[:23]}…", name, row.gain, style))
+    counted = "gain over the configuration as it stands [95 %]"
+    return gains("Gains of the best trials", counted, rows)
 
 
 def _followed(found: Found) -> str:
     """For each split: what the choice showed where it was chosen, and what followed."""
     rows = found.followed
     scores = [score for row in rows for score in (row.past_score, row.score, row.base_score)]
-    frame = Frame([0.0, float(len(rows) + 1)], scores)
-    body = [frame.axes("split", "score")]
-    for colour, text, y, values in (
-        (_GREY, "chosen, in its past", 40, [row.past_score for row in rows]),
-        (_GREEN, "chosen, what followed", 55, [row.score for row in rows]),
-        (_RED, "as it stands, then", 70, [row.base_score for row in rows]),
+    plot = _scores([len(rows) + 1.0], scores, zero=True)
+    plot.marks_across(None, "split")
+    names = []
+    for style, text, values in (
+        ("ink open", "chosen, in its past", [row.past_score for row in rows]),
+        ("ink good", "chosen, what followed", [row.score for row in rows]),
+        ("ink poor", "as it stands, then", [row.base_score for row in rows]),
     ):
-        points = [(float(place), value) for place, value in enumerate(values, 1)]
-        body.append(trace(frame, points, colour))
-        body += [_dot(frame, *point, colour) for point in points]
-        body.append(words(NAMES, y, text, "start", colour))
-    return picture(HEIGHT, "What followed each choice", "".join(body))
+        _trace(plot, style, [(float(place), value) for place, value in enumerate(values, 1)])
+        names.append((text, style, values[-1], ""))
+    plot.names(names)
+    title = "What followed each choice"
+    return figure("followed", title, plot.svg(title), "")

@@ -1,14 +1,14 @@
 """Plots as inline SVG: an area with axes, marks within it, words beside it; colours by class.
 
-Every mark of data has the class `mark` and lies within the rectangle `area`. Colours and fonts are
-the style sheet's, so that one drawing serves light and dark. What comes from outside is escaped.
+Every mark of data has the class `mark` and lies within the rectangle `area`. Colours and fonts come
+from the style sheet, so that one drawing serves light and dark. `Plot` escapes every text.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from bot.drawing import escaped
+from bot.page.skeleton import escaped
 
 WIDTH: Final = 620
 LEFT: Final = 58
@@ -16,13 +16,14 @@ TOP: Final = 20
 BELOW: Final = 34
 _APART: Final = 12.5
 _RIGHT: Final = 84
-_LETTER: Final = 7
-"""What a letter of a name takes across at most, on average."""
+_LETTER: Final = 7.5
+"""Width of a letter of a name at most, on average."""
 
 
 def span_of(values: Iterable[float], *, zero: bool = True) -> tuple[float, float]:
-    """From the least to the greatest, with zero if wanted, and some room; never empty."""
-    every = [*values, *((0.0,) if zero else ())]
+    """From the least finite value to the greatest, with zero if asked for, and a margin; never
+    empty."""
+    every = [*filter(math.isfinite, values), *((0.0,) if zero else ())]
     low, high = (min(every), max(every)) if every else (0.0, 1.0)
     if low == high == 0:
         return 0.0, 1.0
@@ -44,12 +45,18 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def room_for(names: Iterable[str]) -> int:
-    """What to leave at the right edge for such names; not more than a third of the drawing."""
-    return max(_RIGHT, min(WIDTH // 3, 12 + _LETTER * max(map(len, names), default=0)))
+    """Width of a margin that shows each of these names whole."""
+    return max(_RIGHT, 12 + math.ceil(_LETTER * max(map(len, names), default=0)))
+
+
+def hue_css(place: int, count: int) -> str:
+    """The colour of one of so many lines: from one end of the hues to the other."""
+    return f"--hue:{round(250 - 230 * place / max(1, count - 1))}"
 
 
 class Plot:
-    """One drawing. across, up: the values at its edges. right: what is left for names there."""
+    """One drawing. across, up: the values at its edges. left, right: the margins for names; the
+    drawing is wider than `WIDTH` where one of them takes more than a third of that."""
 
     def __init__(
         self,
@@ -61,18 +68,19 @@ class Plot:
     ) -> None:
         self.height = height
         self.left, self.right = left, right
+        self.width = WIDTH + sum(max(0, side - WIDTH // 3) for side in (left, right))
         self._across, self._up = across, up
         self._parts: list[str] = []
         bottom = height - BELOW
         self._parts.append(
-            f"<rect class='area' x='{left}' y='{TOP}' width='{WIDTH - left - right}' "
+            f"<rect class='area' x='{left}' y='{TOP}' width='{self.width - left - right}' "
             f"height='{bottom - TOP}'/>"
         )
 
     def x(self, value: float) -> float:
         """Where a value lies across."""
         low, high = self._across
-        return self.left + (value - low) / (high - low) * (WIDTH - self.left - self.right)
+        return self.left + (value - low) / (high - low) * (self.width - self.left - self.right)
 
     def y(self, value: float) -> float:
         """Where a value lies, downwards."""
@@ -81,23 +89,21 @@ class Plot:
 
     # --- axes -------------------------------------------------------------------------------------
 
-    def marks_across(self, marks: Iterable[tuple[float, str]], name: str) -> None:
-        """The lower axis: where something is written under it, and what it counts."""
+    def marks_across(self, marks: Iterable[tuple[float, str]] | None, name: str) -> None:
+        """The lower axis, by round numbers unless others are given, and what it counts."""
         bottom = self.height - BELOW
-        for value, text in marks:
+        for value, text in _round(self._across, 5) if marks is None else marks:
             x = self.x(value)
             self.line("grid", x, TOP, x, bottom)
             self.words(x, bottom + 13, text, "middle")
-        self.words((self.left + WIDTH - self.right) / 2, self.height - 4, name, "middle")
+        self.words((self.left + self.width - self.right) / 2, self.height - 4, name, "middle")
 
     def marks_up(self, name: str, marks: Sequence[tuple[float, str]] | None = None) -> None:
         """The left axis, by round numbers unless others are given; its zero is drawn darker."""
-        low, high = self._up
-        shown = marks if marks is not None else [(v, f"{v:g}") for v in ticks(low, high, 4)]
-        for value, text in shown:
+        for value, text in _round(self._up, 4) if marks is None else marks:
             y = self.y(value)
             self.line("zero" if value == 0 and marks is None else "grid",
-                      self.left, y, WIDTH - self.right, y)  # fmt: skip
+                      self.left, y, self.width - self.right, y)  # fmt: skip
             self.words(self.left - 6, y + 4, text, "end")
         self.words(4, TOP - 10, name, "start")
 
@@ -144,10 +150,13 @@ class Plot:
             f"width='{right - left:.1f}' height='{bottom - top:.1f}'>{_said(said)}</rect>"
         )
 
-    def dot(self, style: str, x: float, y: float, radius: float, said: str = "") -> None:
+    def dot(
+        self, style: str, x: float, y: float, radius: float, said: str = "", css: str = ""
+    ) -> None:
         """A round mark at values."""
+        css = f" style='{css}'" if css else ""
         self._parts.append(
-            f"<circle class='mark {style}' cx='{self.x(x):.1f}' cy='{self.y(y):.1f}' "
+            f"<circle class='mark {style}'{css} cx='{self.x(x):.1f}' cy='{self.y(y):.1f}' "
             f"r='{radius:.1f}'>{_said(said)}</circle>"
         )
 
@@ -186,74 +195,34 @@ class Plot:
         for (text, style, _, css), y in zip(placed, places, strict=True):
             drawn = f" style='{css}'" if css else ""
             self._parts.append(
-                f"<text x='{WIDTH - self.right + 6}' y='{y:.1f}' class='name {style}'{drawn}>"
+                f"<text x='{self.width - self.right + 6}' y='{y:.1f}' class='name {style}'{drawn}>"
                 f"{escaped(text)}</text>"
             )
 
     def svg(self, said: str) -> str:
         """The drawing. said: what a screen reader says of it."""
         return (
-            f"<svg viewBox='0 0 {WIDTH} {self.height}' role='img' aria-label='{escaped(said)}'>"
-            f"{''.join(self._parts)}</svg>"
+            f"<svg viewBox='0 0 {self.width} {self.height}' role='img' "
+            f"aria-label='{escaped(said)}'>{''.join(self._parts)}</svg>"
         )
+
+
+def rows_plot(
+    across: tuple[float, float], counted: str, names: Sequence[str], row: int = 18
+) -> Plot:
+    """A plot with a row for each name, the first at the top; row n lies at -n, half a unit up and
+    down. row: its height."""
+    height = TOP + BELOW + row * len(names)
+    plot = Plot(across, (0.5 - len(names), 0.5), height, right=20, left=room_for(names))
+    plot.marks_across(None, counted)
+    plot.marks_up("", [(-place, name) for place, name in enumerate(names)])
+    plot.line("zero", plot.x(0), TOP, plot.x(0), height - BELOW)
+    return plot
+
+
+def _round(span: tuple[float, float], about: int) -> list[tuple[float, str]]:
+    return [(value, f"{value:g}") for value in ticks(*span, about)]
 
 
 def _said(text: str) -> str:
     return f"<title>{escaped(text)}</title>" if text else ""
-
-
-# --- around the drawings --------------------------------------------------------------------------
-
-
-def table(
-    caption: str,
-    head: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    sums: int = 0,
-    words: bool = False,
-) -> str:
-    """A table whose rows begin with their heading. sums: so many rows at the end are sums. words:
-    the last column is text that wraps."""
-    wraps = " class='words'" if words else ""
-    heads = "".join(
-        f"<th scope='col'{wraps if at == len(head) - 1 else ''}>{escaped(each)}</th>"
-        for at, each in enumerate(head)
-    )
-    body = []
-    for place, (first, *rest) in enumerate(rows):
-        style = " class='sum'" if place >= len(rows) - sums else ""
-        cells = "".join(
-            f"<td{wraps if at == len(rest) - 1 else ''}>{escaped(str(cell))}</td>"
-            for at, cell in enumerate(rest)
-        )
-        body.append(f"<tr{style}><th scope='row'>{escaped(str(first))}</th>{cells}</tr>")
-    return (
-        f"<div class='scroll' tabindex='0' role='region' aria-label='{escaped(caption)}'><table>"
-        f"<caption>{escaped(caption)}</caption><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
-
-
-def folded(summary: str, inner: str) -> str:
-    """Something that is shown when it is asked for."""
-    return f"<details><summary>{escaped(summary)}</summary>{inner}</details>"
-
-
-def figure(kind: str, title: str, drawn: str, nothing: str, below: str = "") -> str:
-    """One plot under its name, or in words why there is none. below: HTML, tables and notes."""
-    if drawn:
-        label = f"{title}: drawing"
-        inner = (
-            f"<div class='pane' tabindex='0' role='region' aria-label='{escaped(label)}'>"
-            f"{drawn}</div>"
-        )
-    else:
-        inner = f"<p class='nothing'>{escaped(nothing)}</p>"
-    beside = f"<div class='beside'>{below}</div>" if below else ""
-    state = "drawn" if drawn else "empty"
-    return (
-        f"<figure class='plot' data-plot='{kind}' data-state='{state}'>"
-        f"<figcaption>{escaped(title)}</figcaption><div class='shown'><div>{inner}</div>"
-        f"{beside}</div></figure>"
-    )

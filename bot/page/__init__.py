@@ -1,0 +1,1 @@
+"""How the bot makes an HTML page: its skeleton, its tables and its plots."""

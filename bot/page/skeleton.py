@@ -1,0 +1,106 @@
+"""The skeleton of a page, and its parts: tables, panels, columns, figures, folded text.
+
+A page is one HTML file that needs nothing else: no address, no font, no library. It opens from a
+file, in light and dark, on a phone, and by keyboard. Each function escapes the texts that it is
+given; arguments named inner, above, below and drawn are HTML.
+"""
+
+import html
+from collections.abc import Container, Sequence
+from importlib import resources
+
+
+def escaped(value: str) -> str:
+    """A text as HTML shows it."""
+    return html.escape(value)
+
+
+def html_page(title: str, inner: str, script: str = "") -> str:
+    """The whole file. Its policy allows a script only where one is given."""
+    style = (resources.files("bot.page") / "page.css").read_text(encoding="utf-8")
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    if script:
+        policy, script = f"{policy}; script-src 'unsafe-inline'", f"<script>{script}</script>"
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        "<meta name='color-scheme' content='light dark'>"
+        f"<title>{escaped(title)}</title><style>{style}</style></head><body>"
+        "<a class='skip' href='#main'>Skip to the figures</a>"
+        f"<header><h1>{escaped(title)}</h1></header><main id='main' tabindex='-1'>"
+        f"{inner}</main>{script}</body></html>\n"
+    )
+
+
+def panel(key: str, head: str, inner: str) -> str:
+    """A section of the page under its head. key: its address within the page."""
+    return (
+        f"<section class='panel' aria-labelledby='{key}'><h3 id='{key}'>{escaped(head)}</h3>"
+        f"{inner}</section>"
+    )
+
+
+def columns(inner: Sequence[str], count: int = 0) -> str:
+    """Parts side by side: all of them, or so many in a row."""
+    cells = "".join(f"<div>{each}</div>" for each in inner)
+    return f"<div class='columns of{count or len(inner)}'>{cells}</div>"
+
+
+def table(
+    caption: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    sums: int = 0,
+    words: bool = False,
+    worst: Container[int] = (),
+    label: str = "",
+) -> str:
+    """A table whose rows begin with their heading. sums: so many rows at the end are sums. words:
+    the last column is text that wraps. worst: the rows that are marked. label: its name where a
+    heading above it has said the caption."""
+    wraps = " class='words'" if words else ""
+    heads = "".join(
+        f"<th scope='col'{wraps if at == len(head) - 1 else ''}>{escaped(each)}</th>"
+        for at, each in enumerate(head)
+    )
+    body = []
+    for place, (first, *rest) in enumerate(rows):
+        style = " class='sum'" if place >= len(rows) - sums else ""
+        style = " class='worst'" if place in worst else style
+        cells = "".join(
+            f"<td{wraps if at == len(rest) - 1 else ''}>{escaped(str(cell))}</td>"
+            for at, cell in enumerate(rest)
+        )
+        body.append(f"<tr{style}><th scope='row'>{escaped(str(first))}</th>{cells}</tr>")
+    said = f"<caption>{escaped(caption)}</caption>" if caption else ""
+    return (
+        f"<div class='scroll' tabindex='0' role='region' aria-label='{escaped(label or caption)}'>"
+        f"<table>{said}<thead><tr>{heads}</tr></thead>"
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def folded(summary: str, inner: str) -> str:
+    """Something that is shown when it is asked for."""
+    return f"<details><summary>{escaped(summary)}</summary>{inner}</details>"
+
+
+def figure(kind: str, title: str, drawn: str, nothing: str, below: str = "") -> str:
+    """One plot under its name, or in words why there is none. below: HTML, tables and notes."""
+    if drawn:
+        label = f"{title}: drawing"
+        inner = (
+            f"<div class='pane' tabindex='0' role='region' aria-label='{escaped(label)}'>"
+            f"{drawn}</div>"
+        )
+    else:
+        inner = f"<p class='nothing'>{escaped(nothing)}</p>"
+    beside = f"<div class='beside'>{below}</div>" if below else ""
+    state = "drawn" if drawn else "empty"
+    return (
+        f"<figure class='plot' data-plot='{kind}' data-state='{state}'>"
+        f"<figcaption>{escaped(title)}</figcaption><div class='shown'><div>{inner}</div>"
+        f"{beside}</div></figure>"
+    )
