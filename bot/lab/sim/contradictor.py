@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.lab.sim.odds import SECOND
+from venue.core.messages import OrderState
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Price, Qty
 from venue.wire.names import OrderId
@@ -74,6 +75,10 @@ class Contradictor:
             self._take(2)
         elif self._kind in ("order_id_reused", "foreign_response"):
             self._step_aside()
+        elif self._kind == "filled_qty_fell" and not self._partly_filled():
+            self._is_on = False  # it was replaced before anything was said of it
+            self._world.after(_AGAIN_NS, self._begin)
+            return
         self._world.after(_PROVOKED_NS, self._provoke)
 
     def _step_aside(self) -> None:
@@ -119,13 +124,16 @@ class Contradictor:
     def _begin_filled_qty_fell(self) -> bool:
         world = self._world
         fills = world.auditor.truth.fills
-        part = [each for each in world.auditor.truth.ours() if each.filled_qty]
+        part = self._partly_filled()
         world.crowd.rest()
         if part and fills[-1][0] <= self._believed_ns:
             return True
         if not part:
             self._take(1)
         return False
+
+    def _partly_filled(self) -> list[OrderState]:
+        return [each for each in self._world.auditor.truth.ours() if each.filled_qty]
 
     def _begin_shares_differ(self) -> bool:
         self._world.crowd.rest()
