@@ -97,6 +97,7 @@ class Rung:
         self.is_foreign = False
         self.older_since_ns: int | None = None  # since when its stamps seem to run backwards
         self.older_ns = self.older_frames = 0  # the newest of those stamps, and how many moved on
+        self.older_steps = 0  # how often they ran backwards since
         self._stamp_ns: int | None = None  # of the newest frame of its book
         self._emptied_until_ns = 0
 
@@ -254,6 +255,10 @@ class Rung:
     def _saw_older(self, ts_ns: int, now_ns: int) -> None:
         if self.older_since_ns is None:
             self.older_since_ns, self.older_ns, self.older_frames = now_ns, ts_ns, 1
+            self.older_steps = 1
+        elif ts_ns < self.older_ns - STEP_NS:  # backwards once more, before the first was certain
+            self.older_ns, self.older_frames = ts_ns, 1
+            self.older_steps += 1
         elif ts_ns > self.older_ns:
             self.older_ns, self.older_frames = ts_ns, self.older_frames + 1
 
@@ -261,6 +266,11 @@ class Rung:
         # A read may show the very book held for as long as the venue's clock is behind it.
         if held_ns is None or ts_ns > held_ns:
             self.older_since_ns = None
+
+    @property
+    def has_stepped_twice(self) -> bool:
+        """True if the stamps run backwards and did so once more meanwhile."""
+        return self.older_since_ns is not None and self.older_steps > 1
 
     def runs_backwards(self, now_ns: int) -> bool:
         """True once the venue's stamps of this market run backwards.

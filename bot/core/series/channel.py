@@ -288,7 +288,9 @@ class Channel:
         a minute it cannot be relied on, and the bot stops."""
         back_ns = (rung.book.ts_ns or rung.older_ns) - rung.older_ns
         evidence = f"{rung.market.ticker} is stamped {back_ns // NS_PER_SECOND} s earlier"
-        if self._stepped_ns <= now_ns <= self._stepped_ns + STEP_AGAIN_NS:
+        is_again = self._stepped_ns <= now_ns <= self._stepped_ns + STEP_AGAIN_NS
+        # A second step may come before the first is certain.
+        if is_again or any(each.has_stepped_twice for each in self._rungs.values()):
             self._out.inconsistencies.contradicts(Inconsistency.STAMPS_RUN_BACKWARDS, evidence)
         self._stepped_ns = now_ns
         self._out.note("error", "venue_clock_stepped", text=evidence)
