@@ -128,6 +128,16 @@ def test_stamps_that_run_backwards_twice_within_a_minute_are_a_contradiction(cal
     assert found is None or found.kind is Inconsistency.STAMPS_RUN_BACKWARDS
 
 
+def test_a_second_step_back_before_the_first_is_certain_is_a_contradiction():
+    thin, _ = stepping(3, 0)
+    ahead(thin, 6, -60 * S)
+    assert thin.trader.out.inconsistencies.contradiction is None
+    ahead(thin, 10, -120 * S)
+    found = thin.trader.out.inconsistencies.contradiction
+    assert found is not None
+    assert found.kind is Inconsistency.STAMPS_RUN_BACKWARDS
+
+
 def test_frames_that_come_a_minute_late_while_reads_are_of_now_are_no_step_back():
     _, told = stepping(1, 0, *(-70 for _ in range(10)), read_s=0)
     assert told == []
