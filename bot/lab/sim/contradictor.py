@@ -60,6 +60,21 @@ class Contradictor:
             self.first_ns = self._world.now_ns
             self._world.seen.fault(self._kind)
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """True if the sign is gone: its order ended, and nothing contradicts itself any more."""
+        trader = self._world.process.trader
+        return (
+            self._kind == "filled_qty_fell"
+            and self.first_ns is not None
+            and not (trader.guard.latched or "inconsistency_observed" in trader.out.findings)
+            and not self._partly_filled()
+        )
+
+    def begin_again(self) -> None:
+        self.first_ns, self._is_on = None, False
+        self._world.after(_AGAIN_NS, self._begin)
+
     def _begin(self) -> None:
         begin = getattr(self, f"_begin_{self._kind}", None)
         if not self._is_open or (begin is not None and not begin()):
@@ -76,8 +91,7 @@ class Contradictor:
         elif self._kind in ("order_id_reused", "foreign_response"):
             self._step_aside()
         elif self._kind == "filled_qty_fell" and not self._partly_filled():
-            self._is_on = False  # it was replaced before anything was said of it
-            self._world.after(_AGAIN_NS, self._begin)
+            self.begin_again()  # it was replaced before anything was said of it
             return
         self._world.after(_PROVOKED_NS, self._provoke)
 

@@ -340,7 +340,10 @@ def draw(seed: int, profile: str = "swarm") -> Odds:
         raise ValueError(f"profile {profile!r}: one of {', '.join(PROFILES)}")
     shape = replace(_shape(seed, profile), near=_near(seed))
     if profile in CONTRADICTIONS:
-        return _calm_enough(shape)
+        calm = _calm_enough(shape)
+        # Of orders of a single share none is ever filled in part.
+        whole = CONTRADICTIONS[profile] == "filled_qty_fell"
+        return replace(calm, strategy="fixed_spread") if whole else calm
     if profile == LAG:
         return _lagging(shape)
     if profile in ROWS:

@@ -112,16 +112,21 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
     kind, until_ns = world.odds.contradiction, world.now_ns + _SIGN_MAX_NS
     world.crowd_acts(until_ns)
     contradictor.plan()
-    begun = world.driver.run_until(until_ns, lambda: contradictor.first_ns is not None)
-    check(begun, "B15", f"no occasion for {kind} came: {why_not(world)}")
-    assert contradictor.first_ns is not None
-    end_ns = contradictor.first_ns + _STOPPED_MAX_NS
 
     def is_stopped() -> bool:
         latched = world.process.trader.guard.latched
         return latched.startswith(f"{kind}: ") and not world.auditor.truth.resting()
 
-    stopped = world.driver.run_until(end_ns, is_stopped)
+    while True:
+        begun = world.driver.run_until(until_ns, lambda: contradictor.first_ns is not None)
+        check(begun, "B15", f"no occasion for {kind} came: {why_not(world)}")
+        assert contradictor.first_ns is not None
+        end_ns = contradictor.first_ns + _STOPPED_MAX_NS
+        stopped = world.driver.run_until(end_ns, lambda: is_stopped() or contradictor.is_withdrawn)
+        if not contradictor.is_withdrawn:
+            break
+        world.seen.hit("sign_withdrawn")
+        contradictor.begin_again()
     text = f"{kind} for {_STOPPED_MAX_NS // SECOND} s, and not stopped: latched by "
     check(stopped, "B15", f"{text}{world.process.trader.guard.latched!r}; {why_not(world)}")
     contradictor.took_ns = world.now_ns - contradictor.first_ns
