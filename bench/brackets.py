@@ -81,7 +81,7 @@ class Probe(NamedTuple):
 
 
 class Counter:
-    """Our requests at a venue, and the fate of the one order that stands on each side."""
+    """Our requests at a venue, and the fate of the one order that rests on each side."""
 
     def __init__(self, venue: RecordedMarket) -> None:
         self._venue = venue

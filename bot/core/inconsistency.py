@@ -47,7 +47,7 @@ class Inconsistency(enum.StrEnum):
 
 
 class InconsistencyRow(NamedTuple):
-    """What a person is told of a kind."""
+    """What a notice says of a kind."""
 
     saw: str  # for a person
     money: str  # what it means for money

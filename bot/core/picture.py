@@ -189,7 +189,7 @@ _UNDER_WAY: Final = {
 
 
 def reason_of(own: OwnOrder, rung: Rung) -> str:
-    """Why an order stands: what is under way, what is wished for it, or which quote it serves."""
+    """Why an order rests: a write under way, a change that is wanted, or the quote it serves."""
     if own.suspicion is not None:
         return f"not trusted, {own.suspicion.finding}: {own.suspicion.why}"
     if own.state is not State.OPEN:

@@ -6,7 +6,7 @@ fresh strategy for every event where the strategy is another one.
 
 A change is on trial for a minute of quoting. When quotes break, what had proven itself last comes
 back, except that no limit becomes looser by that; where nothing would come back, there is no trial.
-A change that comes within the minute begins it anew, and what would come back stays the same.
+A change within the minute starts it again; the configuration to fall back on stays the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -99,7 +99,7 @@ class Trial:
 
     def judge(self, tripped: str, now_ns: int, *, quoting: bool) -> str:
         """Why quotes have broken; empty while they have not. quoting: both sides may be quoted."""
-        # One that is reset within the minute, and trips again, has tripped anew.
+        # A breaker that is reset within the minute and trips again counts as another trip.
         before, self._tripped_before = self._tripped_before, tripped
         if tripped and not before:
             return f"a breaker tripped: {tripped}"

@@ -293,8 +293,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
     order may leave at all, else empty. fills_from_ns: when the last whole walk of the fills began,
-    None before: later fills may be unknown. feed_silent_after_ns: a person is told of a longer
-    silence of the channel.
+    None before: later fills may be unknown. feed_silent_after_ns: a longer silence of
+    the channel raises an alert.
     """
 
     now_ns: int

@@ -18,7 +18,7 @@ SHADOW_LATENCY_NS: Final = 50 * NS_PER_MS
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A strategy that runs beside the live one. make_strategy: makes a fresh one for each event."""
+    """A strategy run in the shadow of the live one. make_strategy: makes one for each event."""
 
     name: str
     strategy: str
@@ -164,7 +164,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Credentials beside the one that trades; each has a bucket of its own. read: reads go on it.
+    """Credentials besides the trading one; each has a bucket of its own. read: reads go on it.
     standby: cancels go on it when the first is refused."""
 
     read: bool = False

@@ -15,11 +15,7 @@ Act = Callable[[], None]
 
 
 class Driver:
-    """The queue, and the instant that it has reached, ns.
-
-    now_ns: whoever feeds a recorded market moves it on to each record, never past `next_ns`.
-    steps: acts carried out so far.
-    """
+    """The queue. now_ns: the instant that it has reached. steps: acts carried out so far."""
 
     def __init__(self, start_ns: int) -> None:
         self.now_ns = start_ns
@@ -52,6 +48,15 @@ class Driver:
         self.now_ns = max(self.now_ns, until_ns)
         return False
 
+    def reach(self, at_ns: int) -> None:
+        """Carry out what is due before an instant and be there, for what the caller does first."""
+        self.run_until(at_ns - 1)
+        self.now_ns = at_ns
+
+    def skip(self) -> None:
+        """The act that is being carried out does nothing: it is no step."""
+        self.steps -= 1
+
 
 class TickTimer:
     """When one trader ticks next. at_ns: None before it was scheduled."""
@@ -81,7 +86,7 @@ class TickTimer:
     def _due(self) -> None:
         driver = self._driver
         if self.at_ns != driver.now_ns:
-            driver.steps -= 1  # another instant has replaced this one: nothing happens
+            driver.skip()  # another instant has replaced this one
             return
         self.at_ns = None
         self._tick()

@@ -138,23 +138,6 @@ def test_a_rung_that_is_wanted_no_more_once_other_shares_are_held_is_left_out() 
     assert cut.cut({M0: quotes[M0]}, two(0, (1, 0), NONE), bounds()) == {M0: quotes[M0]}
 
 
-def test_it_is_told_on_which_rungs_another_quote_stands_where_that_is_known() -> None:
-    cut, held = cutter(), two(0, NONE, NONE)
-    quotes = {M0: (bid(50, 16),), M1: (bid(40, 16),)}
-    assert cut.anew is None
-    cut.cut(quotes, held, bounds())
-    assert cut.anew is None  # the first of all
-    cut.cut(quotes, held, bounds())
-    assert cut.anew == ()
-    cut.cut(quotes, held, bounds(loss_cents=10**8))
-    assert cut.anew == ()
-    other = {M0: quotes[M0], M1: (bid(41, 16),)}
-    cut.cut(other, held, bounds(loss_cents=10**8))
-    assert cut.anew == [M1]
-    cut.cut(other, held, bounds(loss_cents=400))
-    assert cut.anew is None  # what one has less another may have more
-
-
 # --- levels ---------------------------------------------------------------------------------------
 
 

@@ -264,11 +264,9 @@ def test_a_cutter_that_has_seen_other_quotes_cuts_as_one_that_has_not(
             quotes.pop(sorted(quotes)[0])
         if len(wishes) % 4 == 0:  # others than `last` were cut meanwhile
             cutter.cut({key: each[1:] for key, each in last.items()}, base, of)
-        anew = [key for key, each in quotes.items() if last.get(key) is not each]
         of = msgspec.structs.replace(of, loss_cents=bounds.loss_cents * (1 + turn % 2))
         fresh = Cutter(risk)
-        known = anew if quotes.keys() == last.keys() else None
-        assert cutter.cut(quotes, base, of, last, known) == fresh.cut(quotes, base, of)
+        assert cutter.cut(quotes, base, of) == fresh.cut(quotes, base, of)
         assert cutter.cuts == fresh.cuts or sorted(cutter.cuts, key=str) == sorted(
             fresh.cuts, key=str
         )

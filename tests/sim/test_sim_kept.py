@@ -47,7 +47,6 @@ def no_exposure(weighing: Weighing, ladder: Ladder) -> None:
 
 
 def no_cut(weighing: Weighing, ladder: Ladder, *_: Any) -> None:
-    ladder.answers.before, ladder.answers.anew = {}, None
     if (cutter := weighing._cutters.get(ladder.event.event_ticker)) is not None:
         cutter._held = None
 

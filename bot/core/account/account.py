@@ -82,7 +82,7 @@ class Walk(msgspec.Struct):
     """One list on its way.
 
     begun_ns: when its first page was asked for. tries: how often in a row it could not be read.
-    missed: series beside ours that could not be read to their end; no row is of theirs.
+    missed: other series that could not be read to their end; `rows` has none of their rows.
     """
 
     kind: Kind
@@ -161,7 +161,7 @@ class Account:
         return min(self.due_ns.values())
 
     def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:
-        """Pages to ask for now; tell `asked` about each that is sent."""
+        """The pages that are due. Call `asked` for each that is sent."""
         due = [kind for kind, due_ns in self.due_ns.items() if due_ns <= now_ns]
         # Where tokens are short the list that has waited longest comes first.
         due.sort(key=lambda kind: self.done_ns.get(kind, 0))
@@ -228,7 +228,7 @@ class Account:
         """A page could not be read. It is asked for again after a pause, a tenth of a second to a
         second, where the walk goes on with it; else the list is, from its first page on.
 
-        A series beside ours that cannot be read is left out: ours need not wait for a sick one.
+        Another series that cannot be read is left out, so that ours does not wait for it.
         """
         if walk.series:
             del walk.rows[walk.whole_rows :]

@@ -25,8 +25,8 @@ class Others:
         self._is_writing = False
         self.shown: tuple[Levels, Levels] = ((), ())  # what `settled` returned last
         self.changed_ns = 0  # by our clock, since when; a write of ours does not change it
-        # While `shown` stands still, because the book and our orders do not speak of one instant,
-        # when it moves again at the latest; else None.
+        # While `shown` is frozen, because the book and our orders are not of one instant: when it
+        # moves again at the latest; else None.
         self.settled_from_ns: int | None = None
         self.is_behind = False  # they did not when it was asked for last, though it may have moved
         self.depth_ns: int | None = None  # when it was last settled with something in it

@@ -47,7 +47,7 @@ _Place = tuple[BookSide, Price]
 
 
 def place_of(shown: model.Order) -> _Place | None:
-    """Where an order stands in the canonical book; None where its fields do not tell."""
+    """Side and price of an order in the canonical book; None if its fields do not say."""
     if shown.outcome is model.ShownOutcome.UNKNOWN or shown.side is model.ShownSide.UNKNOWN:
         return None
     outcome = Outcome(shown.outcome.value)

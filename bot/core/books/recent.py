@@ -33,7 +33,7 @@ class Recent:
     """The news of one rung."""
 
     def __init__(self) -> None:
-        self.has_news = False  # something is to be told that was not told yet
+        self.has_news = False  # something changed since the strategy was last shown it
         self._prints: list[tuple[Price, Qty, BookSide, int]] = []
         self._fills: list[tuple[BookSide, Price, Qty, int]] = []
         self._own: tuple[OwnQuote, ...] = ()
@@ -54,7 +54,7 @@ class Recent:
         self.has_news = True
 
     def own_changed(self) -> None:
-        """Our orders, or what stands before them, may be others."""
+        """Our orders, or the shares queued before them, may have changed."""
         self._own_until_ns = 0
 
     # --- telling ----------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ class FairCurve:
         self._weighed = (0, 0)
         self._looked_at: list[int] = []
         self.again_ns = [0] * count
-        """When each rung is to be looked at anew though nothing of it changed."""
+        """When each rung is evaluated again although nothing of it changed."""
         self._one_sided: dict[int, bool] = {}  # rungs with such a book: is it not believed now
         self.volatilities = [0.0] * count
         """Cents per sqrt(second) that the fair value of each rung moves, as learned."""
@@ -461,8 +461,8 @@ def _is_sane(implied: ImpliedView) -> bool:
 
 
 def _bounded(cents: float, rung: RungInput) -> float:
-    """A value inside 0.5..99.5, and not beyond the only side of a one-sided book, as far as enough
-    shares stand for it."""
+    """A value inside 0.5..99.5, and not beyond the only side of a one-sided book, as far as that
+    side has enough shares."""
     if rung.bids and not rung.asks:
         floor = stood_for(rung.bids)
         cents = cents if floor is None else max(cents, floor)

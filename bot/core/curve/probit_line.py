@@ -1,7 +1,7 @@
 """The two numbers that draw a whole ladder: a line through probits, kept fitted as rungs change.
 
 d(u) = height - steepness * u, with u the logarithm of the strike: a lognormal value. Weighted least
-squares, each rung weighed in cents as the line itself shows it, anew only when the line has moved.
+squares. Each rung is weighted in cents by the line itself, and only again once the line has moved.
 
 Formulas: docs/pricing.md#section-1a, step 2.
 """
@@ -77,7 +77,7 @@ class LineFit:
         when all were weighed last."""
         self.line: Line | None = None
         self.weighed = 0
-        """How often all rungs were weighed anew, for the line had moved."""
+        """How often all rungs were weighted again because the line had moved."""
 
     def take(self, index: int, deviations: float, variance: float) -> None:
         """A rung's own data says this, in probits; variance in cents squared, above zero."""

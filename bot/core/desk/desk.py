@@ -328,7 +328,7 @@ class Desk:
             self._ended.popitem(last=False)
 
     def _tell_suspects(self) -> None:
-        """Findings about orders stand as long as there is an order that they are about."""
+        """Raise the findings about suspected orders, and clear those that no order has any more."""
         for finding in Finding:
             about = [
                 f"order {own.order_id or own.client_order_id}: {own.suspicion.why}"
@@ -342,9 +342,11 @@ class Desk:
             keep_newest(self._strays, slot, None, STRAYS_MAX)
 
     def opens(self, taken: Iterable[OwnOrder], booked_qty: Callable[[OwnOrder], int]) -> None:
-        """The books open, with orders to be taken over and with those that are over. What any of
-        them had filled that no fill of its ids tells is in what they are opened with: an id of
-        before an amend had it, that nobody knows here (S13), or it is listed late."""
+        """The books open, with orders to be taken over and with those that are over.
+
+        Shares that one of them has filled and that no listed fill shows are part of the opening: an
+        id from before an amend had them (S13), or the fill is listed late.
+        """
         for own in (*taken, *self._unsettled):
             own.leave_out(max(0, own.filled - booked_qty(own)))
 
@@ -509,7 +511,7 @@ class Desk:
 
     def _is_foreign(self, own: OwnOrder, request: Request, body: Body) -> bool:
         """True when a 2xx to a request about an order of ours shows another order than was asked.
-        An amend may change the id of an order (S13): then it stands where it stood."""
+        An amend may change the id of an order (S13): then side and price have to be its own."""
         if not isinstance(body, CancelShown if isinstance(request, CancelResting) else OrderShown):
             return True
         shown = body.order

@@ -83,8 +83,8 @@ FAILING_NS: Final = 3 * NS_PER_SECOND
 """So long no cancel must have worked."""
 
 _APART_NS: Final = 30 * NS_PER_SECOND
-"""A failure that comes so much later than the one before begins anew: meanwhile nothing was to be
-cancelled."""
+"""A failure this long after the one before starts a new count: nothing was to be cancelled in
+between."""
 
 _ORDERS_MIN: Final = 3
 """About so many orders, or all that there are."""
@@ -119,7 +119,7 @@ class CancelHealth:
 
     def on_answer(self, own: OwnOrder, answer: Answer, live: int, now_ns: int) -> str | None:
         """An answer to the cancel of an order, while so many may be live. Why nothing may be placed
-        from here on, "" once cancels work; None where it tells neither."""
+        from now on; "" once cancels work, None where the answer shows neither."""
         if isinstance(answer, Done):
             return self.on_success()
         said = getattr(answer, "reason", "")

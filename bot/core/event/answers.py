@@ -1,6 +1,5 @@
 """What a strategy wants of an event, proven sane; what was proven before is not proven again."""
 
-from collections.abc import Sequence
 from typing import Final, cast
 
 from bot.core.strategy import EventView, Quote, Resting, Strategy, Take, mapped, split
@@ -17,12 +16,9 @@ class Answers:
     """The answers of one strategy about one event."""
 
     def __init__(self) -> None:
-        # What it wanted to rest when it was last asked and did not fail, the same object while that
-        # is the same; what it wanted at once, then. `anew`: the rungs on which that rests differs
-        # from `before`, what it wanted to rest the time before; None where the rungs do.
+        # What it wanted to rest, and to take, when it was last asked and did not fail; `resting` is
+        # the same object while that is the same.
         self.resting: dict[MarketId, tuple[Quote, ...]] = {}
-        self.before = self.resting
-        self.anew: Sequence[MarketId] | None = None
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         # Tuples once proven sane, by rung and identity; what is held here keeps its identity, and
         # nothing in it can change: it is sane for good.
@@ -33,13 +29,12 @@ class Answers:
         `split` do for what is no answer; `resting` and `takes` are then what they were.
 
         A strategy may return for a rung a very tuple that it returned before: that one was proven.
-        One with takes never is the same again: each answer wishes for them anew.
+        A tuple with takes is never the same again: each answer wants its takes once.
         """
         wanted = cast("Resting", mapped(strategy.quote(view)))  # `split` tells what is none
         before, sane = self.resting, self._sane
         others = [key for key, each in wanted.items() if before.get(key, _UNNAMED) is not each]
-        are_alike = wanted.keys() == before.keys()
-        if not others and are_alike:
+        if not others and wanted.keys() == before.keys():
             self.takes = {}
             return before
         fresh = {
@@ -58,5 +53,4 @@ class Answers:
                         sane.clear()
                     sane[key, id(quotes)] = quotes
         self.resting, self.takes = resting, takes
-        self.before, self.anew = before, others if are_alike else None
         return resting

@@ -70,7 +70,7 @@ class NewsGuard:
 
     def looked(self, rungs: Iterable[RungView], now_ns: int) -> bool:
         """The event is decided now. True if the touch of others has jumped on a rung, so that it
-        is pulled. rungs: those told again; a rung left out has not changed."""
+        is pulled. rungs: those that changed."""
         if not self._settings.jump_cents:
             return False
         moved = [self._moved(rung, now_ns) for rung in rungs]

@@ -76,7 +76,7 @@ class Rung:
         self.traded = TradedPrice()
         self.fair: Fair | None = None
         self.place = 0
-        # Of its event, the places of the rungs that are to be told anew (`Telling`).
+        # Of its event, the places of the rungs whose view is built again (`Telling`).
         self.news: set[int] = set()
         self.last_print: m.TradeSeen | None = None
         self.decided: Outcome | None = None
@@ -106,7 +106,7 @@ class Rung:
         self.planned: Sequence[Quote] = ()
         self.ours: Ours | None = None  # its orders as plans found them, until they may have changed
         self.wishes: tuple[Wish, ...] = ()
-        self.again_ns = 0  # when `wishes` are to be planned anew; 0 at once
+        self.again_ns = 0  # when `wishes` are planned again; 0 at once
         self.denied_some = False
         # The exposure of its event counts `counted` for it, and `held` as held; `weighed` while
         # that is what is live.
@@ -161,7 +161,7 @@ class Rung:
     # --- what is believed -------------------------------------------------------------------------
 
     def doubt(self) -> None:
-        """Something happened that may change whether it can be quoted: judge it anew."""
+        """Something happened that may change whether it can be quoted: judge it again."""
         self.judge_ns = 0
         self.ladder.unjudged = True
 
@@ -172,8 +172,8 @@ class Rung:
         self.doubt()
 
     def is_news(self, seen: m.BookSeen | m.TradeSeen) -> bool:
-        """True if a frame tells of what has just happened, so that its stamp tells the time: a book
-        of another stamp than the one before, or a print that was not seen yet."""
+        """True if a frame shows something that has just happened, so that its stamp is the venue's
+        time: a book with another stamp than the last one, or a new print."""
         if isinstance(seen, m.TradeSeen):
             return not self.book.has_printed(seen.trade_id)
         before_ns, self._stamp_ns = self._stamp_ns, seen.ts_ns
@@ -210,8 +210,8 @@ class Rung:
         )
 
     def _confirmed(self, now_ns: int) -> None:
-        """The book held was shown, or confirmed. What a paused process finds waiting says nothing:
-        it may be as old as the pause, until the books were asked for anew."""
+        """The book held was shown, or confirmed. Frames that a paused process finds waiting confirm
+        nothing: they may be as old as the pause, until the books were requested again."""
         doubtful = bool(self.blocked) or self.is_suspect or self.book.is_crossed
         if not self.unasked:
             self.confirmed_ns = now_ns
@@ -223,8 +223,8 @@ class Rung:
             self.doubt()
 
     def _look_at_others(self) -> None:
-        """The book was shown or read: what others have may be told from ours now, where it was not,
-        though the book is the same."""
+        """The book was shown or read: our own size in it may be known now although the book is the
+        same."""
         if self.others.has_caught_up:
             self.ladder.dirty = True
             self.news.add(self.place)
@@ -308,8 +308,8 @@ class Rung:
     def confirms(self, shown: model.Orderbook, now_ns: int) -> bool:
         """Whether a book read by REST is the one believed; that confirms it.
 
-        One captured well before the newest print says nothing: the feed behind it stands still.
-        One that does not tell when it was captured confirms nothing either.
+        One captured well before the newest print confirms nothing: its feed is stuck. Nor does one
+        without an instant of capture.
         """
         bids = tuple((level.price, level.size) for level in shown.bids)
         asks = tuple((level.price, level.size) for level in shown.asks)

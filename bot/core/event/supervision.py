@@ -2,7 +2,7 @@
 
 A strategy that raises, returns nonsense, is interrupted, or takes too long three times in a row has
 its event pulled: for five seconds, and for twice as long each time that it goes on so, a minute at
-most. A minute of good conduct is a fresh start. What it did last is told until it has behaved.
+most. A minute of good conduct is a fresh start. Its last fault is reported until it has behaved.
 """
 
 from collections.abc import Callable
@@ -77,7 +77,7 @@ class Conduct:
     def overran(self, event: StrategyOverran, now_ns: int) -> bool:
         """A call of it took too long. Whether its quotes are to be pulled for that now.
 
-        One that was interrupted has raised already: it is pulled, and told better.
+        One that was interrupted has raised already: it is pulled, and its report says more.
         """
         took = f"took {event.took_ns / 1e6:.1f} ms, {event.allowed_ns / 1e6:g} ms are allowed"
         if event.interrupted:
@@ -93,7 +93,7 @@ class Conduct:
         return True
 
     def behaved(self) -> bool:
-        """An answer of it was sane. Whether a fault is told no more by that."""
+        """An answer of it was sane. True if that clears a fault."""
         told, self.fault = bool(self.fault), ""
         return told
 

@@ -58,7 +58,7 @@ class Cut(msgspec.Struct, frozen=True):
 class Sheet:
     """What the limits of order size and rung position leave of the quotes of one rung, by itself.
 
-    rows: of each quote the row in which its size stands: even for bids, odd for asks, the best
+    rows: of each quote the row of its size: even for bids, odd for asks, the best
     first. caps: what order size and rung position leave of each quote, and losses: the most that
     one share of it can lose, by row; 0 where there is none. full: the quotes as their caps leave
     them. sums: shares of the bids and of the asks as their caps leave them, and what they can lose
@@ -127,7 +127,7 @@ class Sheet:
         )
 
     def stands(self, sizes: Sequence[int]) -> None:
-        """These sizes stand, by row; `kept` is the same object while they are the same."""
+        """Take over these sizes, by row; `kept` is the same object while they are the same."""
         if sizes != self.sizes:
             self.sizes = sizes
             self.kept = self._sized(sizes)
@@ -138,10 +138,7 @@ class Sheet:
 
 
 class Cutter:
-    """Cuts the quotes of one event; keeps what it found for those that do not change.
-
-    anew: the rungs on which the last cut left others than the one before; None where any may be.
-    """
+    """Cuts the quotes of one event; keeps what it found for those that do not change."""
 
     def __init__(self, limits: RiskSettings) -> None:
         """limits: those in force; what of them is the event's alone comes with each cut."""
@@ -153,24 +150,17 @@ class Cutter:
         self._kept: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
         self._stands: Exposure | None = None
-        self.anew: Sequence[MarketId] | None = None
         self._reasons: dict[tuple[int, int], CutReason] = {}
 
     def cut(
-        self,
-        quotes: Resting,
-        held: Exposure,
-        bounds: Bounds,
-        before: Resting | None = None,
-        anew: Sequence[MarketId] | None = None,
+        self, quotes: Resting, held: Exposure, bounds: Bounds
     ) -> dict[MarketId, tuple[Quote, ...]]:
         """The quotes within every limit, not to be changed by the caller. A rung on which the same
         stands as last time has the same tuple; one whose quotes are all cut away has none.
 
         quotes: the very mapping of the last time where none is another; never changed later. held:
-        the exposure of what is held; orders in it are not looked at. anew: the rungs on which they
-        differ from the mapping `before`, of the same rungs; None where that is not known.
-        Raises KeyError for a market that is no rung of the event.
+        the exposure of what is held; orders in it are not looked at. Raises KeyError for a market
+        that is no rung of the event.
         """
         if held is not self._held:
             self._held = held
@@ -179,14 +169,12 @@ class Cutter:
             self._bounds = self._quotes = None
         fresh: Sequence[MarketId] | None = ()
         if quotes is not self._quotes:
-            fresh = self._take_in(quotes, anew if before is self._quotes else None)
+            fresh = self._take_in(quotes)
             self._quotes = quotes
         is_bounded = bounds is self._bounds or bounds == self._bounds
         if is_bounded and fresh is not None and not fresh:
-            self.anew = ()
             return self._kept
         was_whole = self._bounds is not None and not self._is_shared
-        self.anew = None
         self._bounds = bounds
         self._is_shared = not self._full.is_within(bounds)
         if self._is_shared:
@@ -195,7 +183,6 @@ class Cutter:
         else:
             self._stands = self._full
             if was_whole and fresh is not None:
-                self.anew = fresh
                 self._kept = dict(self._kept)
                 for key in fresh:
                     self._kept[key] = self._sheets[key].full
@@ -248,14 +235,13 @@ class Cutter:
         by_size = sheet.caps[row] == min(quote.qty, self._limits.order_qty)
         return CutReason.ORDER_QTY if by_size else CutReason.RUNG_POSITION
 
-    def _take_in(self, quotes: Resting, anew: Sequence[MarketId] | None) -> list[MarketId] | None:
-        """Have a sheet of each rung's quotes, looking only at rungs where they are others than last
-        time. Which those are; None where some have none any more. anew: where they may be others,
-        and some on all as before; None where that is not known."""
+    def _take_in(self, quotes: Resting) -> list[MarketId] | None:
+        """Make a sheet of each rung's quotes that changed since the last cut. Returns the rungs
+        where they did, None if one has no quotes any more."""
         sheets = self._sheets
         fresh: list[MarketId] = []
-        for market_id in quotes if anew is None else anew:
-            wanted, sheet = quotes[market_id], sheets.get(market_id)
+        for market_id, wanted in quotes.items():
+            sheet = sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
                 index = self._bare.index_of(market_id)
                 new = sheets[market_id] = Sheet(wanted, index, self._bare, self._limits)

@@ -1,4 +1,4 @@
-"""The limits in force: a limit of 0 replaced by what it stands for, and what the others of a series
+"""The limits in force: a limit of 0 replaced by what it means, and what the others of a series
 and an account leave an event of theirs.
 """
 

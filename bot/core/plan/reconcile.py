@@ -76,7 +76,7 @@ def plan_sides(
     orders of its side from being made (one live-or-possible order per slot); one whose write is
     on its way, or whose end is still to come, keeps as many shares from it. So does a take without
     an answer, which serves no wanted price: it never rests. short: sides on which a limit has cut
-    new orders: nothing is given up there to be made anew.
+    new orders: no order there is cancelled to be replaced.
     """
     wishes: list[Wish] = []
     again: list[int] = []

@@ -159,7 +159,7 @@ _NOISE_CENTS: Final = 1e-9
 
 
 def value_of(rung: RungView, source: Source) -> float | None:
-    """The price in cents that a rung is quoted around, or None where nothing tells it.
+    """The price in cents that a rung is quoted around, or None where nothing is known.
 
     A source that is missing gives way: first to the fitted curve, then to the middle of the touch.
     """

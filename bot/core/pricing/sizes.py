@@ -52,7 +52,7 @@ def level_sizes(lot_qty: float, levels: int, growth: float, sd_cents: float) -> 
 
 class Lots(NamedTuple):
     """shares: of each level, the first one first. bid_fees, ask_fees: of each level, cents per
-    share. near_bid, near_ask: about where the sides stand, cents."""
+    share. near_bid, near_ask: roughly the price of each side, cents."""
 
     shares: tuple[int, ...]
     bid_fees: tuple[float, ...]
@@ -78,7 +78,7 @@ class LotsOf:
         self._fill_sizes = fees.FillSizes()
 
     def filled(self, qty: int) -> bool:
-        """A fill of ours, of `qty` shares (1 or more). True if lots hang on it: make them anew."""
+        """A fill of ours, of `qty` >= 1 shares. True if lots depend on it: compute them again."""
         self._fill_sizes.filled(qty)
         return not self._by_order
 

@@ -308,7 +308,7 @@ class Sending:
         own, price = wish.order, wish.amend.price
         if self.venue.is_halted or rung.fair is None or price is None:
             return False
-        # Others would gladly trade with it where it stands, and less gladly where it is to go.
+        # Others gain by trading with it at its present price, and less at its new one.
         sign = 1 if own.side is _BID else -1
         is_beyond = sign * own.level > sign * rung.fair.value_cents
         return is_beyond and sign * canonical(own.outcome, price) < sign * own.level

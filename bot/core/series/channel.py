@@ -110,7 +110,7 @@ class Channel:
         self._subscribe_due_ns = now_ns
 
     def garbled(self, known: bool, now_ns: int) -> None:
-        """A frame could not be read: all books are asked for anew."""
+        """A frame could not be read: request all books again."""
         if known:
             for rung in self._rungs.values():
                 rung.suspect(now_ns)

@@ -190,7 +190,7 @@ class Weighing:
         return room >= after.qty_max
 
     def cut(self, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
-        """What of the wanted quotes the limits admit beside the other events. loss_cents: its own.
+        """The wanted quotes that the limits admit next to the other events. loss_cents: its own.
 
         Of what rests, the others are counted as they are wanted, not as they stand at the moment:
         else two events that share that limit would follow each other's every cancel, for ever.
@@ -201,9 +201,7 @@ class Weighing:
             cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
         resting = self._others_resting_wanted(ladder)
         bounds = bounds_of(self._limits, loss_cents, resting)
-        answers = ladder.answers
-        anew = answers.anew if quotes is answers.resting else None
-        left = cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
+        left = cutter.cut(quotes, self.exposure(ladder), bounds)
         alone_cents = event_limit_cents(self._limits, Cents(0))
         if len(self._ladders) > 1 and (resting or loss_cents < alone_cents):
             self._elsewhere[ladder.event.event_ticker] = self._elsewhere_cents()

@@ -116,7 +116,7 @@ def settings_for(settings: TraderSettings, tape: Tape) -> TraderSettings:
 
 
 class Backtest:
-    """One run; `run` once. venue, trader: as they stand."""
+    """One run; call `run` once. venue, trader: in their state of the moment."""
 
     def __init__(
         self,
@@ -188,8 +188,7 @@ class Backtest:
                 driver.at(at_ns + self._terms.feed_ns, partial(self._reaches, [seen]))
         for line in self._tape.lines:
             record = decode_record(line)
-            driver.run_until(record.ts - 1)
-            driver.now_ns = record.ts
+            driver.reach(record.ts)
             self.venue.play(record)
             self._publish()
             self._records += 1
@@ -207,7 +206,7 @@ class Backtest:
         self._driver.after(_PING_NS, self._ping)
 
     def _send(self, events: Sequence[m.Event]) -> None:
-        """The channel tells the trader something."""
+        """The channel sends the trader these events."""
         self._driver.after(self._terms.feed_ns, partial(self._reaches, events))
 
     def _reaches(self, events: Sequence[m.Event]) -> None:

@@ -191,13 +191,11 @@ class _Life:
         for at_ns, act in self.draws.acts:
             if at_ns >= self.world.life_ns:
                 break
-            driver.run_until(START_NS + at_ns - 1)
-            driver.now_ns = START_NS + at_ns
+            driver.reach(START_NS + at_ns)
             self._moves_on()
             self._act(act)
             self._publish()
-        driver.run_until(self.end_ns - 1)
-        driver.now_ns = self.end_ns
+        driver.reach(self.end_ns)
         self._move_to(len(latent.fair_mc) - 1)
         self.venue.resolve(latent.pays, self.end_ns)
         account.close(self.venue.exchange.cash_cents - CASH_CENTS)

@@ -116,7 +116,7 @@ class TrueValueMarket:
                     pass
 
     def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        """Whoever can be met is in the engine."""
+        """Every order that ours can meet is in the engine."""
         self.acting = Class.SELF
         return exchange.apply(command, now_ns)
 

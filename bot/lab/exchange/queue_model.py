@@ -1,9 +1,9 @@
-"""Our resting orders in the queues of a recorded market: how many shares stand before each.
+"""Our resting orders in the queues of a recorded market: how many shares are before each.
 
-A book shows sizes and no order of arrival. All shares that are there when we come stand before us;
-prints at our price take from the front; what else leaves was cancelled, and nobody shows from where
-in the queue. Shares that come later stand behind us. Never are there more before us than the book
-shows. `QueueModel` says how cancels are read.
+A book shows sizes and no order of arrival. All shares that are there when we come are before us;
+prints at our price take from the front. Everything else that leaves was cancelled, and no book
+shows from where in the queue. Shares that come later are behind us. There are never more before us
+than the book shows. `QueueModel` says how cancels are read.
 
 A book speaks of everything up to its own instant. So a print that is not newer is in it, whichever
 of the two comes first: traded shares are not counted as cancelled ones as well.
@@ -104,7 +104,7 @@ class QueuePosition:
         if ts_ns < self._shown_ns:
             return
         if others == self._others == self._stood and not self._newer:
-            # Nothing came and nothing left: before us stands who stood there.
+            # Nothing came and nothing left: the shares before us are the same.
             self._before = self.ahead
             if ts_ns > self._shown_ns:
                 self._from_ns, self._shown_ns = self._shown_ns, ts_ns
@@ -168,8 +168,8 @@ class QueuedOrder:
 
 
 class OwnQueues:
-    """Our resting orders by market and side. Orders of one price stand in the order in which they
-    came to it, as the engine keeps them."""
+    """Our resting orders by market and side. Orders of one price are in the order in which they
+    came to it, as in the engine."""
 
     def __init__(self, queue_model: QueueModel, power: float) -> None:
         self._model = queue_model

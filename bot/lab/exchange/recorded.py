@@ -187,7 +187,7 @@ class RecordedMarket:
         self._changed[order.market_id] = None
 
     def _printed_by_us(self, trade: v.TradePrinted) -> None:
-        """A trade that the recorded market did not print: the channel tells it too."""
+        """A trade that the recorded market did not print: the channel shows it too."""
         if self._acting_as_print:
             return
         self.marks.setdefault(trade.market_id, 2 * trade.price)
@@ -229,7 +229,7 @@ class RecordedMarket:
         return ShownBook(bids, asks, now_ns)
 
     def _left(self, market: MarketId, side: BookSide) -> Levels:
-        """Depth of others that nobody has taken and that could rest beside our own orders."""
+        """Depth of others that nobody has taken and that does not cross our own orders."""
         rows = self.recorded.depths[self._rung_of[market]].left(side)
         ours = self._queues.best(market, side.other)
         if ours is None or not rows or not _reaches(side.other, ours, rows[0][0]):

@@ -98,8 +98,7 @@ class Play:
         for done, act in enumerate(session.acts):
             if act.record.ts > session.ended_ns:
                 break
-            driver.run_until(act.record.ts - 1)
-            driver.now_ns = act.record.ts
+            driver.reach(act.record.ts)
             self.venue.act(act)
             self._publish(act.arrives_ns)
             if done % 500 == 0:

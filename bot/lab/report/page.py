@@ -1,6 +1,6 @@
 """The report as one HTML file: each figure of up to three sessions side by side.
 
-Words or a table tell what each plot shows. A plot without data says why in its place.
+Words or a table say what each plot shows. A plot without data says why in its place.
 """
 
 from collections.abc import Callable, Sequence

@@ -251,13 +251,20 @@ def _converge(world: "World") -> None:
         within_ns += _LATE_NS
     if world.odds.has_new_events:
         within_ns += _among_new_events_ns(world)
-    done = world.driver.run_until(start_ns + within_ns, lambda: not differences(world))
+    findings, observed = process.trader.out.findings, False
+
+    def is_done() -> bool:
+        nonlocal observed
+        observed = observed or "inconsistency_observed" in findings
+        return not differences(world)
+
+    done = world.driver.run_until(start_ns + within_ns, is_done)
     if not done and has_full_levels(world):
         # Cut by a limit into as many as may stand there, they are put together some seconds later.
         world.seen.hit("merged_late")
         done = world.driver.run_until(world.now_ns + _ROUTES_NS, lambda: not differences(world))
-    if not done and "inconsistency_observed" in process.trader.out.findings:
-        # After a transfer nothing grows until a second audit has shown the same cash.
+    if not done and observed:
+        # From a first sign on nothing grows until it has gone; a transfer takes a second audit.
         world.seen.hit("observed_late")
         done = world.driver.run_until(world.now_ns + _OBSERVED_NS, lambda: not differences(world))
     if not done and has_emptied_books(world):
