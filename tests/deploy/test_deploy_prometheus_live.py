@@ -42,30 +42,35 @@ def may_be_empty(where: str) -> bool:
 def test_every_panel_and_rule_is_answered_with_data_and_alerts_fire_by_what_they_are_about(
     tmp_path,
 ):
-    need_data = [each for each in rules.shown() if not may_be_empty(each.where)]
+    need_data = {each.where: each.expr for each in rules.shown() if not may_be_empty(each.where)}
+    for rule in rules.rules("recording.yaml"):
+        need_data |= {f"{rule['record']}: expr": rule["expr"], rule["record"]: rule["record"]}
     with running(tmp_path, 8) as site:
         until(site.is_scraped, 60, "Prometheus has scraped both")
-        missing: list[str] = []
+        # Each once: a scrape that a busy machine makes late leaves a second without any data.
+        missing = set(need_data)
 
         def all_there() -> bool:
-            missing[:] = [each.where for each in need_data if not site.query(each.expr)]
+            missing.difference_update([where for where in missing if site.query(need_data[where])])
             return not missing
 
         try:
-            until(all_there, 120, "data for every panel")
+            until(all_there, 120, "data for every panel and recording rule")
         finally:
-            assert missing == []
+            assert missing == set()
         for each in rules.shown():
             site.query(each.expr)
-        for rule in rules.rules("recording.yaml"):
-            assert site.query(rule["expr"]), rule["record"]
-            assert site.query(rule["record"]), rule["record"]
         for alert in rules.alerts():
             site.query(alert.expr)
-        assert int(site.query('count({job="bot"})')[0]["value"][1]) <= SERIES_MAX
+        most = site.query('max_over_time(count({job="bot"})[1m:1s])')
+        assert int(most[0]["value"][1]) <= SERIES_MAX
         # No reaper was started, and but for how fast the machine is that is all that is wrong.
         site.fires("ReaperAbsent", 30)
-        assert site.firing() <= {"ReaperAbsent"} | ABOUT_PACE
+        until(
+            lambda: site.firing() <= {"ReaperAbsent"} | ABOUT_PACE,
+            30,
+            "no alert about anything else",
+        )
         site.signal("bot", signal.SIGKILL)
         site.fires("BotDown", 40)
 
