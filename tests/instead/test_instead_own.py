@@ -4,7 +4,7 @@ from msgspec import structs
 
 from bot.core import messages as m
 from bot.lab.instead.own import Own, Resting
-from bot.lab.replay.replay import placed_entries
+from bot.lab.session import placed_entries
 from tests.instead.made import MARKET, calm, fill, ns, order, run_of
 from venue.wire.money import BookSide, Price
 

@@ -14,12 +14,11 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.books.book import book_seen
-from bot.io.journal.journal import number_of, read_segment, segments, stands_at
-from bot.io.journal.records import Entry, JournalFault
+from bot.io.journal.journal import read_segment
+from bot.io.journal.records import Entry
 from bot.lab.counted import Counted, Told, untold
 from bot.lab.export.mine import Mine
 from bot.lab.export.sheets import Row, opened
-from bot.lab.replay.replay import must_be_segment
 from venue.wire import instant, model
 from venue.wire.money import Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -64,23 +63,6 @@ def tell(paths: Sequence[Path], add: Add, told: Told = untold) -> tuple[str, ...
         reader.take(entry)
     reader.end_run()
     return tuple(damage)
-
-
-def segments_meant(path: Path) -> list[Path]:
-    """The segments of a state directory, oldest first, or the one that is named.
-
-    Raises JournalFault when there is none, and for a file of another name that is none.
-    """
-    try:
-        found = segments(path) if path.is_dir() else [path]
-        there = bool(found) and stands_at(found[0]) is not None
-        if there and number_of(found[0]) < 0:
-            must_be_segment(path)
-    except OSError as fault:  # such as in the folder of another user
-        raise JournalFault(f"{path}: {fault.strerror}") from None
-    if not there:
-        raise JournalFault(f"{path}: no journal here; name the state directory of a run")
-    return found
 
 
 def _entries(paths: Sequence[Path], damage: list[str]) -> Iterator[Entry]:

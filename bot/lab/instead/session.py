@@ -16,9 +16,7 @@ import msgspec
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
 from bot.lab.instead.own import Change, Own, OwnFill, Resting
-from bot.lab.replay.again import Until
-from bot.lab.replay.replay import Run, placed_entries
-from bot.lab.replay.together import beside_of
+from bot.lab.session import Run, Until, beside_of, placed_entries
 from venue.core import messages as v
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord
 from venue.wire import instant, model
