@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.lab.explain.explain import Explainer
     from bot.lab.explain.explained import Decision
     from bot.lab.explain.lives import Deed, Life, Told
-    from bot.lab.replay.replay import Run
+    from bot.lab.session import Run
 
 _EXAMPLE: Final = "Example: bot explain configs/demo.yaml --rung 206.25B"
 _ORDER_HELP: Final = "Its id, ours or the venue's, or what only one begins with; left out: a list."
