@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.io.client.translate import event_of
-from bot.lab.exchange.dice import Dice
+from bot.lab.exchange.faults import Dice
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
 from venue.core import messages as v

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.io.client.answers import answer_of
-from bot.lab.exchange.dice import Dice
 from bot.lab.exchange.exchange import refusal
+from bot.lab.exchange.faults import Dice
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.transport import tamper

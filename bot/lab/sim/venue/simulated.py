@@ -10,8 +10,15 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from bot.core import messages as m
-from bot.lab.exchange.exchange import MAKER, PageLimits, cancel_shown, read, refusal, shown
-from bot.lab.exchange.level_book import LevelBook
+from bot.lab.exchange.exchange import (
+    MAKER,
+    LevelBook,
+    PageLimits,
+    cancel_shown,
+    read,
+    refusal,
+    shown,
+)
 from bot.lab.sim.odds import SECOND, Odds
 from bot.lab.sim.second import SERIES as ALL_SERIES
 from bot.lab.sim.second import series_of
