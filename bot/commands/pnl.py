@@ -108,20 +108,23 @@ def _told_again(
     config: Path, by: list[str], state_dir: Path | None, *, shadow: bool
 ) -> dict[str, Any]:
     with faults_told(), printed_aside():
+        import msgspec
+
         from bot.config import finish
         from bot.ideas import Makers
         from bot.lab.replay.together import retell
+        from bot.lab.session import newest_run
+        from bot.lab.shadow.shadow import shadow_reports
 
         draft = read(config)
         whole = finish(draft)
-        again = retell(
-            state_dir or draft.state.directory,
-            whole.trader,
-            whole.make_strategy,
-            whole.shadows if shadow else (),
-            Makers(config.parent),
-        )
-    return _accounts(again.trader.report(again.until_ns), by, shadow=shadow)
+        state = state_dir or draft.state.directory
+        again = retell(state, whole.trader, whole.make_strategy, Makers(config.parent))
+        report = again.trader.report(again.until_ns)
+        if shadow:
+            scores = shadow_reports(newest_run(state), whole.shadows, whole.trader)
+            report = msgspec.structs.replace(report, shadows=scores)
+    return _accounts(report, by, shadow=shadow)
 
 
 def _accounts(report: "Report | ShownReport", by: list[str], *, shadow: bool) -> dict[str, Any]:

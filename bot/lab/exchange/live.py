@@ -17,7 +17,7 @@ from bot.core import messages as m
 from bot.core.strategy import Levels
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
-from bot.lab.exchange.queue_model import OwnQueues, QueueModel
+from bot.lab.exchange.queue_model import OwnQueues, QueuedOrder, QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.core import messages as v
 from venue.wire import instant, model
@@ -153,6 +153,15 @@ class LiveMarket:
     def markets(self) -> Sequence[MarketId]:
         """All of them, as they were listed."""
         return list(self.depths)
+
+    def own_orders(self, market_id: MarketId, side: BookSide) -> Sequence[QueuedOrder]:
+        """Our resting orders of a side, the boldest price first, the older first at one price."""
+        return self._queues.on(market_id, side)
+
+    def own_sizes(self, market_id: MarketId) -> dict[tuple[BookSide, Price], int]:
+        """Shares of ours that rest on a market, by side and price."""
+        sizes = {side: self._queues.sizes(market_id, side) for side in _SIDES}
+        return {(side, price): qty for side in _SIDES for price, qty in sizes[side].items()}
 
     # --- what others do ---------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 """Lives a journalled run again: the same events through a fresh trader, its effects compared.
 
 The journal holds every event of a run, so the trader that they make is the one that lived then, to
-the byte. Candidates may run beside it that did not run then: they change nothing of it. Of a run
-that goes on all is retold that has reached the disk. Where an effect is another one than then, the
-answers that follow are answers to something else: there the retelling ends, with a fault.
+the byte. Of a run that goes on all is retold that has reached the disk. Where an effect is another
+one than then, the answers that follow are answers to something else: there the retelling ends, with
+a fault.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.desk.spend import Purse
 from bot.core.reconfigure import Remake
-from bot.core.settings import BudgetSettings, Candidate, TraderSettings
+from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.journal import (
@@ -35,7 +35,6 @@ from bot.lab.session import (
     placed_entries,
     turns,
 )
-from bot.lab.shadow.shadow import shadow_of
 from venue.wire.names import Ticker
 
 MakeStrategy = Callable[[], Strategy]
@@ -50,7 +49,6 @@ class Relived:
         run: Run,
         settings: TraderSettings,
         make_strategy: MakeStrategy,
-        candidates: Sequence[Candidate] = (),
         *,
         remake: Remake | None = None,
         purse_of: Callable[[BudgetSettings], Purse] | None = None,
@@ -93,7 +91,6 @@ class Relived:
             purse if first is None else first.out.purse_of(m.Key.TRADE),
             None if first is None else first.out.purse_of(m.Key.READ),
             None if first is None else first.quoting.weighing.account,
-            shadow_of(candidates),
             None if remake is None else lambda choice: retold(remake(choice)),
             None if first is None else first.out.purse_of(m.Key.STANDBY),
         )

@@ -16,7 +16,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.desk.spend import Purse
 from bot.core.reconfigure import Remake
-from bot.core.settings import BudgetSettings, Candidate, TraderSettings
+from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
@@ -41,7 +41,6 @@ def retell(
     state: Path,
     settings: TraderSettings,
     make_strategy: MakeStrategy,
-    candidates: Sequence[Candidate] = (),
     remake: Remake | None = None,
 ) -> Retelling:
     """The newest run in this state directory; the other arguments as those of `relived`.
@@ -49,7 +48,7 @@ def retell(
     Raises JournalFault when there is none, when its beginning is no longer kept, when the journal
     cannot be read, and when the run had another configuration or another program.
     """
-    again = relived(newest_run(state), settings, make_strategy, candidates, remake=remake)
+    again = relived(newest_run(state), settings, make_strategy, remake=remake)
     until_ns = events = 0
     for step in again.steps():
         until_ns = max(until_ns, step.at_ns)
@@ -61,7 +60,6 @@ def relived(
     run: Run,
     settings: TraderSettings,
     make_strategy: MakeStrategy,
-    candidates: Sequence[Candidate] = (),
     *,
     remake: Remake | None = None,
     purse_of: Callable[[BudgetSettings], Purse] | None = None,
@@ -83,7 +81,6 @@ def relived(
                 run,
                 settings,
                 make_strategy,
-                candidates,
                 remake=remake,
                 purse_of=purse,
                 around=around,
