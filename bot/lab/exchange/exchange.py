@@ -20,7 +20,7 @@ from venue.wire import codec, instant, model
 from venue.wire.errors import CODES, Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
-from venue.wire.money import Cents, Qty
+from venue.wire.money import BookSide, Cents, Price, Qty
 from venue.wire.names import MarketId, Ticker, UserId
 
 MAKER: Final = UserId("maker")
@@ -57,6 +57,36 @@ class ShownBook(NamedTuple):
     bids: Levels
     asks: Levels
     at_ns: int | None
+
+
+class LevelBook:
+    """The shares by price of a market, canonical YES, from changes of its levels. at_ns: of the
+    newest one."""
+
+    __slots__ = ("_levels", "asks", "at_ns", "bids")
+
+    def __init__(self, at_ns: int) -> None:
+        self.bids: dict[Price, Qty] = {}
+        self.asks: dict[Price, Qty] = {}
+        self.at_ns = at_ns
+        self._levels: tuple[Levels, Levels] | None = None
+
+    def change(self, event: v.LevelChanged) -> None:
+        """A level has another size, 0 where it is gone."""
+        sizes = self.bids if event.side is BookSide.BID else self.asks
+        if event.size:
+            sizes[event.price] = event.size
+        else:
+            sizes.pop(event.price, None)
+        self.at_ns = event.at_ns
+        self._levels = None
+
+    def levels(self) -> tuple[Levels, Levels]:
+        """Bids and asks, best first."""
+        if self._levels is None:
+            bids = tuple(sorted(self.bids.items(), reverse=True))
+            self._levels = (bids, tuple(sorted(self.asks.items())))
+        return self._levels
 
 
 Watcher = Callable[[v.Command, v.Answer, list[v.Event], int], None]
@@ -147,14 +177,14 @@ class Exchange:
         self._buckets: dict[m.Key, TokenBucket] = {}
         self._tickers: dict[MarketId, Ticker] = {}
         for command in setup:
-            if isinstance(command, v.ListMarket):
-                self._tickers[command.market_id] = command.ticker
             answer = self.apply(command, start_ns)
             assert not isinstance(answer, v.Refused), answer
         self.read_all(start_ns)
 
     def apply(self, command: v.Command, now_ns: int) -> v.Answer:
         """Carry out a command of anybody's."""
+        if isinstance(command, v.ListMarket):
+            self._tickers[command.market_id] = command.ticker
         answer, events = self.reading.apply(self.engine, command, now_ns + self.clock_ns)
         visible = [event for event in events if self._is_visible(event)]
         if visible:

@@ -5,12 +5,12 @@ same latencies; the simulator draws them with faults of its own.
 """
 
 import random
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from bot.core import messages as m
-from bot.lab.exchange.dice import Dice
 from bot.lab.exchange.exchange import Exchange, Response, refusal
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
@@ -64,6 +64,39 @@ def befall(fault: str, ask: Callable[[], Response]) -> Response:
     if fault.startswith("lost"):
         return Response(m.Unknown(left), None, None, TIMEOUT_NS)
     return Response(m.Unknown(left), tokens, None)
+
+
+_SUM_MAX = 0.7
+"""However many faults are drawn, some requests get through."""
+
+
+class Dice:
+    """Which fault befalls one request or frame: one draw each, from a table of fixed intervals.
+
+    `without` names faults that are left out: their intervals stay empty, so that the draws of all
+    others are what they were.
+    """
+
+    def __init__(
+        self, rng: random.Random, chances: Mapping[str, float], without: tuple[str, ...]
+    ) -> None:
+        self._draw = rng.random
+        total = sum(chances.values())
+        scale = _SUM_MAX / total if total > _SUM_MAX else 1.0
+        self._bounds: list[float] = []
+        self._names: list[str] = []
+        bound = 0.0
+        for name, chance in chances.items():
+            bound += chance * scale
+            self._bounds.append(bound)
+            self._names.append("" if name in without else name)
+        self._end = bound
+
+    def roll(self) -> str:
+        drawn = self._draw()
+        if drawn >= self._end:
+            return ""
+        return self._names[bisect_right(self._bounds, drawn)]
 
 
 class Faults:

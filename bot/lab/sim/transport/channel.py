@@ -4,7 +4,7 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.lab.exchange.dice import Dice
+from bot.lab.exchange.faults import Dice
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import FRAME_FAULTS, MS, SECOND
 from venue.core import messages as v

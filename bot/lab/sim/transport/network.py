@@ -4,9 +4,8 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.lab.exchange.dice import Dice
 from bot.lab.exchange.exchange import Response, refusal
-from bot.lab.exchange.faults import BEFALLING, befall
+from bot.lab.exchange.faults import BEFALLING, Dice, befall
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
 from bot.lab.sim.transport import tamper

@@ -7,8 +7,7 @@ back in time, as an asynchronously projected read side may.
 from collections import deque
 from collections.abc import Iterator
 
-from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
-from bot.lab.exchange.level_book import LevelBook
+from bot.lab.exchange.exchange import MAKER, Exchange, LevelBook, PageLimits, ShownBook, accounts
 from bot.lab.sim.odds import SECOND, Odds
 from bot.lab.sim.second import SERIES as ALL_SERIES
 from bot.lab.sim.second import series_of
