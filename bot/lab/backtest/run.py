@@ -44,13 +44,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     whole: whether the tape was played to its end. settled: `outcome` where every rung paid what the
     tape says, `mid` where holdings are marked at the last middle, `part` where some rungs paid and
-    those of the others are. net_millicents: profit after
-    fees. maker_qty, taker_qty: shares that came to us, and that we took. printed_qty: shares of all
-    recorded prints. requests: by kind; refused: by code; faults: what befell requests, by kind, and
-    how often. worst_case_max_cents: the most the trader
-    could have lost at once, by its own sums. ledger_difference_cents: the trader's account less the
-    venue's as read last, None unless both were read. profit: where the trader sees it come from,
-    None before quoting. events: what the trader took in; cpu_s: what all of it cost.
+    those of the others are. net_millicents: profit after fees. maker_qty, taker_qty: shares that
+    came to us, and that we took. printed_qty: shares of all recorded prints. requests: by kind;
+    refused: by code; faults: by kind, how often each befell a request. worst_case_max_cents: the
+    most the trader could have lost at once, by its own sums. ledger_difference_cents: the trader's
+    account less the venue's as read last, None unless both were read. profit: where the trader sees
+    it come from, None before quoting. events: what the trader took in; cpu_s: what all of it cost.
     strategy_fault: the first of `strategy_errors`, empty without one. asked: how many records were
     asked for, None for all. maker_rate, taker_rate: of fees, as they were given.
     """
@@ -177,31 +176,20 @@ class Backtest:
 
     # --- what came of it --------------------------------------------------------------------------
 
-    def settle(self, winners: Winners | None) -> int:
-        """End it: every rung pays its winner where that is known, else what is held of it counts at
-        the last middle. The profit in thousandths of a cent.
-
-        Raises DoesNotClose when the fills and the venue's ledger do not tell the same.
-        """
-        account, venue = self.venue.account, self.venue
-        account.prove(venue.gain_cents)
-        if winners is not None:
-            for market, winner in winners.items():
-                venue.resolve(market, winner, self.now_ns)
-            account.prove(venue.gain_cents)
-        held = sum(
-            account.held_cents(market, venue.marks.get(market, 0)) for market in venue.markets
-        )
-        return 1000 * account.cash_cents + 500 * held
-
     def result(self, winners: Winners | None, cpu_s: float = 0.0) -> Result:
-        """What came of it, settled as `settle` does. winners: taken only where the tape was played
-        whole."""
+        """What came of it. Every rung pays its winner where that is known and the tape was played
+        whole, else what is held of it counts at the last middle. Raises DoesNotClose when the fills
+        and the venue's ledger differ."""
         whole = self._records == len(self._tape.lines)
-        known = winners if whole else None
+        known = winners if winners is not None and whole else {}
         venue, account = self.venue, self.venue.account
         held_qty = sum(account.shares.values())
         report = self.trader.report(self.now_ns)
+        for market, winner in known.items():
+            venue.resolve(market, winner, self.now_ns)
+        account.prove(venue.gain_cents)
+        marks = [account.held_cents(each, venue.marks.get(each, 0)) for each in venue.markets]
+        settled = "outcome" if len(known) == len(venue.markets) else "part" if known else "mid"
         return Result(
             tape=self._tape.name,
             event=self._tape.event,
@@ -210,8 +198,8 @@ class Backtest:
             whole=whole,
             records=self._records,
             hours=(self.now_ns - self._began_ns) / _HOUR_NS,
-            settled=_settled(known, len(venue.markets)),
-            net_millicents=self.settle(known),
+            settled=settled,
+            net_millicents=1000 * account.cash_cents + 500 * sum(marks),
             fees_cents=account.fees_cents,
             fills=len(account.fills),
             maker_qty=account.maker_qty,
@@ -233,13 +221,6 @@ class Backtest:
             maker_rate=str(self._terms.maker_rate),
             taker_rate=str(self._terms.taker_rate),
         )
-
-
-def _settled(winners: Winners | None, rungs: int) -> str:
-    """What `Result.settled` says where so many of the rungs paid."""
-    if not winners:
-        return "mid"
-    return "outcome" if len(winners) == rungs else "part"
 
 
 def backtest(

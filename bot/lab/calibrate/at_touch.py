@@ -19,7 +19,6 @@ from bot.core.report import Against, MarkoutReport
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Levels
 from bot.lab.counted import Counted, Told, untold
-from bot.lab.exchange.account import Filled
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
@@ -181,18 +180,18 @@ class _Run:
         self._values.append(found)
         self._valued = len(self._market.account.fills)
 
-    def _follow(self, markouts: Markouts, fill: Filled) -> None:
+    def _follow(self, markouts: Markouts, fill: v.FillBooked) -> None:
         """What stood at each horizon after a fill, else the first known in the minute after it;
         none past the end of the tape."""
         sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1
-        price = canonical(fill.outcome, Price(fill.price))
+        price = canonical(fill.outcome, fill.outcome_price)
         for place, horizon_s in enumerate(HORIZONS_S):
             at_ns = fill.at_ns + horizon_s * NS_PER_SECOND
             if at_ns > self._now_ns:
                 return
             for against, value in self._known(at_ns).items():
                 moved = sign * (value - MILLI * price)
-                markouts.add(against, place, moved, Qty(fill.qty), fill.at_ns)
+                markouts.add(against, place, moved, fill.qty, fill.at_ns)
 
     def _known(self, at_ns: int) -> dict[Against, int]:
         first = max(0, bisect_right(self._times, at_ns) - 1)

@@ -420,7 +420,7 @@ def _as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
 def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
     """The commands that list what reads of a series show: companies, events, markets. An event with
     a date or a fee that cannot be read is left out, as the trader does."""
-    readable = [event for event in events if _is_readable(event)]
+    readable = [event for event in events if is_readable(event)]
     commands: list[v.Command] = [
         v.ListCompany(company, symbol, symbol)
         for company, symbol in {each.project_id: each.series_ticker for each in readable}.items()
@@ -445,7 +445,8 @@ def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
     return commands
 
 
-def _is_readable(event: model.Event) -> bool:
+def is_readable(event: model.Event) -> bool:
+    """True if the date of an event and the fees of its markets are what they have to be."""
     try:
         instant.to_ns(event.resolution_date)
         for market in event.markets:

@@ -8,7 +8,7 @@ import msgspec
 
 from bot.config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
-from bot.lab.backtest.opens import watched
+from bot.lab.backtest.guard import watched
 from bot.lab.backtest.run import Result, Told, Winners, backtest, distinct
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms

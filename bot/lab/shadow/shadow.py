@@ -33,9 +33,10 @@ BEHIND_NS: Final = 2 * NS_PER_SECOND
 _KEPT_NS: Final = 60 * NS_PER_SECOND
 """Our orders of so long ago are forgotten: no frame speaks of them any more."""
 
+_HELD_MAX: Final = 50_000
+_FRAMES: Final = (m.BookSeen, m.TradeSeen)
 _PASSED_ON: Final = (
-    m.BookSeen,
-    m.TradeSeen,
+    *_FRAMES,
     m.FeedOpened,
     m.FeedClosed,
     m.FeedHeard,
@@ -128,6 +129,9 @@ class Shadow:
         """Everything up to an instant happens to the candidates."""
         if not self._runs:
             self._begin()
+            if len(self._held) > _HELD_MAX:  # an account that was not read for long
+                held = (each for each in self._held if not isinstance(each[1], _FRAMES))
+                self._held = deque(held)
         while self._runs and self._held and self._held[0][0] <= until_ns:
             at_ns, event = self._held.popleft()
             if isinstance(event, m.BookSeen):

@@ -31,6 +31,7 @@ BEHIND_S: Final = 30.0
 _REPORT_S: Final = 1.0
 _LOOK_S: Final = 0.2
 _SILENT_S: Final = 2 * BEHIND_S
+_SAID_BYTES: Final = 1_000
 _LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 _Reports = tuple[ShadowReport, ...]
@@ -67,6 +68,7 @@ class ShadowSidecar:
             why = await self._follow()
         except OSError as fault:
             why = f"cannot be started: {fault}"
+        self._kill()
         self._take(
             tuple(
                 msgspec.structs.replace(each, stopped=each.stopped or why) for each in self.reports
@@ -90,13 +92,15 @@ class ShadowSidecar:
             )
         assert child.stdout is not None
         assert child.stderr is not None
+        said = asyncio.create_task(_last_line(child.stderr))
         try:
             while line := await asyncio.wait_for(child.stdout.readline(), _SILENT_S):
                 self._take(_REPORTS.decode(line))
+            return await said or "its process ended"
         except TimeoutError:
             return f"no score for {_SILENT_S:g} s"
-        said = (await child.stderr.read()).decode("utf-8", "replace").strip()
-        return said.splitlines()[-1][:500] if said else "its process ended"
+        finally:
+            said.cancel()
 
     def _take(self, reports: _Reports) -> None:
         """Newer scores; of each candidate that has stopped since it is said why."""
@@ -108,13 +112,25 @@ class ShadowSidecar:
                     "shadow_stopped", shadow=each.name, bound=each.bound, fault=each.stopped
                 )
 
+    def _kill(self) -> None:
+        if self._child is not None and self._child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._child.kill()
+
     async def finish(self) -> None:
         """The run is over."""
-        child = self._child
-        if child is not None and child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                child.kill()
-            await child.wait()
+        self._kill()
+        if self._child is not None:
+            await self._child.wait()
+
+
+async def _last_line(stream: asyncio.StreamReader) -> str:
+    """What a process said last. It is read all along: one that nobody reads would block."""
+    said = b""
+    while piece := await stream.read(_SAID_BYTES):
+        said = (said + piece)[-_SAID_BYTES:]
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 class JournalTail:
