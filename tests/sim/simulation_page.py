@@ -61,18 +61,16 @@ effects, the invariant, and a command that repeats it; then it is made smaller: 
 one, then time, then rungs. How often the strategy itself raised or answered nonsense stands in the
 last line, by no fault drawn; that is no broken invariant where it quotes again before the end.
 
-`--without` leaves out faults, and what some worlds have besides: the variants {_VARIANTS}. Without
-those, `reload`, `rung_listed`, `event_listed`, `event_ends`, `resend_barred`, `taken`, `flatten`,
-`twin_trades` and `begun_amid` a seed is the world that it was before these were drawn. Where a
-breaker is drawn near, nothing has to rest in the end: it may trip at any time. Where the operator
-wants everything flat, that is asked for once more when all is quiet, amid trades: positions may
-only shrink. Where the configuration changes, another change comes once all is quiet, and where a
-start keeps or refuses what rests, or an event ends, a crash does, half the time just as another
-event ends: after either all must become what is wanted once more. A limit that was lowered may be
-passed by what is held, which can only shrink; nothing may rest beyond it for long. What has been
-lost is told by the venue's account, with what is held at the bot's own fair values: beyond the
-breaker's limit for some seconds, and the latch stands. Trades amid a start may be in its opening,
-or not: in the end all must agree.
+`--without` leaves out faults, and what some worlds have besides: the variants {_VARIANTS}; nothing
+else of a world hangs on them. Where a breaker is drawn near, nothing has to rest in the end: it may
+trip at any time. Where the operator wants everything flat, that is asked for once more when all is
+quiet, amid trades: positions may only shrink. Where the configuration changes, another change comes
+once all is quiet, and where a start keeps or refuses what rests, or an event ends, a crash does,
+half the time just as another event ends: after either all must become what is wanted once more. A
+limit that was lowered may be passed by what is held, which can only shrink; nothing may rest beyond
+it for long. What has been lost is told by the venue's account, with what is held at the bot's own
+fair values: beyond the breaker's limit for some seconds, and the latch stands. Trades amid a start
+may be in its opening, or not: in the end all must agree.
 
 Where the account trades two series each has ladders, limits, and a judge of its own, and faults of
 one alone; crashes, outages and halts befall both. Together they may lose no more than the account's

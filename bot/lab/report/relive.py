@@ -16,7 +16,7 @@ from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
 from bot.lab.backtest.run import Result
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
-from bot.lab.exchange.depth import Kind
+from bot.lab.exchange.recorded import Kind
 from bot.lab.replay.together import relived
 from bot.lab.report.session import Answers, Closing, Mode, Saved, Session
 from bot.lab.report.watch import Watch

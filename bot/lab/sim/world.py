@@ -37,7 +37,6 @@ from bot.lab.sim.transport.network import Network
 from bot.lab.sim.venue.crowd import Crowd
 from bot.lab.sim.venue.simulated import SimulatedVenue
 from venue.core import messages as v
-from venue.wire.names import ClientOrderId
 
 START_NS: Final = 1_800_000_000 * SECOND
 TRACE: Final = 200
@@ -79,7 +78,6 @@ class World:
         self.channel = Channel(self, random.Random(f"channel {odds.seed}"))
         self.episodes = Episodes(self)
         self.disk = Disk()
-        self.landed: dict[ClientOrderId, None] = {}
         self.moods: list[Mood] = []
         self.stopping = False
         self.latch = ""

@@ -16,6 +16,7 @@ from bot.lab.sim.venue.simulated import RESOLUTION_NS
 from venue.wire.money import BookSide, Price, Qty, is_price
 
 _FAT = 100_000
+MOODS = ("tantrum", "fat_finger", "mad_strategy", "greed")
 
 
 class Mood(NamedTuple):
