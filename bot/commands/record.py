@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.io.run.session import Site
     from venue.wire.names import Ticker
 
-_EXAMPLE: Final = "Example: bot record configs/demo.yaml --for 30m"
+_EXAMPLE: Final = "Example: bot record configs/demo.yaml --for 10s"
 
 
 def register(app: typer.Typer) -> None:

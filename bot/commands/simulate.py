@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.lab.sim.odds import Odds
     from bot.lab.sim.simulate import Outcome
 
-_EXAMPLE = "Example: bot simulate --seed 7 --events 1_000_000 --profile brutal"
+_EXAMPLE = "Example: bot simulate --seed 7 --events 20_000 --profile brutal"
 _ENDING = "ending: seeds that have begun are lived to their end"
 _DIED = "ended early: a process died; is there enough memory for so many?"
 
@@ -232,7 +232,7 @@ def _tell(odds: "Odds", outcome: "Outcome", *, quiet: bool, err: bool) -> None:
 
 def _tell_smallest(odds: "Odds", *, err: bool) -> None:
     """The smallest odds that fail in the same way, and the command that repeats them."""
-    from bot.lab.sim.show import replay_command
+    from bot.lab.sim.shrink import replay_command
     from bot.lab.sim.simulate import shrunk
 
     smallest, text = shrunk(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))

@@ -20,8 +20,7 @@ from bot.core.settings import (
 )
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.exchange.exchange import refusal, shown
-from bot.lab.exchange.level_book import LevelBook
+from bot.lab.exchange.exchange import LevelBook, refusal, shown
 from tests.scale import cases
 from venue.core import messages as v
 from venue.core.engine import Engine

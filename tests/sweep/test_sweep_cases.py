@@ -3,8 +3,8 @@
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.lab.exchange.depth import Kind, kind_of
 from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import Kind, kind_of
 from bot.lab.exchange.terms import Terms
 from bot.lab.sweep.cases import cut, recorded
 from bot.lab.sweep.trials import Configured, Job, code_of, lived

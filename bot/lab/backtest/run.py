@@ -23,10 +23,9 @@ from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.evaluate.patience import ended_when_stalled
-from bot.lab.exchange.depth import Kind, kind_of
 from bot.lab.exchange.faults import Faults
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.recorded import RecordedMarket
+from bot.lab.exchange.recorded import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.terms import Terms
 from venue.crowd.tape import Tape, closes_ns, decode_record
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -281,7 +280,7 @@ class Backtest:
         return Result(
             tape=self._tape.name,
             event=self._tape.event,
-            recorded=venue.recorded.kind.value,
+            recorded=venue.kind.value,
             bound=self._bound.value,
             whole=whole,
             records=self._records,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.lab.backtest.run import Result
-from bot.lab.exchange.depth import Kind
 from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import Kind
 
 LIMITS: Final = {
     Kind.BOOKS: "replayed history does not react to us: no result about size",

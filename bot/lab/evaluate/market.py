@@ -9,8 +9,7 @@ from typing import Final
 from bot.lab.evaluate.account import Account
 from bot.lab.evaluate.draws import Class
 from bot.lab.evaluate.worlds import World
-from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
-from bot.lab.exchange.level_book import LevelBook
+from bot.lab.exchange.exchange import MAKER, Exchange, LevelBook, PageLimits, ShownBook, accounts
 from bot.lab.sim.venue.simulated import PROJECT, SERIES, market_id
 from venue.core import messages as v
 from venue.wire import model

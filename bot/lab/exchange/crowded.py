@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 
 from bot.core.strategy import Levels
-from bot.lab.exchange.exchange import Exchange, ShownBook
-from bot.lab.exchange.level_book import LevelBook
+from bot.lab.exchange.exchange import Exchange, LevelBook, ShownBook
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from bot.lab.exchange.terms import Terms

@@ -74,7 +74,7 @@ class SessionMarket(RecordedMarket):
 
     def _to_others(self, market_id: MarketId, record: TradeRecord, qty: int) -> None:
         """A print of so many shares meets others at its price."""
-        depth = self.recorded.depths[self._rung_of[market_id]]
+        depth = self.depths[market_id]
         side = BookSide.ASK if record.taker_outcome is Outcome.YES else BookSide.BID
         for price, size in [*depth.left(side)]:
             if price == record.price:

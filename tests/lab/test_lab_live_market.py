@@ -1,0 +1,153 @@
+"""Claims about a market that is fed by frames of the channel, and our orders in it."""
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.lab.exchange.live import LiveMarket, catalogue_of
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
+from venue.wire import codec, instant, model
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, MarketId, ProjectId, Ticker
+from venue.wire.requests import QtyOrder, TimeInForce
+
+START_NS = 1_800_000_000 * NS_PER_SECOND
+PROJECT = "00000000-0000-4000-8000-000000000001"
+CLOCKS_NS = 7 * NS_PER_SECOND
+"""The venue's clock is ahead of ours by so much."""
+
+
+def shown(count: int = 1) -> model.Event:
+    """An event of so many rungs, as a read shows it."""
+    now, name = instant.from_ns(START_NS), Ticker("ACME-VAL-27Q1")
+    markets = tuple(
+        model.Market(
+            ticker=Ticker(f"{name}-{strike}"),
+            market_id=MarketId(f"00000000-0000-4000-8000-{strike:012d}"),
+            event_ticker=name,
+            project_market_id=PROJECT,
+            name=f"above {strike}",
+            outcome_label="yes",
+            state=model.MarketState.ACTIVE,
+            min_price=Price(1),
+            max_price=Price(99),
+            tick_size=1,
+            strike_value=str(strike),
+            strike_unit="USD billions",
+            maker_fee_rate="0",
+            taker_fee_rate="0.0700",
+            open_interest=Qty(0),
+            created_at=now,
+            updated_at=now,
+        )
+        for strike in range(175, 175 + count)
+    )
+    return model.Event(
+        event_ticker=name,
+        series_ticker=Ticker("ACME-VAL"),
+        project_market_id=PROJECT,
+        project_id=ProjectId(PROJECT),
+        title="t",
+        category="c",
+        status=model.EventStatus.OPEN,
+        mutually_exclusive=False,
+        resolution_date=instant.from_ns(START_NS + 3_600 * NS_PER_SECOND),
+        markets=markets,
+    )
+
+
+class Fed:
+    """A market of one rung, fed by hand. Times in seconds."""
+
+    def __init__(self, queue_model: QueueModel = QueueModel.PESSIMISTIC) -> None:
+        self.event = shown()
+        terms = Terms(read_lag_ns=NS_PER_MS)
+        self.market = LiveMarket(catalogue_of([self.event]), terms, queue_model, START_NS)
+        self.id = self.event.markets[0].market_id
+        self._made = 0
+
+    def book(self, second: float, bids, asks, stamp: float | None = None) -> None:
+        at_ns = self.at(second if stamp is None else stamp) + CLOCKS_NS
+        self.market.on_frame(m.BookSeen(self.id, at_ns, tuple(bids), tuple(asks)), self.at(second))
+
+    def print(self, second: float, price: int, size: int, name: str, *, bought=False) -> None:
+        at_ns = self.at(second) + CLOCKS_NS
+        seen = m.TradeSeen(self.id, at_ns, name, Price(price), Qty(size), bought)
+        self.market.on_frame(seen, self.at(second))
+
+    def at(self, second: float) -> int:
+        return START_NS + round(second * NS_PER_SECOND)
+
+    def buy(self, second: float, price: int, qty: int) -> m.Answer:
+        self._made += 1
+        name = ClientOrderId(f"o{self._made}")
+        tif = TimeInForce.GTC
+        order = QtyOrder(self.id, Outcome.YES, Side.BUY, Price(price), Qty(qty), tif, name)
+        create = m.Create(order, codec.encode_new_order(order), False)
+        send = m.Send(m.RequestId(self._made), create, "asked for", m.Key.TRADE)
+        return self.market.exchange.answer(send, self.at(second)).answer
+
+    @property
+    def fills(self) -> list[tuple[int, int, bool]]:
+        return [(each.price, each.qty, each.maker) for each in self.market.account.fills]
+
+
+def test_a_print_fills_us_beyond_the_shares_before_us_and_only_once():
+    fed = Fed()
+    fed.book(1, [(45, 10)], [(55, 10)])
+    fed.buy(2, 45, 20)
+    for _ in range(2):
+        fed.print(3, 45, 15, "a")
+    assert fed.fills == [(45, 5, True)]
+
+
+def test_our_channel_shows_our_orders_and_fills_by_our_own_clock():
+    fed = Fed()
+    fed.book(1, [(45, 10)], [(55, 10)])
+    fed.buy(2, 45, 20)
+    fed.buy(2, 55, 4)
+    now_ns = fed.at(2)
+    printed, book = fed.market.frames(now_ns)
+    assert (printed.price, printed.size, printed.taker_bought_yes) == (55, 4, True)
+    assert (book.ts_ns, book.bids, book.asks) == (now_ns, ((45, 30),), ((55, 6),))
+    assert fed.market.frames(now_ns) == []
+
+
+def test_a_clock_of_the_venue_that_is_set_back_does_not_end_the_market():
+    fed = Fed()
+    fed.book(1, [(45, 10)], [(55, 10)])
+    fed.book(2, [(45, 99)], [(55, 10)], stamp=0.5)
+    assert fed.market.book_frames(fed.at(2))[0].bids == ((45, 10),)
+    fed.book(3, [(44, 7)], [(55, 10)], stamp=-3_600)
+    assert fed.market.book_frames(fed.at(3))[0].bids == ((44, 7),)
+
+
+def test_reads_of_the_series_list_halt_resume_and_end_markets():
+    fed = Fed()
+    two = shown(2)
+    market = two.markets[0].market_id
+    assert market == fed.id
+    fed.market.on_series([two], fed.at(1))
+    assert [*fed.market.markets] == [each.market_id for each in two.markets]
+
+    def now(second: float, state: model.MarketState) -> None:
+        first = msgspec.structs.replace(two.markets[0], state=state)
+        event = msgspec.structs.replace(two, markets=(first, *two.markets[1:]))
+        fed.market.on_series([event], fed.at(second))
+
+    fed.book(1, [(45, 10)], [(60, 10)])
+    now(2, model.MarketState.HALTED)
+    assert isinstance(fed.buy(2, 60, 5), m.Refused)
+    now(3, model.MarketState.ACTIVE)
+    assert isinstance(fed.buy(3, 60, 5), m.Done)
+    now(4, model.MarketState.RESOLVED)
+    assert fed.market.account.cash_cents == fed.market.gain_cents > 0
+
+
+@pytest.mark.parametrize("unknown", [MarketId("00000000-0000-4000-8000-000000000099")])
+def test_frames_of_a_market_that_is_not_listed_are_passed_over(unknown: MarketId):
+    fed = Fed()
+    fed.market.on_frame(m.BookSeen(unknown, START_NS, (), ()), START_NS)
+    assert fed.market.frames(START_NS) == []
