@@ -162,14 +162,14 @@ def _options_told() -> Iterator[None]:
 def _ends_told() -> Iterator[None]:
     """What keeps a sweep from going on, likewise."""
     from bot.lab.evaluate.results import NotKept
-    from bot.lab.sweep.trials import NoCluster, OtherCode, TrialFault
+    from bot.lab.sweep.trials import ClusterFault, TrialFault
 
     try:
         with _libraries_told():
             yield
     except (TrialFault, NotKept) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
-    except (OtherCode, NoCluster) as fault:
+    except ClusterFault as fault:
         fail(EXIT_VENUE, str(fault))
 
 

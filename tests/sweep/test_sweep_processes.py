@@ -7,9 +7,9 @@ import pytest
 
 from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.trials import (
+    ClusterFault,
     Configured,
     Job,
-    NoCluster,
     RunnerFault,
     cluster,
     code_of,
@@ -68,7 +68,7 @@ def test_a_cluster_of_two_workers_comes_to_the_same_as_one_process(alone):
 
 @pytest.mark.parametrize("address", ["nonsense", "nonsense://x", "tcp://127.0.0.1", "tcp://[::1:x"])
 def test_an_address_that_is_none_of_a_scheduler_is_told(address):
-    with pytest.raises(NoCluster, match="no Dask scheduler"), cluster(address):
+    with pytest.raises(ClusterFault, match="no Dask scheduler"), cluster(address):
         pass
 
 
@@ -77,6 +77,6 @@ def test_an_address_at_which_nobody_listens_is_told_within_seconds():
         taken.bind(("127.0.0.1", 0))  # and does not listen
         begun_s = time.monotonic()
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(NoCluster, match="no Dask scheduler"), cluster(address):
+        with pytest.raises(ClusterFault, match="no Dask scheduler"), cluster(address):
             pass
     assert time.monotonic() - begun_s < 15

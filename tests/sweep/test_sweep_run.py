@@ -15,7 +15,7 @@ from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.findings import Findings, findings
 from bot.lab.sweep.output import markdown
 from bot.lab.sweep.sweep import Aim, Kept, Split, Sweep, splits_of
-from bot.lab.sweep.trials import IN_WORLDS, Configured, Job, OtherCode, code_of, lived
+from bot.lab.sweep.trials import IN_WORLDS, ClusterFault, Configured, Job, code_of, lived
 from tests.sweep.planted import (
     BEST,
     CONFIG,
@@ -160,7 +160,7 @@ def test_the_file_that_names_a_strategy_names_its_lives_though_the_class_was_mad
 
 def test_the_program_that_lives_a_job_must_be_the_one_that_made_it():
     setup, (case,) = Configured(CONFIG, SMALL).base, seeded(SMALL, range(1, 2))
-    with pytest.raises(OtherCode):
+    with pytest.raises(ClusterFault):
         lived(Job(setup, {}, case, "", "another"))
 
 

@@ -53,12 +53,13 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Marginal(msgspec.Struct, frozen=True, kw_only=True):
-    """A key by itself. values: as text, in order; of those put together the middle one. means,
-    bests: of the scores there. share: of all variance of scores that lies
-    between these values, None for too few trials. points: every trial's value and score, in order
-    of proposal."""
+    """A key by itself. is_number: False for names, and for numbers that were listed out of order.
+    values: as text, in order; of those put together the middle one. means, bests: of the scores
+    there. share: of all variance of scores that lies between these values, None for too few trials.
+    points: every trial's value and score, in order of proposal."""
 
     key: str
+    is_number: bool
     log: bool
     values: list[str]
     means: list[float]
@@ -199,12 +200,13 @@ def _marginal(each: Dimension, trials: Sequence[Trial], scores: Floats) -> Margi
     texts = [trial.settings[each.key] for trial in trials]
     tried = [value for value in each.values if value in texts]
     tried = tried or sorted(set(texts), key=float)
-    is_named = bool(each.values) and not each.ordered
-    bins = len(tried) if is_named else min(BINS, len(tried))
+    is_number = each.ordered or not each.values
+    bins = min(BINS, len(tried)) if is_number else len(tried)
     together = [part.tolist() for part in np.array_split(np.array(tried), bins)]
     rows = [scores[np.isin(texts, values)] for values in together]
     return Marginal(
         key=each.key,
+        is_number=is_number,
         log=each.log,
         values=[values[len(values) // 2] for values in together],
         means=[float(row.mean()) for row in rows],

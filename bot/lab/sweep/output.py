@@ -208,12 +208,16 @@ def _search(found: Findings) -> str:
 
 def _marginal(found: Findings, each: Marginal) -> str:
     """Scores by one key whatever the others were: every trial, the means, the best."""
-    places, base = _places(each), found.base.score
+    base = found.base.score
+    if each.is_number:
+        places = {x: math.log10(float(x)) if each.log else float(x) for x, _ in each.points}
+    else:
+        places = {value: float(place) for place, value in enumerate(each.values)}
     plot = _scores(places.values(), [*(y for _, y in each.points), base])
-    if _are_numbers(each):
+    if each.is_number:
         plot.marks_across(None, f"log10 of {each.key}" if each.log else each.key)
     else:
-        plot.marks_across([(places[value], value) for value in each.values], each.key)
+        plot.marks_across([(place, value) for value, place in places.items()], each.key)
     for text, score in each.points:
         plot.dot("trial", places[text], score, 2.5, text)
     xs = [places[value] for value in each.values]
@@ -222,21 +226,6 @@ def _marginal(found: Findings, each: Marginal) -> str:
     _traces(plot, xs, lines)
     title = f"{each.key}: variance of scores it explains: {_share(each)}"
     return figure("marginal", title, plot.svg(title), "")
-
-
-def _are_numbers(each: Marginal) -> bool:
-    try:
-        return all(math.isfinite(float(text)) for text, _ in each.points)
-    except ValueError:
-        return False
-
-
-def _places(each: Marginal) -> dict[str, float]:
-    """Where each value lies across."""
-    if not _are_numbers(each):
-        return {value: float(place) for place, value in enumerate(each.values)}
-    values = [text for text, _ in each.points]
-    return {text: math.log10(float(text)) if each.log else float(text) for text in values}
 
 
 def _gains(found: Findings) -> str:

@@ -23,7 +23,6 @@ from bot.config import BotConfig, ConfigFault, draft_of, finish, read_draft
 from bot.core.fault_text import named
 from bot.core.messages import StrategyChoice
 from bot.core.settings import CurfewSettings, TraderSettings
-from bot.core.strategy import Strategy
 from bot.ideas import Makers
 from bot.io.settings.plugins import StrategyFault, module_of
 from bot.io.settings.yamltext import Plain, YamlText
@@ -71,16 +70,12 @@ class TrialFault(Exception):
     """Settings that the configuration cannot take; the text says which and what is accepted."""
 
 
-class OtherCode(Exception):
-    """The program that was asked to live a job is another one than made it."""
+class ClusterFault(Exception):
+    """A cluster cannot be used: no scheduler answers, or a worker has another program."""
 
 
 class RunnerFault(Exception):
     """Jobs can no longer be carried out; the text says why. Results that were kept stay."""
-
-
-class NoCluster(Exception):
-    """No Dask scheduler answers at the address."""
 
 
 # --- a configuration and its trials ---------------------------------------------------------------
@@ -97,10 +92,6 @@ class Setup(msgspec.Struct, frozen=True):
     def digest(self) -> str:
         """Twelve hex digits that name the trader's settings and its strategy."""
         return _digest(self.trader, self.choice)
-
-    def makers(self) -> Callable[[], Strategy]:
-        """What makes a fresh strategy for each event. Raises StrategyFault."""
-        return Makers(Path(self.folder))(self.choice)
 
 
 class Configured:
@@ -243,10 +234,10 @@ class _StrategyRaised(Exception):
 
 
 def lived(job: Job) -> Outcome:
-    """Carry a job out. Raises OtherCode; everything else that goes wrong is the trial's."""
+    """Carry a job out. Raises ClusterFault; everything else that goes wrong is the trial's."""
     here = code_of(job.setup, job.function)
     if here != job.code:
-        raise OtherCode(f"this program is {here}, the sweep's is {job.code}")
+        raise ClusterFault(f"this program is {here}, the sweep's is {job.code}")
     try:
         with _ONE:
             return Outcome(_scored(job) if job.function else measured(job))
@@ -268,10 +259,10 @@ def measured(job: Job) -> dict[str, float]:
     Raises what a strategy, a tape or an account that does not close raises, and ValueError where
     the strategy opened the tape.
     """
-    case = job.case
+    case, trader = job.case, job.setup.trader
+    make = Makers(Path(job.setup.folder))(job.setup.choice)
     if isinstance(case, Seeded):
-        life = live(case.world, _draws(case.world, case.seed), job.setup.makers(),
-                    settings=job.setup.trader)  # fmt: skip
+        life = live(case.world, _draws(case.world, case.seed), make, settings=trader)
         _raise_of_strategy(life.errors, life.fault)
         values = {
             name: float(getattr(life, name)) / (100 if name in MONEY or name == "net" else 1)
@@ -282,9 +273,8 @@ def measured(job: Job) -> dict[str, float]:
     part = cut(whole, case.piece, case.pieces, case.records)
     assert part is not None, "a piece without records is no case"
     is_end = part.lines[-1] is whole.lines[-1]
-    setup, make = job.setup, job.setup.makers()
     with watched([*map(Path, case.folders)]) as opened:
-        run = Backtest(part, setup.trader, make, case.reading, case.terms, closes_ns(whole)).run()
+        run = Backtest(part, trader, make, case.reading, case.terms, closes_ns(whole)).run()
         result = run.result(won if is_end else None)
     if opened:
         raise ValueError(f"no result: {Path(opened[0]).name} was opened while the strategy ran")
@@ -398,8 +388,8 @@ def cluster(address: str) -> Iterator[Runner]:
     """The workers of a Dask scheduler, such as tcp://127.0.0.1:8786. Each needs this program, and
     tapes at the same path.
 
-    Raises NoCluster when nobody answers there within seconds, ImportError without the library; the
-    block raises RunnerFault when the scheduler goes, or a worker dies as often as it allows.
+    Raises ClusterFault when nobody answers there within seconds, ImportError without distributed;
+    the block raises RunnerFault when the scheduler goes, or a worker dies as often as it allows.
     """
     from distributed import Client, KilledWorker
 
@@ -407,7 +397,7 @@ def cluster(address: str) -> Iterator[Runner]:
     try:
         client = connect(address, timeout=5, set_as_default=False)
     except (OSError, ValueError, AssertionError) as fault:
-        raise NoCluster(f"{address}: no Dask scheduler: {fault}") from None
+        raise ClusterFault(f"{address}: no Dask scheduler: {fault}") from None
     with client:
         threads = max(1, sum(client.nthreads().values()))
         executor = client.get_executor(pure=False)
