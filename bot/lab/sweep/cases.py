@@ -16,28 +16,24 @@ from venue.crowd.tape import BookRecord, TopRecord, TradeRecord, decode_record
 
 
 class Seeded(msgspec.Struct, frozen=True, tag=True):
-    """A seed of a world. key: names it in a file of results."""
+    """A seed of a world. name: for people; key: in a file of results."""
 
     world: World
     seed: int
-
-    @property
-    def name(self) -> str:
-        return str(self.seed)
-
-    @property
-    def key(self) -> str:
-        return f"{self.world.key}/{self.seed}"
+    name: str
+    key: str
 
 
 class Recorded(msgspec.Struct, frozen=True, tag=True):
     """A recorded event, or one of the equal pieces in which its time is cut.
 
-    folders: that of the tape, then what it may have been made of; nobody but the harness may open
-    them while a strategy is loaded or runs. piece: from 0. records: the first so many of the piece,
-    None for all. data: names the recorded bytes. at_ns: when it begins.
+    name, key: as of `Seeded`. folders: that of the tape, then what it may have been made of; nobody
+    but the harness may open them while a strategy is loaded or runs. piece: from 0. records: the
+    first so many of the piece, None for all. data: names the recorded bytes.
     """
 
+    name: str
+    key: str
     folders: tuple[str, ...]
     event: str
     piece: int
@@ -46,17 +42,6 @@ class Recorded(msgspec.Struct, frozen=True, tag=True):
     reading: QueueModel
     terms: Terms
     data: str
-    at_ns: int
-
-    @property
-    def name(self) -> str:
-        return self.event if self.pieces == 1 else f"{self.event} {self.piece + 1}/{self.pieces}"
-
-    @property
-    def key(self) -> str:
-        terms = msgspec.json.encode((self.reading, self.records, self.terms))
-        under = hashlib.blake2b(terms, digest_size=6).hexdigest()
-        return f"{self.data}/{self.event}/{self.piece}of{self.pieces}/{under}"
 
 
 Case = Seeded | Recorded
@@ -69,7 +54,7 @@ def seeded(world: World, seeds: range) -> tuple[Case, ...]:
             f"seeds {seeds.start}-{seeds.stop - 1}: 9001-9999 are the holdout of `bot evaluate`; "
             "nothing is ever tuned on them"
         )
-    return tuple(Seeded(world, seed) for seed in seeds)
+    return tuple(Seeded(world, seed, str(seed), f"{world.key}/{seed}") for seed in seeds)
 
 
 def recorded(
@@ -84,7 +69,8 @@ def recorded(
     """The first `events` events of each tape in a folder, in the order of their time, each in so
     many pieces of equal time; a piece in which nothing was recorded is left out. Raises
     TapeFault."""
-    found: list[Recorded] = []
+    under = hashlib.blake2b(msgspec.json.encode((reading, records, terms)), digest_size=6)
+    found: list[tuple[int, str, Recorded]] = []
     for folder in tape_folders(data):
         # Read first: of a damaged file that says where it is.
         tapes = [*itertools.islice(read_tapes(folder), events)]
@@ -92,11 +78,14 @@ def recorded(
         folders = tuple(dict.fromkeys(str(each.absolute()) for each in (folder, data)))
         for tape, piece in itertools.product(tapes, range(pieces)):
             part = cut(tape, piece, pieces, records)
-            if part is not None:
-                at_ns = decode_record(part.lines[0]).ts
-                row = (folders, tape.event, piece, pieces, records, reading, terms, digest, at_ns)
-                found.append(Recorded(*row))
-    return tuple(sorted(found, key=lambda case: (case.at_ns, case.key)))
+            if part is None:
+                continue
+            name = tape.event if pieces == 1 else f"{tape.event} {piece + 1}/{pieces}"
+            key = f"{digest}/{tape.event}/{piece}of{pieces}/{under.hexdigest()}"
+            row = (folders, tape.event, piece, pieces, records, reading, terms, digest)
+            at_ns = decode_record(part.lines[0]).ts
+            found.append((at_ns, key, Recorded(name, key, *row)))
+    return tuple(case for _, _, case in sorted(found, key=lambda row: row[:2]))
 
 
 def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape | None:
