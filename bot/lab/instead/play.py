@@ -97,9 +97,9 @@ class Play:
         self._ticks.schedule(self._awake(self.now_ns))
         self._hand(began)
         for done, act in enumerate(session.acts):
-            if act.record.ts > session.ended_ns:
+            if act.seen.ts_ns > session.ended_ns:
                 break
-            driver.reach(act.record.ts)
+            driver.reach(act.seen.ts_ns)
             self.venue.act(act)
             self._publish(act.arrives_ns)
             if done % 500 == 0:

@@ -7,14 +7,14 @@ are any: their shares stand there no more until their size changes.
 
 from typing import Final
 
+from bot.core import messages as m
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER
+from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.recorded import RecordedMarket
 from bot.lab.exchange.terms import Terms
 from bot.lab.instead.session import Act, Session
 from venue.core import messages as v
-from venue.crowd.tape import TradeRecord
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId
@@ -25,12 +25,12 @@ _ENOUGH_CENTS: Final = Cents(200)
 """For a share at an even price, with any fee."""
 
 
-class SessionMarket(RecordedMarket):
+class SessionMarket(LiveMarket):
     """The markets of a session under one model of the queue."""
 
     def __init__(self, session: Session, terms: Terms, queue_model: QueueModel) -> None:
         begun_ns = session.run.begun_ns
-        super().__init__(session.tape, terms, queue_model, 0, begun_ns, session.catalogue)
+        super().__init__(session.catalogue, terms, queue_model, begun_ns)
         # No order is larger than the venue takes; what is held may be.
         parts = [
             (market_id, outcome, min(qty - begin, QTY_MAX))
@@ -63,20 +63,16 @@ class SessionMarket(RecordedMarket):
         self.exchange.apply(command, now_ns)
 
     def act(self, act: Act) -> None:
-        """A record of the market happens now."""
-        before = len(self.account.fills)
-        self.play(act.record)
-        record = act.record
-        if not act.ours or not isinstance(record, TradeRecord):
+        """A book or a print of others happens now."""
+        before, seen = len(self.account.fills), act.seen
+        self.on_frame(seen, seen.ts_ns)
+        if not act.ours or not isinstance(seen, m.TradeSeen):
             return
-        met = sum(fill.qty for fill in self.account.fills[before:])
-        self._to_others(MarketId(record.ticker), record, record.qty - met)
-
-    def _to_others(self, market_id: MarketId, record: TradeRecord, qty: int) -> None:
-        """A print of so many shares meets others at its price."""
-        depth = self.depths[market_id]
-        side = BookSide.ASK if record.taker_outcome is Outcome.YES else BookSide.BID
+        left = seen.size - sum(fill.qty for fill in self.account.fills[before:])
+        depth, side = self.depths[seen.market_id], BookSide.ASK
+        if not seen.taker_bought_yes:
+            side = BookSide.BID
         for price, size in [*depth.left(side)]:
-            if price == record.price:
-                depth.take(side, price, min(qty, size))
-                self._changed[market_id] = None
+            if price == seen.price:
+                depth.take(side, price, min(left, size))
+                self._changed[seen.market_id] = None
