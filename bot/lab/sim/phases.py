@@ -233,6 +233,8 @@ def _was_provoked(finding: str, world: "World") -> bool:
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
     if finding == "latched":
         return world.odds.breaker != ""
+    if finding == "amend_qty_is_total":
+        return world.odds.variant("amend_qty") != ""
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
