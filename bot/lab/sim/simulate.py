@@ -13,7 +13,7 @@ from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.run import run
 from bot.lab.sim.show import last_events, replay_command
-from bot.lab.sim.shrink import Shrinker, invariant_of
+from bot.lab.sim.shrink import Shrinker
 from bot.lab.sim.world import World
 
 
@@ -33,7 +33,6 @@ class Outcome(msgspec.Struct, frozen=True):
     log: str
     cpu_s: float
     broken: str = ""
-    invariant: str = ""
     events: str = ""
     replay: str = ""
     own_faults: int = 0
@@ -89,15 +88,13 @@ class Summary(msgspec.Struct):
 
 def lived(odds: Odds) -> Outcome:
     began_s = time.process_time()
-    broken = invariant = events = replay = ""
-    world: World
+    broken = events = replay = ""
     try:
         world = run(odds)
     except Broken as fault:
         assert isinstance(fault.world, World)
         world = fault.world
-        broken, invariant = str(fault), invariant_of(fault)
-        events, replay = last_events(world), replay_command(odds)
+        broken, events, replay = str(fault), last_events(world), replay_command(odds)
     return Outcome(
         odds.seed,
         world.driver.steps,
@@ -106,7 +103,6 @@ def lived(odds: Odds) -> Outcome:
         world.effect_log(),
         time.process_time() - began_s,
         broken,
-        invariant,
         events,
         replay,
         world.seen.own_faults,

@@ -22,8 +22,7 @@ from bot.lab.sim.judge.possible import level_of
 from bot.lab.sim.judge.shrinking import Shrinking
 from bot.lab.sim.judge.traffic import Side_, Traffic, side_of
 from bot.lab.sim.life.configured import takes
-from bot.lab.sim.life.disk import Logged, entries_of
-from bot.lab.sim.life.hostclock import HostClock
+from bot.lab.sim.life.host import HostClock, Logged, entries_of
 from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
 from venue.core import messages as v
