@@ -15,7 +15,7 @@ from bot.lab.sim.desired import (
     why_not,
 )
 from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.possible import DOLLAR
+from bot.lab.sim.judge.truth import DOLLAR
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
 from venue.core import messages as v
@@ -205,7 +205,7 @@ def _settle_one(world: "World") -> None:
 def _come_back(world: "World") -> None:
     world.driver.run_until(world.now_ns + SECOND)
     back = world.driver.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
-    fails = world.process.in_force.now.strategy.name == FAILING
+    fails = world.process.in_force.strategy.name == FAILING
     check(back or fails, "B2", f"quotes stay away: {why_not(world)}")
 
 
@@ -293,8 +293,9 @@ def _among_new_events_ns(world: "World") -> int:
 
 
 def _follows_curve(world: "World") -> bool:
-    in_force = world.process.in_force
-    return any(each.strategy.name != "fixed_spread" for each in (in_force.now, in_force.proven))
+    process = world.process
+    every = (process.configured, process.in_force, process.trader.reconfiguration.proven)
+    return any(each.strategy.name not in ("", "fixed_spread") for each in every)
 
 
 def _reload(world: "World") -> None:

@@ -30,7 +30,7 @@ from bot.core.settings import (
 )
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import find_strategy, made
-from bot.lab.sim.judge.ceilings import LIMITS
+from bot.lab.sim.judge.limits import LIMITS
 from bot.lab.sim.odds import MS, SECOND, Odds
 from bot.lab.sim.second import account_loss_cents, series_of
 from bot.lab.sim.venue.simulated import RESOLUTION_NS
