@@ -19,8 +19,7 @@ from bot.lab.sim.judge.rules import Decided, Inheritance, Losses, Shrinking
 from bot.lab.sim.judge.traffic import Traffic
 from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
 from bot.lab.sim.life.configured import takes
-from bot.lab.sim.life.disk import Logged, entries_of
-from bot.lab.sim.life.hostclock import HostClock
+from bot.lab.sim.life.host import HostClock, Logged, entries_of
 from bot.lab.sim.odds import MS
 from venue.core import messages as v
 from venue.wire.money import Price
