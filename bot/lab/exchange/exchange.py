@@ -5,7 +5,7 @@ Creates, amends, cancels, fees, reserves and ids are the engine's. Who else trad
 `read_lag_ns` ago; every request costs a token of the credential that signs it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from bot.core import messages as m
@@ -102,7 +102,8 @@ class MarketSource(Protocol):
 
 
 class Exchange:
-    """The engine behind a front door. refused: refusals by code."""
+    """The engine behind a front door. refused: refusals by code. on_command: told of each command
+    that changed something."""
 
     def __init__(
         self,
@@ -117,6 +118,7 @@ class Exchange:
         """setup: commands that list the markets and open the accounts; they have to be accepted."""
         self.engine = Engine(order_id_key=order_id_key)
         self.refused: dict[str, int] = {}
+        self.on_command: Callable[[v.Command, int], None] | None = None
         self._source = source
         self._pages = pages
         self._views = Projector(Views(), read_lag_ns)
@@ -136,22 +138,32 @@ class Exchange:
         visible = [event for event in events if _is_visible(event)]
         if visible:
             self._views.publish(visible, now_ns)
+        if events and self.on_command is not None:
+            self.on_command(command, now_ns)
         self._source.on_events(events, now_ns)
         return answer
 
     def answer(self, send: m.Send, now_ns: int) -> Response:
         """Carry out a request, or refuse it for pace."""
-        bucket = self._buckets.get(send.key)
-        if bucket is None:
-            bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, now_ns)
-            self._buckets[send.key] = bucket
-        if not bucket.take(now_ns):
-            whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
-            refused = self.refuse(Code.RATE_LIMITED)
-            return Response(refused, bucket.whole_tokens, whole_s * NS_PER_SECOND)
+        refused = self.refused_for_pace(send.key, now_ns)
+        if refused is not None:
+            return refused
         if self._views.advance(now_ns):
             self._answers.clear()
-        return Response(self._carried_out(send.request, now_ns), bucket.whole_tokens, None)
+        answer = self._carried_out(send.request, now_ns)
+        return Response(answer, self._buckets[send.key].whole_tokens, None)
+
+    def refused_for_pace(self, key: m.Key, now_ns: int) -> Response | None:
+        """Take a token of a credential; the refusal where it has none."""
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, now_ns)
+            self._buckets[key] = bucket
+        if bucket.take(now_ns):
+            return None
+        whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
+        refused = self.refuse(Code.RATE_LIMITED)
+        return Response(refused, bucket.whole_tokens, whole_s * NS_PER_SECOND)
 
     def tokens_left(self, key: m.Key) -> int:
         """Whole tokens of a credential, as of its last request."""
