@@ -99,7 +99,7 @@ def version(
     typer.echo(f"journal {VERSION}, reads {', '.join(map(str, READABLE))}")
 
 
-@app.command(epilog="Example: bot run configs/demo.yaml --for 60s --json")
+@app.command(epilog="Example: bot run configs/demo.yaml --for 20s --json")
 def run(
     configs: Annotated[
         list[Path], typer.Argument(metavar="CONFIG...", help="One YAML file for each series.")

@@ -69,7 +69,7 @@ def compact(
         _fail(EXIT_STATE, str(fault))
 
 
-@app.command(epilog="Example: venue serve --config configs/venue.yaml --port 8080 --seed 7")
+@app.command(epilog="Example: venue serve --state state/venue --control 127.0.0.1:8091")
 def serve(
     config: Annotated[Path, typer.Option(help="What the venue opens with (YAML).")] = Path(
         "configs/venue.yaml"

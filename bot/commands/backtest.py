@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from bot.lab.report.session import Session
 
 _EXAMPLE = (
-    "\b\nExample: bot backtest --data tapes --config configs/demo.yaml \\\n"
-    "    --latency lognormal:30ms:0.5 --guard"
+    "\b\nExample: bot backtest --data state/demo-record \\\n"
+    "    --config configs/demo.yaml --latency lognormal:30ms:0.5 --guard"
 )
 
 _DIED: Final = "no result: a process died; is there enough memory for so many?"

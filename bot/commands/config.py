@@ -34,7 +34,9 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(cls=Worded, no_args_is_help=True, rich_markup_mode=None)
     group.command("show", epilog=_EXAMPLE)(show)
     group.command("schema", epilog="Example: bot config schema > configs/schema.json")(schema)
-    group.command("diff", epilog="Example: bot config diff old.yaml new.yaml --json")(diff)
+    group.command("diff", epilog="Example: bot config diff configs/demo.yaml configs/paper.yaml")(
+        diff
+    )
     group.command("confirm", epilog="Example: bot config confirm configs/demo.yaml --yes")(confirm)
     about = "Show, describe and compare configuration files."
     app.add_typer(group, name="config", help=about, epilog=_EXAMPLE)

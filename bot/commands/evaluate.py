@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _EXAMPLE = (
     "\b\nExample: bot evaluate --strategies ladder_joint,glft --worlds base \\\n"
-    "    --tune 1001-1200 --seeds 1501-1700 \\\n"
-    "    --results results.jsonl --html evaluation.html"
+    "    --no-baselines --seeds 1-2 --steps 60 --html evaluation.html"
 )
 _HOLDOUT_LOG = Path("docs/holdout.md")
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from bot.lab.explain.explain import Explainer
     from bot.lab.explain.explained import Decision
     from bot.lab.explain.lives import Deed, Life, Told
-    from bot.lab.replay.replay import Run
+    from bot.lab.session import Run
 
-_EXAMPLE: Final = "Example: bot explain configs/demo.yaml 129080876012945619"
+_EXAMPLE: Final = "Example: bot explain configs/demo.yaml --rung 206.25B"
 _ORDER_HELP: Final = "Its id, ours or the venue's, or what only one begins with; left out: a list."
 _AT_HELP: Final = "With --rung: 2026-11-21T21:38:43Z, or 90s after the start; else the end."
 _LISTED: Final = 40

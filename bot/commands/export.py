@@ -43,12 +43,13 @@ def export(
 
     from bot.lab.export import export as lab
     from bot.lab.export.sheets import COLUMNS, KINDS, LibraryFault
+    from bot.lab.session import segments_meant
 
     folders = {kind: at for kind, at in (("csv", csv), ("parquet", parquet)) if at is not None}
     if not folders:
         fail(EXIT_CONFIGURATION, "name a folder with --csv or --parquet, or both")
     with faults_told():
-        paths = lab.segments_meant(journal)
+        paths = segments_meant(journal)
         try:
             with progress("entries") as meter:
                 found = lab.export(paths, folders, meter.told)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.io.run.recording import Recorded
     from bot.io.run.session import Site
 
-_EXAMPLE: Final = "Example: bot record configs/demo.yaml --for 30m"
+_EXAMPLE: Final = "Example: bot record configs/demo.yaml --for 10s"
 
 
 def register(app: typer.Typer) -> None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from bot.core import messages as m
     from bot.lab.explain.differs import Told
-    from bot.lab.replay.again import Again, Difference, Happened, Replayed, Until
-    from bot.lab.replay.replay import Run
+    from bot.lab.replay.again import Again, Difference, Happened, Replayed
+    from bot.lab.session import Run, Until
 
 _EXAMPLE: Final = "Example: bot replay state/demo --until 90s"
 _UNTIL_HELP: Final = (
@@ -72,7 +72,7 @@ def replay(
     Ends with 0 when nothing differs, with 4 when something does, with 2 for a wrong option, and
     with 3 when there is no journal, when it is damaged, or when it cannot be lived again.
     """
-    from bot.lab.replay.again import entries_of, runs_meant
+    from bot.lab.session import entries_of, runs_meant
 
     worst = 0
     with faults_told():
@@ -136,8 +136,7 @@ def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
     neither the run nor any of `runs` has."""
     from bot.io.journal.journal import number_of
     from bot.lab.digits import is_whole
-    from bot.lab.replay.again import TO_THE_END, Until
-    from bot.lab.replay.replay import Place
+    from bot.lab.session import TO_THE_END, Place, Until
     from venue.wire import instant
 
     if not text:

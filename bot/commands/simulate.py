@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.lab.sim.odds import Odds
     from bot.lab.sim.simulate import Outcome
 
-_EXAMPLE = "Example: bot simulate --seed 7 --events 1_000_000 --profile brutal"
+_EXAMPLE = "Example: bot simulate --seed 7 --events 20_000 --profile brutal"
 _ENDING = "ending: seeds that have begun are lived to their end"
 _DIED = "ended early: a process died; is there enough memory for so many?"
 

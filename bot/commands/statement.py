@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from bot.records.day import Day
 
 _FIRST_DAY = datetime.date(1970, 1, 1)
-_EXAMPLE = (
-    "\b\nExample: bot statement configs/demo.yaml --day 2026-11-20 \\\n"
-    "    --csv day.csv --html day.html"
-)
+_EXAMPLE = "Example: bot statement configs/demo.yaml --csv day.csv --html day.html"
 
 
 def register(app: typer.Typer) -> None:

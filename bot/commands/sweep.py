@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 _EXAMPLE = (
     "\b\nExample: bot sweep --config configs/demo.yaml --world independent-base \\\n"
-    "    --seeds 1-20 --over strategy.params.levels=1,2,3 \\\n"
-    "    --over risk.order_qty=20:100:20 --how bayes --trials 12 \\\n"
+    "    --seeds 1-3 --steps 60 --over strategy.params.levels=1,2,3 \\\n"
+    "    --over risk.order_qty=20:100:20 --how bayes --trials 6 \\\n"
     "    --results sweep.jsonl --html sweep.html"
 )
 _TRIALS: Final = 40

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bot.lab.exchange.terms import Terms
     from bot.lab.instead.compare import Compared
     from bot.lab.replay.again import Again
-    from bot.lab.replay.replay import Run
+    from bot.lab.session import Run
 
 _EXAMPLE: Final = "Example: bot what-if state/demo --set strategy.params.levels=3"
 _CONFIG_HELP: Final = (
@@ -74,7 +74,7 @@ def what_if(
     from bot.lab.evaluate.patience import Stalled
     from bot.lab.exchange.queue_model import QueueModel
     from bot.lab.exchange.terms import Terms, milliseconds
-    from bot.lab.replay.again import runs_meant
+    from bot.lab.session import runs_meant
 
     if bound not in _BOUNDS:
         fail(EXIT_CONFIGURATION, f"--bound {bound}: averse, likely or both")

@@ -234,7 +234,7 @@ def requests(source: Source) -> "DataFrame":
 
 def _told(name: str, source: Source) -> "DataFrame":
     from bot.lab.export.export import tell
-    from bot.lab.replay.again import runs_meant
+    from bot.lab.session import runs_meant
 
     pandas_library()
     path = Path(source)

@@ -337,14 +337,13 @@ def test_what_somebody_else_left_is_cancelled_at_the_stop_and_is_no_finding_any_
 
 def elsewhere(world: World) -> None:
     """Let every list of resting orders show an order in a market of another series too."""
-    real = world.exchange.read
+    reading = world.exchange.front.reading
+    real = reading.shown
 
-    def read(request, views):
-        answer = real(request, views)
+    def shown(request, answer):
+        answer = real(request, answer)
         if isinstance(request, m.ReadResting):
-            world.exchange.read = real
-            [row, *_] = real(request, views).body.orders or [None]
-            world.exchange.read = read
+            [row, *_] = answer.body.orders or [None]
             if row is not None:
                 other = msgspec.structs.replace(
                     row, order_id=OrderId("999"), market_id=MarketId(market_id(7, 7))
@@ -352,7 +351,7 @@ def elsewhere(world: World) -> None:
                 return m.Done(m.OrdersShown((*answer.body.orders, other), answer.body.cursor))
         return answer
 
-    world.exchange.read = read
+    reading.shown = shown
 
 
 def test_orders_in_markets_of_other_series_are_told_once_and_not_touched():

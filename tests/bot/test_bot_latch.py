@@ -458,10 +458,11 @@ def test_what_still_rests_after_eight_seconds_is_named_and_then_taken_back():
 @pytest.mark.parametrize("over", [0, 1, 2])
 def test_an_order_that_ended_by_itself_shows_that_a_halt_is_over(monkeypatch, over):
     world = quoting()
-    exchange, real, left = world.exchange, world.exchange.write, [over]
+    exchange, left = world.exchange, [over]
+    real = exchange.front.perform
 
-    def write(request: m.Write, now_ns: int) -> m.Answer:
-        answer = real(request, now_ns)
+    def perform(request: m.Request, now_ns: int, *, stale: bool = False) -> m.Answer:
+        answer = real(request, now_ns, stale=stale)
         if not (left[0] and isinstance(request, m.CancelResting) and isinstance(answer, m.Done)):
             return answer
         left[0] -= 1
@@ -472,7 +473,7 @@ def test_an_order_that_ended_by_itself_shows_that_a_halt_is_over(monkeypatch, ov
     world.deliver(world.process, m.StopRequested("SIGTERM"))
     world.driver.run_until(world.now_ns + SECOND)
     exchange.apply(v.SetVenueState(VenueState.OPEN), world.now_ns)
-    monkeypatch.setattr(exchange, "write", write)
+    monkeypatch.setattr(exchange.front, "perform", perform)
     assert world.driver.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
 
 

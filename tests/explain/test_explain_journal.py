@@ -10,7 +10,7 @@ from bot.cli import app
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
 from bot.lab.explain.lives import LifeFault, lives_of
-from bot.lab.replay.replay import runs
+from bot.lab.session import runs
 from tests.explain import lived as lives
 from tests.explain.lived import FIRST, SECOND, Lived, config
 from venue.wire import model

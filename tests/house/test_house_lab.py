@@ -32,9 +32,9 @@ def test_only_the_driver_keeps_a_queue_of_instants() -> None:
     assert [tree.shown(path) for path in LAB if "heapq" in tree.text(path)] == [HOMES["Driver"]]
 
 
-def test_only_the_exchange_and_the_simulated_venue_have_an_engine() -> None:
+def test_only_the_exchange_has_an_engine() -> None:
     makes = [tree.shown(path) for path in LAB if "Engine(order_id_key=" in tree.text(path)]
-    assert makes == [HOMES["Exchange"], "bot/lab/sim/venue/simulated.py"]
+    assert makes == [HOMES["Exchange"]]
 
 
 @pytest.mark.parametrize(

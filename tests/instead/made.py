@@ -7,8 +7,7 @@ from pathlib import Path
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.instead.session import Session, session_of
-from bot.lab.replay.again import TO_THE_END, runs_meant
-from bot.lab.replay.replay import Run
+from bot.lab.session import TO_THE_END, Run, runs_meant
 from bot.lab.sim.odds import draw, narrowed
 from tests.replay.recorded import MOODS, recorded
 from venue.wire import instant, model

@@ -16,7 +16,7 @@ from bot.lab.instead.changes import Trial
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import session_of
 from bot.lab.instead.session_market import SessionMarket
-from bot.lab.replay.again import TO_THE_END
+from bot.lab.session import TO_THE_END
 from tests.instead.made import (
     MARKET,
     book,

@@ -6,7 +6,7 @@ from msgspec import structs
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
 from bot.lab.instead.session import GIVEN_BACK_NS, session_of
-from bot.lab.replay.again import Until
+from bot.lab.session import Until
 from tests.instead.made import (
     MARKET,
     book,

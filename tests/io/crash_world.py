@@ -397,15 +397,14 @@ class World:
 
         def arrive() -> None:
             del self.flying[ticket]
-            answer = self.exchange.write(flying.request, self.now_ns)
+            answer = self.exchange.front.perform(flying.request, self.now_ns)
             if reply_to is not None:
                 self.at(self.now_ns + _ONE_WAY_NS, lambda: self._reply(reply_to, answer))
 
         self.at(flying.arrives_ns, arrive)
 
     def _read(self, request_id: m.RequestId, request: m.Request) -> None:
-        self.exchange.slow.advance(self.now_ns)
-        answer = self.exchange.read(request, self.exchange.slow.views)  # type: ignore[arg-type]
+        answer = self.exchange.front.perform(request, self.now_ns, stale=True)
         self.at(self.now_ns + _ONE_WAY_NS, lambda: self._reply(request_id, answer))
 
     def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
@@ -455,4 +454,4 @@ class World:
             self._show_book()
 
     def _show_book(self) -> None:
-        self.deliver(self.exchange.book_frame(RUNG))
+        self.deliver(self.exchange.front.book_update(RUNG, self.now_ns))

@@ -15,8 +15,7 @@ from bot.io.journal.archive import archive, archive_of
 from bot.io.journal.archivist import Archivist, closed
 from bot.io.journal.journal import Journal, left_in, read_journal, segments
 from bot.io.journal.records import Entry
-from bot.lab.replay.again import runs_meant
-from bot.lab.replay.replay import runs
+from bot.lab.session import runs, runs_meant
 from bot.records.follow import Follower
 from tests.io.samples import create, sent
 from tests.record.made import journal, steady

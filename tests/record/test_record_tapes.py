@@ -17,8 +17,8 @@ from bot.io.journal.journal import read_segment, segments
 from bot.io.journal.records import Entry
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.export.mine import Mine
 from bot.lab.export.sheets import opened
+from bot.lab.own_orders import OwnOrders
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.phases import live_through
 from bot.lab.sim.run import planted
@@ -91,16 +91,16 @@ def of(bids, asks) -> Book:
 
 def test_every_book_without_us_is_what_the_others_had_resting_then(lived):
     _, world = lived
-    mine = Mine()
+    mine = OwnOrders()
     for each, _, _ in world.log:
         mine.take(each)
     ours = 0
     for each, _, _ in world.log:
         if isinstance(each, m.BookSeen) and (each.market_id, each.ts_ns) in world.truth:
             others = mine.without(each)
-            assert others.fits
+            assert not others.missing_qty
             assert of(others.bids, others.asks) == world.truth[each.market_id, each.ts_ns]
-            ours += bool(others.mine_bids or others.mine_asks)
+            ours += bool(others.own_bids or others.own_asks)
     assert ours > 20
 
 
@@ -172,69 +172,6 @@ def order(rests: int, at_s: float, price: int = 40, status: str = "open", qty: i
 def frame(at_s: float, size: int, price: int = 40, rung: int = 1) -> m.BookSeen:
     at_ns = T0 + round(at_s * NS_PER_SECOND)
     return m.BookSeen(market_id(rung), at_ns, ((Price(price), Qty(size)),), ())
-
-
-def mine_of(*messages: m.Event) -> Mine:
-    mine = Mine()
-    for each in messages:
-        mine.take(each)
-    return mine
-
-
-def met(at_s: float, qty: int) -> m.Replied:
-    return replied(m.FillsShown((fill(1, T0 + round(at_s * NS_PER_SECOND), qty=qty),), ""))
-
-
-def left(mine: Mine, seen: m.BookSeen) -> int:
-    return sum(size for _, size in mine.without(seen).bids)
-
-
-def test_a_fill_takes_our_shares_off_from_its_own_instant_however_late_it_was_shown():
-    mine = mine_of(replied(m.OrderShown(order(10, 0))), met(5, 4))
-    assert [left(mine, frame(at, 100)) for at in (-1, 0, 4.9, 5, 9)] == [100, 90, 90, 94, 94]
-
-
-def test_a_fill_that_is_in_what_was_shown_is_not_taken_off_again_for_being_stamped_later():
-    mine = mine_of(replied(m.OrderShown(order(10, 0))), met(5.1, 4))
-    mine.take(replied(m.OrderShown(order(6, 5))))
-    assert [left(mine, frame(at, 100)) for at in (4.9, 5, 5.1, 9)] == [90, 94, 94, 94]
-
-
-def test_the_first_that_is_seen_of_an_order_may_have_a_fill_in_it_that_is_stamped_later():
-    mine = mine_of(replied(m.OrdersShown((order(6, 5),), "")), met(5.1, 4))
-    assert [left(mine, frame(at, 100)) for at in (1, 4.9, 5, 9)] == [90, 90, 94, 94]
-
-
-def test_a_fill_after_what_was_shown_is_taken_off_beside_fills_that_nothing_shows_any_more():
-    mine = mine_of(replied(m.OrderShown(order(6, 2))), met(5, 3))
-    mine.take(replied(m.OrderShown(order(3, 7))))
-    assert [left(mine, frame(at, 100)) for at in (4.9, 5, 9)] == [94, 97, 97]
-
-
-def test_an_amend_moves_our_shares_and_a_cancel_ends_them():
-    mine = mine_of(
-        replied(m.OrderShown(order(10, 0))),
-        replied(m.OrderShown(order(7, 3, price=41))),
-        replied(m.CancelShown(order(0, 6, price=41, status="canceled"), Qty(7))),
-    )
-    assert [left(mine, frame(at, 100, 40)) for at in (2, 4, 7)] == [90, 100, 100]
-    assert [left(mine, frame(at, 100, 41)) for at in (2, 4, 7)] == [100, 93, 100]
-
-
-def test_an_order_whose_create_had_no_answer_rests_from_its_creation_once_it_is_seen():
-    mine = mine_of(replied(m.OrdersShown((order(6, 5),), "")), met(5, 4))
-    assert [left(mine, frame(at, 100)) for at in (1, 6)] == [90, 94]
-
-
-def test_one_that_is_first_seen_as_it_is_cancelled_rested_until_then():
-    mine = mine_of(replied(m.CancelShown(order(0, 5, status="canceled"), Qty(10))))
-    assert [left(mine, frame(at, 100)) for at in (1, 6)] == [90, 100]
-
-
-def test_a_book_that_shows_less_than_ours_is_told_and_nothing_is_left_there():
-    mine = mine_of(replied(m.OrderShown(order(10, 0))))
-    others = mine.without(frame(1, 4))
-    assert (others.bids, others.mine_bids, others.fits) == ((), ((40, 4),), False)
 
 
 TENS = (("10", None), ("20", None))

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from bot.ideas import Makers
-from bot.lab.replay.again import Again, runs_meant
+from bot.lab.replay.again import Again
+from bot.lab.session import runs_meant
 
 if __name__ == "__main__":
     for run in runs_meant(Path(sys.argv[1]), every=True):

@@ -26,8 +26,9 @@ from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.io.run.watched import Retold
 from bot.io.settings.plugins import StrategyFault
-from bot.lab.replay.again import TO_THE_END, Again, Replayed, Until, runs_meant
-from bot.lab.replay.replay import Place, _made_again
+from bot.lab.replay.again import Again, Replayed
+from bot.lab.replay.replay import _made_again
+from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.lab.sim.run import Patch, planted
 from tests.replay.recorded import brutal, recorded
 from tests.scale import cases

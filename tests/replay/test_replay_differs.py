@@ -11,7 +11,7 @@ from bot.cli import app
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.replay.again import runs_meant
+from bot.lab.session import runs_meant
 from tests.replay.recorded import brutal, recorded
 from venue.wire.instant import NS_PER_SECOND
 

@@ -14,7 +14,8 @@ from bot.cli import app
 from bot.core import messages as m
 from bot.lab.backtest.own import write_tape
 from bot.lab.counted import EVERY
-from bot.lab.export.export import segments_meant, tell
+from bot.lab.export.export import tell
+from bot.lab.session import segments_meant
 from tests.explain import raw
 from tests.explain.raw import Row
 from tests.records import lived
@@ -215,7 +216,7 @@ def test_on_a_full_disk_it_says_which_folder_could_not_be_written(monkeypatch, t
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("bot.lab.export.export.segments_meant", lambda journal: [journal])
+    monkeypatch.setattr("bot.lab.session.segments_meant", lambda journal: [journal])
     monkeypatch.setattr("bot.lab.export.export.export", full)
     folder = tmp_path / "tables"
     ended = CliRunner().invoke(app, ["export", str(tmp_path), "--csv", str(folder)])

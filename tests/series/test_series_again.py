@@ -16,8 +16,9 @@ from bot.core import messages as m
 from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.replay.replay import newest_run, no_strategy
+from bot.lab.replay.replay import no_strategy
 from bot.lab.replay.together import relived
+from bot.lab.session import newest_run
 from tests.e2e.runs import (
     LOG_TOLD,
     TWO_SIDED_S,

@@ -62,7 +62,7 @@ def test_a_second_cancel_shows_an_order_by_the_id_that_it_names():
     theirs = order(market, "theirs", Outcome.NO, 62, 10)
     exchange.apply(v.PlaceOrder(CROWD[0], theirs), START_NS + 2)
     shown = [
-        exchange.write(m.CancelResting(order_id), START_NS + 3).body.order
+        exchange.front.perform(m.CancelResting(order_id), START_NS + 3).body.order
         for order_id in (first_id, amended.order.order_id)
     ]
     assert [each.order_id for each in shown] == [first_id, amended.order.order_id]

@@ -50,7 +50,7 @@ def company_add(
     Asked(control, token_file, as_json).run("POST", "companies", given(body))
 
 
-@company.command("archive", epilog="Example: venue company archive OSIER")
+@company.command("archive", epilog="Example: venue company archive WILLOW")
 def company_archive(
     which: Company,
     control: Control = DEFAULT_CONTROL,

@@ -2,7 +2,7 @@
 
 The newest run in them is taken, as far as it is kept: frames of the channel in the order of the
 venue's own time, the rungs as they were listed last, and how they ended where the run saw it. Of
-every book our own orders are taken off (`bot.lab.export.mine`), and prints that we made as taker
+every book our own orders are taken off (`bot.lab.own_orders`), and prints that we made as taker
 are left out, for without us they would not have been. A print that came to us as maker stays:
 somebody wanted those shares. What others would have done without us is not to be had from any
 recording.

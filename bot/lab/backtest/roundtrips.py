@@ -9,7 +9,7 @@ from bot.core import messages as m
 from bot.io.journal.journal import read_segment
 from bot.io.journal.records import JournalFault
 from bot.lab.exchange.terms import Latency
-from bot.lab.export.export import segments_meant
+from bot.lab.session import segments_meant
 from venue.wire.instant import NS_PER_MS
 
 KEPT_MAX: Final = 1_000

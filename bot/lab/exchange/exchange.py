@@ -1,8 +1,9 @@
 """The venue of a run in virtual time: the real engine, what we may read of it, and the front door.
 
 Creates, amends, cancels, fees, reserves and ids are the engine's. Who else trades is a
-`MarketSource`: a recorded market, a crowd, a world of true values. Reads show our account as it was
-`read_lag_ns` ago; every request costs a token of the credential that signs it.
+`MarketSource`: a recorded market, a crowd, a world of true values. How the venue reads the gaps of
+its interface is a `GapReading`. Reads show our account as it was `read_lag_ns` ago; every request
+costs a token of the credential that signs it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -88,6 +89,10 @@ class LevelBook:
         return self._levels
 
 
+Watcher = Callable[[v.Command, v.Answer, list[v.Event], int], None]
+"""What is called with every command, its answer, its events and the time."""
+
+
 class MarketSource(Protocol):
     """Everybody but us."""
 
@@ -101,9 +106,45 @@ class MarketSource(Protocol):
         """The whole book of a market."""
 
 
+class GapReading:
+    """How a venue reads the gaps of the interface (docs/assumptions.md): here as ours does."""
+
+    def apply(
+        self, engine: Engine, command: v.Command, now_ns: int
+    ) -> tuple[v.Answer, list[v.Event]]:
+        """Have the engine carry out a command."""
+        return engine.apply(command, now_ns)
+
+    def meant(self, request: m.Write) -> m.Write | m.Answer:
+        """The write that the venue takes this one for, or the answer where it acts on none."""
+        return request
+
+    def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
+        """The answer as this venue words it."""
+        return answer
+
+
+class Replica(Projector):
+    """One copy of the read side. answers: to reads, until another event can be read."""
+
+    def __init__(self, lag_ns: int) -> None:
+        super().__init__(Views(), lag_ns)
+        self.answers: dict[m.Read, m.Answer] = {}
+
+    def advance(self, now_ns: int) -> list[v.Event]:
+        """Make everything visible that is due, and return it in order."""
+        visible = super().advance(now_ns)
+        if visible:
+            self.answers.clear()
+        return visible
+
+
 class Exchange:
-    """The engine behind a front door. refused: refusals by code. on_command: told of each command
-    that changed something."""
+    """The engine behind a front door.
+
+    refused: refusals by code. watchers: called after every command. clock_ns: how far the venue's
+    clock is ahead. replica: what reads show; stale: what those show that reach the slower copy.
+    """
 
     def __init__(
         self,
@@ -114,15 +155,25 @@ class Exchange:
         order_id_key: bytes,
         pages: PageLimits,
         read_lag_ns: int = 0,
+        stale_lag_ns: int | None = None,
+        reading: GapReading | None = None,
     ) -> None:
-        """setup: commands that list the markets and open the accounts; they have to be accepted."""
+        """setup: commands that list the markets and open the accounts; they have to be accepted.
+
+        stale_lag_ns: the read side has a slower copy, too, and both show books; None where books
+        are read from the source.
+        """
         self.engine = Engine(order_id_key=order_id_key)
         self.refused: dict[str, int] = {}
-        self.on_command: Callable[[v.Command, int], None] | None = None
+        self.watchers: list[Watcher] = []
+        self.clock_ns = 0
+        self.reading = reading or GapReading()
+        self.replica = self.stale = Replica(read_lag_ns)
+        self._reads_books = stale_lag_ns is not None
+        if stale_lag_ns is not None:
+            self.stale = Replica(stale_lag_ns)
         self._source = source
         self._pages = pages
-        self._views = Projector(Views(), read_lag_ns)
-        self._answers: dict[m.Read, m.Answer] = {}  # to reads, until another event can be read
         self._buckets: dict[m.Key, TokenBucket] = {}
         self._tickers: dict[MarketId, Ticker] = {}
         for command in setup:
@@ -134,36 +185,49 @@ class Exchange:
         """Carry out a command of anybody's."""
         if isinstance(command, v.ListMarket):
             self._tickers[command.market_id] = command.ticker
-        answer, events = self.engine.apply(command, now_ns)
-        visible = [event for event in events if _is_visible(event)]
+        answer, events = self.reading.apply(self.engine, command, now_ns + self.clock_ns)
+        visible = [event for event in events if self._is_visible(event)]
         if visible:
-            self._views.publish(visible, now_ns)
-        if events and self.on_command is not None:
-            self.on_command(command, now_ns)
+            self.replica.publish(visible, now_ns)
+            if self.stale is not self.replica:
+                self.stale.publish(visible, now_ns)
         self._source.on_events(events, now_ns)
+        for watcher in self.watchers:
+            watcher(command, answer, events, now_ns)
         return answer
 
-    def answer(self, send: m.Send, now_ns: int) -> Response:
-        """Carry out a request, or refuse it for pace."""
+    def _is_visible(self, event: v.Event) -> bool:
+        """True for what we may read: of accounts ours alone."""
+        if isinstance(event, v.OrderChanged):
+            return event.order.user_id == MAKER
+        if isinstance(event, _OF_ACCOUNTS):
+            return event.user_id == MAKER
+        return self._reads_books or isinstance(event, _OF_CATALOGUE)
+
+    def answer(self, send: m.Send, now_ns: int, *, stale: bool = False) -> Response:
+        """Carry out a request, or refuse it for pace. stale: a read reaches the slower copy."""
         refused = self.refused_for_pace(send.key, now_ns)
         if refused is not None:
             return refused
-        if self._views.advance(now_ns):
-            self._answers.clear()
-        answer = self._carried_out(send.request, now_ns)
-        return Response(answer, self._buckets[send.key].whole_tokens, None)
+        answer = self.perform(send.request, now_ns, stale=stale)
+        return Response(answer, self.tokens_left(send.key), None)
 
     def refused_for_pace(self, key: m.Key, now_ns: int) -> Response | None:
         """Take a token of a credential; the refusal where it has none."""
-        bucket = self._buckets.get(key)
-        if bucket is None:
-            bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, now_ns)
-            self._buckets[key] = bucket
+        bucket = self.bucket(key, now_ns)
         if bucket.take(now_ns):
             return None
         whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
         refused = self.refuse(Code.RATE_LIMITED)
         return Response(refused, bucket.whole_tokens, whole_s * NS_PER_SECOND)
+
+    def bucket(self, key: m.Key, now_ns: int) -> TokenBucket:
+        """The tokens of a credential, full at its first request."""
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, now_ns)
+            self._buckets[key] = bucket
+        return bucket
 
     def tokens_left(self, key: m.Key) -> int:
         """Whole tokens of a credential, as of its last request."""
@@ -172,7 +236,7 @@ class Exchange:
 
     def read_all(self, now_ns: int) -> None:
         """What happened so far is read from now on, whatever the lag of reads."""
-        self._views.advance(now_ns + self._views.lag_ns)
+        self.replica.advance(now_ns + self.replica.lag_ns)
 
     def refuse(self, code: Code) -> m.Refused:
         """A refusal, counted."""
@@ -200,21 +264,28 @@ class Exchange:
         assert balance is not None
         return balance
 
-    def _carried_out(self, request: m.Request, now_ns: int) -> m.Answer:
-        match request:
-            case m.Create() | m.AmendResting() | m.CancelResting():
-                answer = self._source.carry_out(self, command_of(request), now_ns)
-                return self._counted(shown(answer))
-            case m.ReadBook():
-                return self._read_book(request.market_id, now_ns)
-            case _:
-                # On a quiet market the same reads are asked for again and again.
-                found = self._answers.get(request)
-                if found is None:
-                    found = self._counted(read(self._views.views, MAKER, request, self._pages))
-                    if isinstance(found, m.Done):
-                        self._answers[request] = found
-                return found
+    def perform(self, request: m.Request, now_ns: int, *, stale: bool = False) -> m.Answer:
+        """Carry out a request, whatever its pace."""
+        if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
+            meant = self.reading.meant(request)
+            if not isinstance(meant, m.Create | m.AmendResting | m.CancelResting):
+                return self._counted(meant)
+            answer = self._counted(shown(self._source.carry_out(self, command_of(meant), now_ns)))
+        elif isinstance(request, m.ReadBook) and not self._reads_books:
+            answer = self._read_book(request.market_id, now_ns)
+        else:
+            answer = self._read(request, self.stale if stale else self.replica, now_ns)
+        return self.reading.shown(request, answer)
+
+    def _read(self, request: m.Read, replica: Replica, now_ns: int) -> m.Answer:
+        replica.advance(now_ns)
+        # On a quiet market the same reads are asked for again and again.
+        found = replica.answers.get(request)
+        if found is None:
+            found = self._counted(read(replica.views, MAKER, request, self._pages))
+            if isinstance(found, m.Done):
+                replica.answers[request] = found
+        return found
 
     def _counted(self, answer: m.Answer) -> m.Answer:
         if isinstance(answer, m.Refused):
@@ -229,15 +300,6 @@ class Exchange:
         return m.Done(
             m.BookShown(model.Orderbook(self._tickers[market_id], market_id, as_of, *rows))
         )
-
-
-def _is_visible(event: v.Event) -> bool:
-    """True for what we may read: of accounts ours alone."""
-    if isinstance(event, v.OrderChanged):
-        return event.order.user_id == MAKER
-    if isinstance(event, _OF_ACCOUNTS):
-        return event.user_id == MAKER
-    return isinstance(event, _OF_CATALOGUE)
 
 
 def accounts(cash_cents: Mapping[UserId, Cents]) -> list[v.Command]:

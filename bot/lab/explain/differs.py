@@ -15,7 +15,7 @@ from bot.lab.explain.explain import Explainer
 from bot.lab.explain.explained import Decision
 from bot.lab.explain.lives import Deed, Life, Lives
 from bot.lab.replay.again import Difference
-from bot.lab.replay.replay import Placed, Run, placed_entries
+from bot.lab.session import Placed, Run, placed_entries
 
 
 class Told(msgspec.Struct, frozen=True):

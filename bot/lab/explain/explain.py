@@ -36,8 +36,9 @@ from bot.lab.explain.explained import (
     Token,
 )
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
-from bot.lab.replay.replay import MakeStrategy, Placed, Run, Step, entries_ahead
+from bot.lab.replay.replay import MakeStrategy
 from bot.lab.replay.together import relived
+from bot.lab.session import Placed, Run, Step, entries_ahead
 from venue.wire.money import Price, Qty, canonical
 from venue.wire.names import MarketId, Ticker
 

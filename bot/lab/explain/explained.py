@@ -12,7 +12,7 @@ from bot.core.report import BreakerReport, Phase
 from bot.core.strategy import Levels, Quote, Take
 from bot.lab.explain.asked import Lean
 from bot.lab.explain.lives import Frame
-from bot.lab.replay.replay import Place
+from bot.lab.session import Place
 from venue.wire.money import Cents, Price, Qty
 from venue.wire.names import ClientOrderId, Ticker
 

@@ -16,7 +16,7 @@ from bot.core import messages as m
 from bot.core.desk.outbox import kind_of
 from bot.io.journal.journal import number_of, read_segment, segments
 from bot.io.journal.records import Entry, JournalFault
-from bot.lab.replay.replay import Place, Placed, Run, placed_entries, refuse_blank, runs
+from bot.lab.session import Place, Placed, Run, placed_entries, refuse_blank, runs
 from venue.wire.model import RESTING
 from venue.wire.model import Order as ShownOrder
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical

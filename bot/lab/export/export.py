@@ -1,7 +1,7 @@
 """Turns journals into tables: rungs, books, prints, requests and fills.
 
 Every row says which run it is of and when it reached the bot. Prices are canonical YES cents, times
-nanoseconds, sizes shares. Books and prints say what of them was ours (`bot.lab.export.mine`),
+nanoseconds, sizes shares. Books and prints say what of them was ours (`bot.lab.own_orders`),
 which is known only once the whole journal was read: it is read twice.
 """
 
@@ -14,12 +14,11 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.books.book import book_seen
-from bot.io.journal.journal import number_of, read_segment, segments, stands_at
-from bot.io.journal.records import Entry, JournalFault
+from bot.io.journal.journal import read_segment
+from bot.io.journal.records import Entry
 from bot.lab.counted import Counted, Told, untold
-from bot.lab.export.mine import Mine
 from bot.lab.export.sheets import Row, opened
-from bot.lab.replay.replay import must_be_segment
+from bot.lab.own_orders import OwnOrders, outcome_and_side
 from venue.wire import instant, model
 from venue.wire.money import Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -66,23 +65,6 @@ def tell(paths: Sequence[Path], add: Add, told: Told = untold) -> tuple[str, ...
     return tuple(damage)
 
 
-def segments_meant(path: Path) -> list[Path]:
-    """The segments of a state directory, oldest first, or the one that is named.
-
-    Raises JournalFault when there is none, and for a file of another name that is none.
-    """
-    try:
-        found = segments(path) if path.is_dir() else [path]
-        there = bool(found) and stands_at(found[0]) is not None
-        if there and number_of(found[0]) < 0:
-            must_be_segment(path)
-    except OSError as fault:  # such as in the folder of another user
-        raise JournalFault(f"{path}: {fault.strerror}") from None
-    if not there:
-        raise JournalFault(f"{path}: no journal here; name the state directory of a run")
-    return found
-
-
 def _entries(paths: Sequence[Path], damage: list[str]) -> Iterator[Entry]:
     for path in paths:
         segment = read_segment(path)
@@ -101,7 +83,7 @@ class _Known:
 
     def __init__(self) -> None:
         self.tickers: dict[MarketId, Ticker] = {}
-        self.mine: dict[str, Mine] = {"": Mine()}
+        self.mine: dict[str, OwnOrders] = {"": OwnOrders()}
         self.rungs: dict[str, dict[MarketId, tuple[model.Event, model.Market]]] = {"": {}}
         self.winners: dict[tuple[str, str], str] = {}
         self._run = ""
@@ -110,7 +92,7 @@ class _Known:
         """An entry."""
         if isinstance(message, m.Started):
             before, self._run = self._run, message.boot_nonce
-            self.mine[self._run] = Mine() if message.new_account else self.mine[before]
+            self.mine[self._run] = OwnOrders() if message.new_account else self.mine[before]
             self.rungs[self._run] = {}
         elif isinstance(message, m.Noted) and message.name == "rung_settled":
             fields = message.fields
@@ -185,8 +167,8 @@ class _Reader:
             if levels:
                 row[name], row[f"{name}_qty"] = levels[0]
         others = self._mine.without(seen)
-        row |= {"own_bids": others.mine_bids, "own_asks": others.mine_asks}
-        self._add("books", row | {"own_fits": others.fits})
+        row |= {"own_bids": others.own_bids, "own_asks": others.own_asks}
+        self._add("books", row | {"own_fits": not others.missing_qty})
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -254,7 +236,7 @@ class _Reader:
 
     def _know(self, orders: Iterable[model.Order]) -> None:
         for order in orders:
-            own = _own(order.outcome, order.side)
+            own = outcome_and_side(order)
             if own is not None:
                 self._orders[order.order_id] = (order.market_id, *own)
 
@@ -269,14 +251,7 @@ class _Reader:
         row["fill_id"] = fill.fill_id
         row |= {"trade_id": fill.trade_id, "order_id": fill.order_id, "market_id": fill.market_id}
         row |= {"qty": fill.qty, "fee_cents": fill.fee_cents, "liquidity": fill.liquidity.value}
-        own = _own(fill.outcome, fill.side)
+        own = outcome_and_side(fill)
         if own is not None:
             row |= {"side": book_side(*own).value, "price": canonical(own[0], fill.outcome_price)}
         self._add("fills", row)
-
-
-def _own(outcome: model.ShownOutcome, side: model.ShownSide) -> tuple[Outcome, Side] | None:
-    """What an order buys or sells; None for values of a later version."""
-    if outcome is model.ShownOutcome.UNKNOWN or side is model.ShownSide.UNKNOWN:
-        return None
-    return Outcome(outcome.value), Side(side.value)

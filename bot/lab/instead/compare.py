@@ -22,9 +22,8 @@ from bot.lab.instead.changes import Trial, Wanted
 from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import Session, session_of
-from bot.lab.replay.again import Again, Until, version_of
-from bot.lab.replay.replay import Run, placed_entries
-from bot.lab.replay.together import beside_of
+from bot.lab.replay.again import Again
+from bot.lab.session import Run, Until, beside_of, placed_entries, version_of
 from venue.wire.names import Ticker
 
 Told = Callable[[str, int, int], None]

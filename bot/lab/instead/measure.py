@@ -5,7 +5,8 @@ order, and its own report at the end.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 import msgspec
 
@@ -13,7 +14,7 @@ from bot.core import messages as m
 from bot.core.desk.outbox import kind_of
 from bot.core.report import Report
 from bot.core.trader import Trader
-from bot.lab.instead.own import Change, Own, OwnFill
+from bot.lab.own_orders import OwnFill, OwnOrders, RestingChange
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -78,7 +79,7 @@ class Measure:
     """Follows a trader. Give it every event and effect, then ask."""
 
     def __init__(self) -> None:
-        self._own = Own()
+        self._own = OwnOrders()
         self._requests: Counter[str] = Counter()
         self._unknown = 0
         self._events = 0
@@ -86,12 +87,9 @@ class Measure:
     def event(self, event: m.Event) -> None:
         """The trader takes something in."""
         self._events += 1
+        self._own.take(event)
         if isinstance(event, m.Replied):
-            answer = event.answer
-            if isinstance(answer, m.Done):
-                self._own.take(answer.body)
-            elif isinstance(answer, m.Unknown):
-                self._unknown += 1
+            self._unknown += isinstance(event.answer, m.Unknown)
 
     def effect(self, effect: m.Effect) -> None:
         """The trader wants something."""
@@ -103,7 +101,7 @@ class Measure:
         trader: Trader,
         span_ns: tuple[int, int],
         tickers: Mapping[MarketId, Ticker],
-        own: tuple[Sequence[Change], Sequence[OwnFill]] | None = None,
+        own: tuple[Sequence[RestingChange], Sequence[OwnFill]] | None = None,
     ) -> Measured:
         """What it came to between two instants. tickers: of every rung, in order. own: what rested
         and what filled, where that is known otherwise."""
@@ -147,60 +145,38 @@ def _sources(report: Report) -> Sources | None:
     )
 
 
-class _Side:
-    """One side of a rung while time passes."""
-
-    __slots__ = ("_at_ns", "_orders", "_side", "present_ns", "price_ns", "qty_ns")
-
-    def __init__(self, side: BookSide, at_ns: int) -> None:
-        self._side = side
-        self._orders: dict[OrderId, Change] = {}
-        self._at_ns = at_ns
-        self.present_ns = self.price_ns = self.qty_ns = 0
-
-    def until(self, at_ns: int) -> None:
-        """Time goes by."""
-        passed, self._at_ns = at_ns - self._at_ns, at_ns
-        if passed <= 0 or not self._orders:
-            return
-        best = max if self._side is BookSide.BID else min
-        self.present_ns += passed
-        self.price_ns += passed * best(order.price for order in self._orders.values())
-        self.qty_ns += passed * sum(order.qty for order in self._orders.values())
-
-    def change(self, change: Change) -> None:
-        """An order is another now."""
-        if change.qty:
-            self._orders[change.order_id] = change
-        else:
-            self._orders.pop(change.order_id, None)
-
-
 def quoted(
-    changes: Sequence[Change],
+    changes: Sequence[RestingChange],
     fills: Sequence[OwnFill],
     span_ns: tuple[int, int],
     tickers: Mapping[MarketId, Ticker],
-) -> Iterable[Quoted]:
+) -> Iterator[Quoted]:
     """Every rung and side between two instants, rungs in the order of `tickers`."""
     begin_ns, end_ns = span_ns
-    rows = {(market_id, side): _Side(side, begin_ns) for market_id in tickers for side in BookSide}
-    for change in changes:
-        row = rows.get((change.market_id, change.side))
-        if row is not None:
-            row.until(min(max(change.at_ns, begin_ns), end_ns))
-            row.change(change)
-    filled: Counter[tuple[MarketId, BookSide]] = Counter()
-    for fill in fills:
-        filled[fill.market_id, fill.side] += fill.qty
-    for (market_id, side), row in rows.items():
-        row.until(end_ns)
-        there = row.present_ns
+    by_side: dict[tuple[MarketId, BookSide], list[RestingChange]] = {}
+    for each in changes:
+        by_side.setdefault((each.market_id, each.side), []).append(each)
+    for market_id, side in product(tickers, BookSide):
+        best = max if side is BookSide.BID else min
+        resting: dict[OrderId, RestingChange] = {}
+        present_ns = price_ns = qty_ns = 0
+        at_ns = begin_ns
+        for change in [*by_side.get((market_id, side), []), None]:
+            now_ns = end_ns if change is None else min(max(change.at_ns, begin_ns), end_ns)
+            passed, at_ns = now_ns - at_ns, now_ns
+            if passed > 0 and resting:
+                present_ns += passed
+                price_ns += passed * best(order.price for order in resting.values())
+                qty_ns += passed * sum(order.qty for order in resting.values())
+            if change is not None:
+                resting.pop(change.order_id, None)
+                if change.qty:
+                    resting[change.order_id] = change
         yield Quoted(
             tickers[market_id],
             side.value,
-            there / (end_ns - begin_ns) if end_ns > begin_ns else 0.0,
-            row.price_ns / there if there else None,
-            row.qty_ns / there if there else None,
-            filled[market_id, side],
+            present_ns / (end_ns - begin_ns) if end_ns > begin_ns else 0.0,
+            price_ns / present_ns if present_ns else None,
+            qty_ns / present_ns if present_ns else None,
+            sum(fill.qty for fill in fills if (fill.market_id, fill.side) == (market_id, side)),
         )

@@ -1,6 +1,6 @@
 """A journalled run as a market to trade in again: what others showed, with what was ours taken out.
 
-Books come without our own shares, as `bot.lab.instead.own` knows them of each instant. A print that
+Books come without our own shares, as `bot.lab.own_orders` knows them of each instant. A print that
 filled us stays one: it is there for whoever would have met it. What we took is given back: it goes
 on standing at its price for as long as the size there is what it was after we came, `GIVEN_BACK_NS`
 at most, and the print of it is gone.
@@ -15,10 +15,8 @@ import msgspec
 
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
-from bot.lab.instead.own import Change, Own, OwnFill, Resting
-from bot.lab.replay.again import Until
-from bot.lab.replay.replay import Run, placed_entries
-from bot.lab.replay.together import beside_of
+from bot.lab.own_orders import OwnFill, OwnOrders, RestingChange
+from bot.lab.session import Run, Until, beside_of, placed_entries
 from venue.core import messages as v
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord
 from venue.wire import instant, model
@@ -84,7 +82,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     round_trips_ns: tuple[tuple[int, ...], tuple[int, ...]]
     feed_ns: int
     stalls: tuple[tuple[int, int], ...]
-    own: tuple[Change, ...]
+    own: tuple[RestingChange, ...]
     fills: tuple[OwnFill, ...]
     short_qty: int
 
@@ -115,7 +113,7 @@ class _Reader:
         self._run = run
         self._beside = beside_of(run)
         self._gap_ns = gap_ns
-        self._own = Own()
+        self._own = OwnOrders()
         self._books: dict[tuple[MarketId, int], tuple[int, m.BookSeen]] = {}
         self._prints: dict[str, tuple[int, m.TradeSeen]] = {}
         self._world: list[tuple[int, m.Event]] = []
@@ -156,7 +154,7 @@ class _Reader:
         if sent is not None:
             self._trips[0 if sent[1] else 1].append(at_ns - sent[0])
         body = replied.answer.body
-        self._own.take(body)
+        self._own.take(replied)
         match body:
             case m.SeriesShown():
                 for event in body.events:
@@ -210,7 +208,7 @@ class _Reader:
             for fill in self._own.fills()
             if fill.at_ns + shift_ns > begun_ns and fill.market_id in self._markets
         ]
-        others = _Others(changes, fills, shift_ns)
+        others = _Others(self._own, fills, shift_ns)
         acts: list[Act] = []
         for at_ns, seen in self._in_order(fills, shift_ns + feed_ns):
             if isinstance(seen, m.BookSeen) and seen.market_id in self._markets:
@@ -355,9 +353,9 @@ def _not_before(act: Act, begun_ns: int) -> Act:
 class _Others:
     """The market without us, in order of the venue's time. short_qty: as of Session."""
 
-    def __init__(self, own: Sequence[Change], fills: Sequence[OwnFill], shift_ns: int) -> None:
+    def __init__(self, own: OwnOrders, fills: Sequence[OwnFill], shift_ns: int) -> None:
         self.short_qty = 0
-        self._resting = Resting(own)
+        self._own = own
         self._shift_ns = shift_ns
         self._maker = {fill.trade_id: fill for fill in fills if fill.maker}
         self._taken = {fill.trade_id: fill for fill in fills if not fill.maker}
@@ -378,23 +376,13 @@ class _Others:
 
     def book(self, seen: m.BookSeen) -> Record:
         """A book without our own shares, and with what we had taken of it."""
-        self._resting.until(seen.ts_ns)
-        bids = self._side(seen, BookSide.BID, dict(seen.bids))
-        asks = self._side(seen, BookSide.ASK, dict(seen.asks))
+        others = self._own.without(seen)
+        self.short_qty += others.missing_qty
+        bids, asks = dict(others.bids), dict(others.asks)
         self._give_back(seen, bids, asks)
         yes = tuple(sorted(bids.items(), reverse=True))
         no = tuple((canonical(Outcome.NO, price), asks[price]) for price in sorted(asks))
         return BookRecord(seen.ts_ns + self._shift_ns, seen.market_id, yes, no)
-
-    def _side(self, seen: m.BookSeen, side: BookSide, shown: dict[Price, Qty]) -> dict[Price, Qty]:
-        left: dict[Price, Qty] = {}
-        for price, size in shown.items():
-            own = self._resting.at(seen.market_id, side, price)
-            self.short_qty += max(0, own - size)
-            if size > own:
-                left[price] = Qty(size - own)
-        self.short_qty += self._resting.beside(seen.market_id, side, shown)
-        return left
 
     def _give_back(self, seen: m.BookSeen, bids: dict[Price, Qty], asks: dict[Price, Qty]) -> None:
         """Put back what we took, where the size is still the one that we left."""

@@ -147,7 +147,7 @@ class PaperExchange:
         empty = msgspec.structs.replace(terms, cash_cents=Cents(0))
         self.market = LiveMarket((), empty, queue_model, self.clock.now_ns())
         self._apply_again(entries)
-        self.exchange.on_command = self._keep
+        self.exchange.watchers.append(self._keep)
         if self.is_new:
             self.exchange.apply(v.Deposit(MAKER, terms.cash_cents), self.clock.now_ns())
         self.exchange.read_all(self.clock.now_ns())
@@ -170,8 +170,10 @@ class PaperExchange:
         self.market.frames(self.clock.now_ns())
         self.market.marks.clear()
 
-    def _keep(self, command: v.Command, at_ns: int) -> None:
-        if self._writer is not None:
+    def _keep(
+        self, command: v.Command, _answer: v.Answer, events: list[v.Event], at_ns: int
+    ) -> None:
+        if events and self._writer is not None:
             self._writer.put(command, at_ns)
 
     @property

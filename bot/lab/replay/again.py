@@ -13,9 +13,8 @@ nothing and are not lived again.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from collections.abc import Callable, Iterator
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -24,22 +23,20 @@ from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
-from bot.io.journal.journal import number_of, read_segment, stands_at, version_in
 from bot.io.journal.records import Entry, JournalFault, entry_of
-from bot.lab.replay.replay import (
+from bot.lab.replay.replay import MakeStrategy, no_strategy
+from bot.lab.replay.together import relived
+from bot.lab.session import (
     EVENTS,
-    MakeStrategy,
+    TO_THE_END,
     Place,
     Run,
+    Until,
     is_recording,
     must_be_of_this_version,
-    must_be_segment,
-    newest_run,
-    no_strategy,
-    refuse_blank,
-    runs,
+    payloads_of,
+    version_of,
 )
-from bot.lab.replay.together import relived
 from venue.wire.names import MarketId
 
 EVENTS_SHOWN: Final = 5
@@ -49,28 +46,7 @@ TOLD_EVERY: Final = 2_000
 
 _FRAMES: Final = (m.BookSeen, m.TradeSeen, m.ImpliedValueSeen)
 _SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
-_FOREVER_NS: Final = 2**63 - 1
 _ENCODER: Final = msgspec.msgpack.Encoder()
-
-
-class Until(NamedTuple):
-    """Where to stop: after the last event that is within all of these. at_ns: on the bot's clock.
-    number: of the run's events, from 1. place: an entry of a segment."""
-
-    at_ns: int = _FOREVER_NS
-    number: int = _FOREVER_NS
-    place: Place | None = None
-
-    def has_passed(self, at_ns: int, number: int, place: Place) -> bool:
-        """Whether an event there is beyond it."""
-        if self.place is not None:
-            here, last = number_of(Path(place.segment)), number_of(Path(self.place.segment))
-            if (here, place.entry) > (last, self.place.entry):
-                return True
-        return at_ns > self.at_ns or number > self.number
-
-
-TO_THE_END: Final = Until()
 
 
 class Happened(msgspec.Struct, frozen=True):
@@ -125,63 +101,6 @@ class Replayed(msgspec.Struct, frozen=True):
 
 
 # --- the runs that are meant ----------------------------------------------------------------------
-
-
-def runs_meant(path: Path, *, every: bool) -> list[Run]:
-    """The runs to live again, the oldest first: of a state directory the newest, or `every` one
-    whose beginning is kept; of a segment the one that it belongs to.
-
-    Raises JournalFault when there is none, and when the journal cannot be read.
-    """
-    try:
-        is_folder, is_there = path.is_dir(), stands_at(path) is not None
-    except OSError as fault:  # such as in the folder of another user
-        raise JournalFault(f"{path}: {fault.strerror}") from None
-    if is_folder:
-        # Where there is none, the newest one is asked for all the same: it says so.
-        every_one = sorted(runs(path), key=_first) if every else []
-        return every_one or [newest_run(path)]
-    if number_of(path) < 0:
-        return [_alone(path)]
-    if not is_there:
-        raise JournalFault(f"{path}: no such journal")
-    for run in runs(path.parent, path):
-        if number_of(path) in [number_of(each) for each in run.paths]:
-            return [run]
-    refuse_blank([path])
-    raise JournalFault(f"{path}: the beginning of its run is no longer kept")
-
-
-def _first(run: Run) -> int:
-    return number_of(run.paths[0])
-
-
-def _alone(path: Path) -> Run:
-    """A run in one segment of any name, away from its state directory."""
-    if not path.is_file():
-        raise JournalFault(f"{path}: neither a state directory nor a journal")
-    must_be_segment(path)
-    for _, _, payload in _payloads((path,)):
-        entry = entry_of(payload, str(path))
-        if isinstance(entry.message, m.Started):
-            return Run((path,), entry.message, entry.at_ns)
-    raise JournalFault(f"{path}: no run begins here")
-
-
-def entries_of(run: Run) -> int:
-    """How many whole entries its segments hold; nothing of them is decoded."""
-    return sum(sum(1 for _ in read_segment(path).payloads()) for path in run.paths)
-
-
-def _payloads(paths: Sequence[Path]) -> Iterator[tuple[str, int, bytes]]:
-    """The entries as bytes: segment, number there from 1, payload. Raises JournalFault when one
-    cannot be read, and, after the entries before it, for damage."""
-    for path in paths:
-        segment, name = read_segment(path), path.name
-        for number, payload in enumerate(segment.payloads(), 1):
-            yield name, number, payload
-        if segment.damaged_at is not None:
-            raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
 
 
 _BEAT: Final = m.Beat.__name__.encode()
@@ -320,7 +239,7 @@ class Again:
     def _payloads(self) -> Iterator[tuple[str, int, bytes]]:
         """The entries of the run, each once the other series of its process have done what they did
         before it; to where the journals of all of them reach."""
-        payloads = _payloads(self._run.paths)
+        payloads = payloads_of(self._run.paths)
         if self._others is None:
             yield from payloads
             return
@@ -402,11 +321,6 @@ def _market_of(effect: m.Effect | None) -> MarketId | None:
         if isinstance(effect.request, m.ReadBook):
             return effect.request.market_id
     return None
-
-
-def version_of(run: Run) -> int:
-    """The version of the journal that a run begins in."""
-    return version_in(run.paths[0])
 
 
 def differing(then: m.Effect | None, now: m.Effect | None) -> tuple[str, ...]:

@@ -7,105 +7,38 @@ answers that follow are answers to something else: there the retelling ends, wit
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast, get_args
+from typing import Final, cast
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.desk.spend import Purse
-from bot.core.observer import RECORDING
 from bot.core.reconfigure import Remake
 from bot.core.settings import BudgetSettings, Candidate, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.io.journal.archive import ARCHIVE_MAGIC
 from bot.io.journal.journal import (
-    first_entries,
-    number_of,
-    read_journal,
     read_segment,
-    segments,
-    version_in,
 )
-from bot.io.journal.records import MAGIC, READABLE, VERSION, Entry, JournalFault, entry_of
+from bot.io.journal.records import JournalFault, entry_of
 from bot.io.run.watched import Retold, interruptions
+from bot.lab.session import (
+    EVENTS,
+    Placed,
+    Run,
+    Step,
+    is_recording,
+    must_be_of_this_version,
+    placed_entries,
+    turns,
+)
 from bot.lab.shadow.shadow import shadow_of
 from venue.wire.names import Ticker
 
-_BEGINS_WITHIN: Final = 64
-"""A run begins a segment of its own: its `Started` is among the first entries there."""
-
-EVENTS: Final = frozenset(get_args(m.Event))
-"""The kinds of what the trader takes in: to look a kind up is ten times cheaper than to compare it
-with each of them."""
-
 MakeStrategy = Callable[[], Strategy]
-
-
-class Run(msgspec.Struct, frozen=True):
-    """One run whose beginning the journal keeps. paths: its segments, the oldest first."""
-
-    paths: tuple[Path, ...]
-    started: m.Started
-    begun_ns: int
-
-
-class Place(msgspec.Struct, frozen=True):
-    """Where in the journal an entry stands: its segment, and its number there, from 1."""
-
-    segment: str
-    entry: int
-
-
-class Placed(msgspec.Struct, frozen=True):
-    """An entry and its place. number: of the run's events up to it, itself included."""
-
-    place: Place
-    entry: Entry
-    number: int
-
-
-class Step(msgspec.Struct, frozen=True):
-    """One event of a run that was lived again. effects: what the trader wished for, notes too."""
-
-    placed: Placed
-    effects: tuple[m.Effect, ...]
-
-    @property
-    def at_ns(self) -> int:
-        """When the event arrived, on the bot's clock."""
-        return self.placed.entry.at_ns
-
-
-def must_be_segment(path: Path) -> None:
-    """Look at the first bytes of a file of any name. Raises JournalFault for what is no journal,
-    and OSError."""
-    with path.open("rb") as file:
-        if file.read(len(MAGIC)) not in (MAGIC, ARCHIVE_MAGIC):
-            raise JournalFault(
-                f"{path}: not a journal; wanted is the state directory of a run, or a segment in "
-                "it, such as journal-00000001.log"
-            )
-
-
-def is_recording(run: Run) -> bool:
-    """Whether an observer had the run, which trades nothing, and no trader."""
-    configured = run.started.configured
-    return configured is not None and configured.strategy.name == RECORDING
-
-
-def must_be_of_this_version(run: Run) -> None:
-    """Raises JournalFault where an earlier trader had the run: this one would decide otherwise."""
-    version = version_in(run.paths[0])
-    if version != VERSION:
-        raise JournalFault(
-            f"{run.paths[0]}: journal version {version}: an earlier trader made this run, and this "
-            f"program lives runs of version {VERSION} again; use the program that wrote it "
-            "(`bot version` says which versions a program has)"
-        )
 
 
 class Relived:
@@ -255,77 +188,6 @@ _TELLING: Final = (m.Noted, m.Finished)
 # --- the runs of a state directory ----------------------------------------------------------------
 
 
-def newest_run(state: Path) -> Run:
-    """The newest run in a state directory.
-
-    Raises JournalFault when there is none, when its beginning is no longer kept, and when the
-    journal cannot be read.
-    """
-    run = next(runs(state), None)
-    if run is None:
-        refuse_blank(segments(state))
-        raise JournalFault(
-            f"{state}: the beginning of the newest run is no longer kept; the status page of a "
-            "running bot has its account"
-        )
-    return run
-
-
-def refuse_blank(paths: Iterable[Path]) -> None:
-    """Raises JournalFault where one of these segments, of which no beginning of a run is found,
-    does not even hold its own: nobody took that away, it was lost there."""
-    for path in paths:
-        if read_segment(path).head is None:
-            raise JournalFault(
-                f"{path}: holds nothing whole: it was emptied, or a crash or a full disk left it so"
-            )
-
-
-def runs(state: Path, named: Path | None = None) -> Iterator[Run]:
-    """The runs of a state directory whose beginning is kept, the newest first.
-
-    named: the segment that is sought; what a later program wrote behind it is no part of its run,
-    for a run is of one program, and is passed over. Raises JournalFault when there is no journal at
-    all, and when one cannot be read.
-    """
-    try:
-        paths = segments(state)
-    except OSError as fault:
-        raise JournalFault(f"{state}: {fault.strerror}") from None
-    if not paths:
-        raise JournalFault(f"{state}: no journal here; name the state directory of a run")
-    end = len(paths)
-    for place in reversed(range(len(paths))):
-        is_behind = named is not None and number_of(paths[place]) > number_of(named)
-        if is_behind and version_in(paths[place]) > READABLE[-1]:
-            end = place
-            continue
-        for entry in first_entries(paths[place], _BEGINS_WITHIN):
-            if isinstance(entry.message, m.Started):
-                yield Run(tuple(paths[place:end]), entry.message, entry.at_ns)
-                end = place
-                break
-
-
-def placed_entries(paths: Sequence[Path], *, from_the_start: bool = True) -> Iterator[Placed]:
-    """The entries of a run with their places, from its beginning; of one whose beginning is no
-    longer kept all of them, if that is wanted."""
-    begun, number = not from_the_start, 0
-    for path in paths:
-        for at, entry in enumerate(read_journal(path), 1):
-            begun = begun or isinstance(entry.message, m.Started)
-            if begun:
-                number += type(entry.message) in EVENTS
-                yield Placed(Place(path.name, at), entry, number)
-
-
-def entries_ahead(paths: Sequence[Path]) -> Iterator[Placed]:
-    """As `placed_entries`, up to the first damage: for what has to be known of a run before it is
-    lived again, which comes to the damage by itself."""
-    with suppress(JournalFault):
-        yield from placed_entries(paths)
-
-
 _OVERRAN: Final = m.StrategyOverran.__name__.encode()
 _READS_SERIES: Final = m.ReadSeries.__name__.encode()
 
@@ -346,16 +208,3 @@ def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], T
     sent = [each.request for each in found if isinstance(each, m.Send)]
     asked = [each.series_ticker for each in sent if isinstance(each, m.ReadSeries)]
     return interruptions(found), asked[0] if asked else None
-
-
-def turns(entries: Iterator[Placed]) -> Iterator[tuple[int, list[Placed]]]:
-    """Entries by the turns of the loop, each with the instant of the `Beat` that ends it; what
-    stands behind the last one comes with the instant of its last entry."""
-    turn: list[Placed] = []
-    for placed in entries:
-        turn.append(placed)
-        if type(placed.entry.message) is m.Beat:
-            yield placed.entry.at_ns, turn
-            turn = []
-    if turn:
-        yield turn[-1].entry.at_ns, turn

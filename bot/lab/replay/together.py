@@ -20,18 +20,8 @@ from bot.core.settings import BudgetSettings, Candidate, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.replay.replay import (
-    EVENTS,
-    MakeStrategy,
-    Placed,
-    Relived,
-    Run,
-    newest_run,
-    no_strategy,
-    placed_entries,
-    runs,
-    turns,
-)
+from bot.lab.replay.replay import MakeStrategy, Relived, no_strategy
+from bot.lab.session import EVENTS, Placed, Run, beside_of, newest_run, placed_entries, runs, turns
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 
@@ -107,12 +97,6 @@ def relived(
             fellows.append(_Fellow(made))
         first = first or made.trader
     return found
-
-
-def beside_of(run: Run) -> tuple[Ticker, ...]:
-    """The other series of its process, empty for a run that traded alone."""
-    configured = run.started.configured
-    return () if configured is None else configured.settings.beside
 
 
 def _begun_ns(run: Run) -> int:

@@ -18,16 +18,10 @@ from bot.lab.backtest.run import Result
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
 from bot.lab.exchange.recorded import Kind
 from bot.lab.replay import together
-from bot.lab.replay.again import runs_meant, version_of
-from bot.lab.replay.replay import (
-    MakeStrategy,
-    Relived,
-    Run,
-    must_be_of_this_version,
-    no_strategy,
-)
+from bot.lab.replay.replay import MakeStrategy, Relived, no_strategy
 from bot.lab.report.session import Answers, Closing, Mode, Saved, Session
 from bot.lab.report.watch import Watch
+from bot.lab.session import Run, must_be_of_this_version, runs_meant, version_of
 
 if TYPE_CHECKING:
     from bot.config import BotConfig

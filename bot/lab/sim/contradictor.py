@@ -174,7 +174,7 @@ class Contradictor:
         self.says()
 
     def _step_back(self) -> None:
-        self._world.exchange.clock_ns -= self._rng.randint(*_STEP_S) * SECOND
+        self._world.exchange.front.clock_ns -= self._rng.randint(*_STEP_S) * SECOND
 
     def _take(self, qty: int | None) -> None:
         world = self._world

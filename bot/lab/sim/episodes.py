@@ -62,7 +62,7 @@ class Episodes:
             name: random.Random(f"{name} {world.odds.seed}") for name in world.odds.episodes
         }
         self.over_ns = 0
-        self._lag_ns = world.exchange.slow.lag_ns
+        self._lag_ns = world.exchange.front.stale.lag_ns
         self._foreign_in: Process | None = None
         self._resolved: dict[MarketId, None] = {}  # those about to resolve among them
         self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
@@ -327,12 +327,12 @@ class Episodes:
         self._on_every_network("revoked", for_ns)
 
     def _read_lag(self, for_ns: int, _: random.Random) -> None:
-        slow = self._world.exchange.slow
+        slow = self._world.exchange.front.stale
         slow.lag_ns = max(self._lag_ns, min(_LAG_NS, self._world.odds.trust_lag_ns * 95 // 100))
         self._later(for_ns, self._lag_ends)
 
     def _lag_ends(self) -> None:
-        self._world.exchange.slow.lag_ns = self._lag_ns
+        self._world.exchange.front.stale.lag_ns = self._lag_ns
 
     # --- somebody else ----------------------------------------------------------------------------
 
@@ -413,7 +413,7 @@ class Episodes:
 
         def spend() -> None:
             if world.now_ns < until_ns:
-                world.exchange.bucket.take(world.now_ns)
+                world.exchange.front.bucket(m.Key.TRADE, world.now_ns).take(world.now_ns)
                 world.seen.fault("foreign_token")
                 world.after(_SPEND_NS, spend)
 

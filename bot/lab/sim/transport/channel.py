@@ -119,14 +119,14 @@ class Channel:
             if world.odds.acks:
                 self._push(m.SubscriptionAccepted())
                 for market in wanted.rungs:
-                    self._frame(world.exchange.book_frame(market))
+                    self._frame(world.exchange.front.book_update(market, world.now_ns))
 
         world.after(self._one_way(), arrive)
 
     def publish(self) -> None:
-        exchange = self._world.exchange
+        exchange, now_ns = self._world.exchange, self._world.now_ns
         changed: dict[MarketId, None] = {}
-        for event in exchange.newly_shown(self._world.now_ns):
+        for event in exchange.newly_shown(now_ns):
             if isinstance(event, v.LevelChanged):
                 changed[event.market_id] = None
             elif isinstance(event, v.TradePrinted) and event.market_id in self.rungs:
@@ -138,7 +138,7 @@ class Channel:
                 )
         for market in changed:
             if market in self.rungs:
-                self._frame(exchange.book_frame(market))
+                self._frame(exchange.front.book_update(market, now_ns))
 
     def _frame(self, frame: m.BookSeen | m.TradeSeen) -> None:
         world = self._world

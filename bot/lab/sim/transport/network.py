@@ -4,7 +4,6 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.io.client.answers import answer_of
 from bot.lab.exchange.exchange import refusal
 from bot.lab.exchange.faults import Dice
 from bot.lab.sim.life.process import Process
@@ -97,7 +96,6 @@ class Network:
         self.stubborn = False
         self.foreign_replies = 0
         self._foreign_to: object = None  # the life that had one
-        self._success_status = int(odds.variant("success_status", "0"))
 
     def _one_way(self) -> int:
         return self._low_ns + int(self._rng.random() * self._span_ns)
@@ -185,7 +183,7 @@ class Network:
         if now_ns - self._last_arrival_ns < MS:
             seen.hit("bunched")
         self._last_arrival_ns = now_ns
-        bucket = world.exchange.bucket
+        bucket = world.exchange.front.bucket(call.effect.key, now_ns)
         if call.effect.key is m.Key.TRADE and not bucket.take(now_ns):
             seen.hit("rate_limited_for_real")
             return refusal(Code.RATE_LIMITED), 0, _WAIT_NS
@@ -240,7 +238,7 @@ class Network:
             return m.Refused(422, "invalid_request", "")
         if world.contradictor is not None:
             request = world.contradictor.meant(request)
-        answer = world.exchange.write(request, world.now_ns)
+        answer = world.exchange.front.perform(request, world.now_ns)
         if world.contradictor is not None:
             answer = world.contradictor.wrote(request, answer)
         if call.again and self._says_duplicate and isinstance(answer, m.Done) and world.faulty:
@@ -255,8 +253,6 @@ class Network:
             self._observe(call, request, answer)
             if self.foreign_replies:
                 answer = self._about_another(call, answer)
-            elif self._success_status:
-                answer = answer_of(request, self._success_status, tamper.body_of(answer))
         return answer
 
     def _about_another(self, call: Call, answer: m.Done) -> m.Answer:
@@ -284,12 +280,12 @@ class Network:
     def _second_copy(self, call: Call, request: m.Write) -> None:
         world = self._world
         if isinstance(request, m.AmendResting):
-            world.exchange.write(request, world.now_ns)
+            world.exchange.front.perform(request, world.now_ns)
             return
         call.relayed = self._rng.random() < 0.5
 
         def arrive() -> None:
-            answer = world.exchange.write(request, world.now_ns)
+            answer = world.exchange.front.perform(request, world.now_ns)
             if call.relayed:
                 world.after(self._one_way(), lambda: self._reply(call, answer))
 
@@ -314,17 +310,14 @@ class Network:
 
     def _read(self, call: Call, request: m.Read) -> m.Answer:
         world, seen = self._world, self._world.seen
-        exchange, now_ns = world.exchange, world.now_ns
+        front = world.exchange.front
         if call.fault == "not_found" and isinstance(request, m.ReadOrder):
             self._note(call)
             return refusal(Code.ORDER_NOT_FOUND)
-        replica = exchange.fast
-        if self._rng.random() < world.odds.slow_read:
-            replica = exchange.slow
-        replica.advance(now_ns)
-        if replica.next_due_ns() is not None:
+        is_stale = self._rng.random() < world.odds.slow_read
+        answer = front.perform(request, world.now_ns, stale=is_stale)
+        if (front.stale if is_stale else front.replica).next_due_ns() is not None:
             seen.hit("stale_read")
-        answer = exchange.read(request, replica.views)
         if world.contradictor is not None:
             answer = world.contradictor.shown(request, answer)
         if getattr(request, "cursor", ""):

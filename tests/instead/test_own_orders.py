@@ -3,24 +3,21 @@
 from msgspec import structs
 
 from bot.core import messages as m
-from bot.lab.instead.own import Own, Resting
-from bot.lab.replay.replay import placed_entries
-from tests.instead.made import MARKET, calm, fill, ns, order, run_of
-from venue.wire.money import BookSide, Price
+from bot.lab.own_orders import OwnOrders
+from tests.instead.made import MARKET, book, fill, ns, order
+from venue.wire.money import BookSide, Price, Qty
 
 
 def own(*bodies):
-    follows = Own()
+    follows = OwnOrders()
     for body in bodies:
-        follows.take(body)
+        follows.take(m.Replied(m.RequestId(1), m.Done(body)))
     return follows
 
 
 def rests(follows, at, price, side=BookSide.BID):
     """Shares of ours at a price at a second."""
-    resting = Resting(follows.changes())
-    resting.until(ns(at))
-    return resting.at(MARKET, side, Price(price))
+    return follows.resting(MARKET, ns(at)).get((side, Price(price)), 0)
 
 
 def test_an_order_rests_from_its_creation_until_its_cancel():
@@ -91,24 +88,22 @@ def test_an_older_read_that_comes_later_changes_nothing():
     )
 
 
-def test_every_share_of_ours_stands_in_every_book_that_a_run_was_shown(tmp_path):
-    follows, books = Own(), []
-    for placed in placed_entries(run_of(calm(tmp_path / "state", seconds=3)).paths):
-        message = placed.entry.message
-        if isinstance(message, m.BookSeen):
-            books.append(message)
-        elif isinstance(message, m.Replied) and isinstance(message.answer, m.Done):
-            follows.take(message.answer.body)
-    resting, checked = Resting(follows.changes()), 0
-    for book in sorted(books, key=lambda book: book.ts_ns):
-        resting.until(book.ts_ns)
-        for side, levels in ((BookSide.BID, book.bids), (BookSide.ASK, book.asks)):
-            shown = dict(levels)
-            for price in map(Price, range(1, 100)):
-                ours = resting.at(book.market_id, side, price)
-                checked += ours > 0
-                assert ours <= shown.get(price, 0)
-    assert checked > 100
+def test_the_first_that_is_seen_of_an_order_may_have_a_fill_in_it_that_is_stamped_later():
+    shown = order("1", 40, 6, 5, filled=4, status="partially_filled", created=1)
+    follows = own(m.OrdersShown((shown,), ""), m.FillsShown((fill("1", 40, 4, 5.1),), ""))
+    assert [rests(follows, at, 40) for at in (1, 4.9, 5, 9)] == [10, 10, 6, 6]
+
+
+def test_one_that_is_first_seen_as_it_is_cancelled_rested_until_then():
+    over = order("1", 40, 0, 5, status="canceled", created=1)
+    whole = structs.replace(over, qty=Qty(10))
+    follows = own(m.CancelShown(whole, Qty(10)))
+    assert [rests(follows, at, 40) for at in (1, 4.9, 5)] == [10, 10, 0]
+
+
+def test_a_book_that_shows_less_than_ours_is_told_and_nothing_is_left_there():
+    others = own(m.OrderShown(order("1", 40, 10, 1))).without(book(2, [(40, 4), (39, 7)], []))
+    assert (others.bids, others.own_bids, others.missing_qty) == (((39, 7),), ((40, 4),), 6)
 
 
 def test_what_is_shown_with_a_time_that_cannot_be_read_is_passed_over():

@@ -1,0 +1,297 @@
+"""Reads journals: their runs, the entries of a run with their places, and what a run was.
+
+A run begins a segment of its own with its `Started`, and has every segment up to the next one's.
+The beginning of an old run may be gone with the segments that are no longer kept.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple, get_args
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.observer import RECORDING
+from bot.io.journal.archive import ARCHIVE_MAGIC
+from bot.io.journal.journal import (
+    first_entries,
+    number_of,
+    read_journal,
+    read_segment,
+    segments,
+    stands_at,
+    version_in,
+)
+from bot.io.journal.records import MAGIC, READABLE, VERSION, Entry, JournalFault, entry_of
+from venue.wire.names import Ticker
+
+EVENTS: Final = frozenset(get_args(m.Event))
+"""The kinds of what the trader takes in: to look a kind up is ten times cheaper than to compare it
+with each of them."""
+
+_BEGINS_WITHIN: Final = 64
+"""A run begins a segment of its own: its `Started` is among the first entries there."""
+
+_FOREVER_NS: Final = 2**63 - 1
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run whose beginning the journal keeps. paths: its segments, the oldest first."""
+
+    paths: tuple[Path, ...]
+    started: m.Started
+    begun_ns: int
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where in the journal an entry stands: its segment, and its number there, from 1."""
+
+    segment: str
+    entry: int
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """An entry and its place. number: of the run's events up to it, itself included."""
+
+    place: Place
+    entry: Entry
+    number: int
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One event of a run that was lived again. effects: what the trader wished for, notes too."""
+
+    placed: Placed
+    effects: tuple[m.Effect, ...]
+
+    @property
+    def at_ns(self) -> int:
+        """When the event arrived, on the bot's clock."""
+        return self.placed.entry.at_ns
+
+
+class Until(NamedTuple):
+    """Where to stop: after the last event that is within all of these. at_ns: on the bot's clock.
+    number: of the run's events, from 1. place: an entry of a segment."""
+
+    at_ns: int = _FOREVER_NS
+    number: int = _FOREVER_NS
+    place: Place | None = None
+
+    def has_passed(self, at_ns: int, number: int, place: Place) -> bool:
+        """Whether an event there is beyond it."""
+        if self.place is not None:
+            here, last = number_of(Path(place.segment)), number_of(Path(self.place.segment))
+            if (here, place.entry) > (last, self.place.entry):
+                return True
+        return at_ns > self.at_ns or number > self.number
+
+
+TO_THE_END: Final = Until()
+
+
+# --- the runs of a state directory ----------------------------------------------------------------
+
+
+def runs(state: Path, named: Path | None = None) -> Iterator[Run]:
+    """The runs of a state directory whose beginning is kept, the newest first.
+
+    named: the segment that is sought; what a later program wrote behind it is no part of its run,
+    for a run is of one program, and is passed over. Raises JournalFault when there is no journal at
+    all, and when one cannot be read.
+    """
+    try:
+        paths = segments(state)
+    except OSError as fault:
+        raise JournalFault(f"{state}: {fault.strerror}") from None
+    if not paths:
+        raise JournalFault(f"{state}: no journal here; name the state directory of a run")
+    end = len(paths)
+    for place in reversed(range(len(paths))):
+        is_behind = named is not None and number_of(paths[place]) > number_of(named)
+        if is_behind and version_in(paths[place]) > READABLE[-1]:
+            end = place
+            continue
+        for entry in first_entries(paths[place], _BEGINS_WITHIN):
+            if isinstance(entry.message, m.Started):
+                yield Run(tuple(paths[place:end]), entry.message, entry.at_ns)
+                end = place
+                break
+
+
+def newest_run(state: Path) -> Run:
+    """The newest run in a state directory.
+
+    Raises JournalFault when there is none, when its beginning is no longer kept, and when the
+    journal cannot be read.
+    """
+    run = next(runs(state), None)
+    if run is None:
+        refuse_blank(segments(state))
+        raise JournalFault(
+            f"{state}: the beginning of the newest run is no longer kept; the status page of a "
+            "running bot has its account"
+        )
+    return run
+
+
+def runs_meant(path: Path, *, every: bool) -> list[Run]:
+    """The runs to live again, the oldest first: of a state directory the newest, or `every` one
+    whose beginning is kept; of a segment the one that it belongs to.
+
+    Raises JournalFault when there is none, and when the journal cannot be read.
+    """
+    try:
+        is_folder, is_there = path.is_dir(), stands_at(path) is not None
+    except OSError as fault:  # such as in the folder of another user
+        raise JournalFault(f"{path}: {fault.strerror}") from None
+    if is_folder:
+        # Where there is none, the newest one is asked for all the same: it says so.
+        every_one = sorted(runs(path), key=_first) if every else []
+        return every_one or [newest_run(path)]
+    if number_of(path) < 0:
+        return [_alone(path)]
+    if not is_there:
+        raise JournalFault(f"{path}: no such journal")
+    for run in runs(path.parent, path):
+        if number_of(path) in [number_of(each) for each in run.paths]:
+            return [run]
+    refuse_blank([path])
+    raise JournalFault(f"{path}: the beginning of its run is no longer kept")
+
+
+def _first(run: Run) -> int:
+    return number_of(run.paths[0])
+
+
+def _alone(path: Path) -> Run:
+    """A run in one segment of any name, away from its state directory."""
+    if not path.is_file():
+        raise JournalFault(f"{path}: neither a state directory nor a journal")
+    must_be_segment(path)
+    for _, _, payload in payloads_of((path,)):
+        entry = entry_of(payload, str(path))
+        if isinstance(entry.message, m.Started):
+            return Run((path,), entry.message, entry.at_ns)
+    raise JournalFault(f"{path}: no run begins here")
+
+
+def segments_meant(path: Path) -> list[Path]:
+    """The segments of a state directory, oldest first, or the one that is named.
+
+    Raises JournalFault when there is none, and for a file of another name that is none.
+    """
+    try:
+        found = segments(path) if path.is_dir() else [path]
+        there = bool(found) and stands_at(found[0]) is not None
+        if there and number_of(found[0]) < 0:
+            must_be_segment(path)
+    except OSError as fault:  # such as in the folder of another user
+        raise JournalFault(f"{path}: {fault.strerror}") from None
+    if not there:
+        raise JournalFault(f"{path}: no journal here; name the state directory of a run")
+    return found
+
+
+def must_be_segment(path: Path) -> None:
+    """Look at the first bytes of a file of any name. Raises JournalFault for what is no journal,
+    and OSError."""
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) not in (MAGIC, ARCHIVE_MAGIC):
+            raise JournalFault(
+                f"{path}: not a journal; wanted is the state directory of a run, or a segment in "
+                "it, such as journal-00000001.log"
+            )
+
+
+def refuse_blank(paths: Iterable[Path]) -> None:
+    """Raises JournalFault where one of these segments, of which no beginning of a run is found,
+    does not even hold its own: nobody took that away, it was lost there."""
+    for path in paths:
+        if read_segment(path).head is None:
+            raise JournalFault(
+                f"{path}: holds nothing whole: it was emptied, or a crash or a full disk left it so"
+            )
+
+
+# --- what a run was -------------------------------------------------------------------------------
+
+
+def version_of(run: Run) -> int:
+    """The version of the journal that a run begins in."""
+    return version_in(run.paths[0])
+
+
+def is_recording(run: Run) -> bool:
+    """Whether an observer had the run, which trades nothing, and no trader."""
+    configured = run.started.configured
+    return configured is not None and configured.strategy.name == RECORDING
+
+
+def beside_of(run: Run) -> tuple[Ticker, ...]:
+    """The other series of its process, empty for a run that traded alone."""
+    configured = run.started.configured
+    return () if configured is None else configured.settings.beside
+
+
+def must_be_of_this_version(run: Run) -> None:
+    """Raises JournalFault where an earlier trader had the run: this one would decide otherwise."""
+    version = version_in(run.paths[0])
+    if version != VERSION:
+        raise JournalFault(
+            f"{run.paths[0]}: journal version {version}: an earlier trader made this run, and this "
+            f"program lives runs of version {VERSION} again; use the program that wrote it "
+            "(`bot version` says which versions a program has)"
+        )
+
+
+# --- the entries of a run -------------------------------------------------------------------------
+
+
+def entries_of(run: Run) -> int:
+    """How many whole entries its segments hold; nothing of them is decoded."""
+    return sum(sum(1 for _ in read_segment(path).payloads()) for path in run.paths)
+
+
+def payloads_of(paths: Sequence[Path]) -> Iterator[tuple[str, int, bytes]]:
+    """The entries as bytes: segment, number there from 1, payload. Raises JournalFault when one
+    cannot be read, and, after the entries before it, for damage."""
+    for path in paths:
+        segment, name = read_segment(path), path.name
+        for number, payload in enumerate(segment.payloads(), 1):
+            yield name, number, payload
+        if segment.damaged_at is not None:
+            raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
+
+
+def placed_entries(paths: Sequence[Path], *, from_the_start: bool = True) -> Iterator[Placed]:
+    """The entries of a run with their places, from its beginning; of one whose beginning is no
+    longer kept all of them, if that is wanted."""
+    begun, number = not from_the_start, 0
+    for path in paths:
+        for at, entry in enumerate(read_journal(path), 1):
+            begun = begun or isinstance(entry.message, m.Started)
+            if begun:
+                number += type(entry.message) in EVENTS
+                yield Placed(Place(path.name, at), entry, number)
+
+
+def entries_ahead(paths: Sequence[Path]) -> Iterator[Placed]:
+    """As `placed_entries`, up to the first damage: for what has to be known of a run before it is
+    lived again, which comes to the damage by itself."""
+    with suppress(JournalFault):
+        yield from placed_entries(paths)
+
+
+def turns(entries: Iterator[Placed]) -> Iterator[tuple[int, list[Placed]]]:
+    """Entries by the turns of the loop, each with the instant of the `Beat` that ends it; what
+    stands behind the last one comes with the instant of its last entry."""
+    turn: list[Placed] = []
+    for placed in entries:
+        turn.append(placed)
+        if type(placed.entry.message) is m.Beat:
+            yield placed.entry.at_ns, turn
+            turn = []
+    if turn:
+        yield turn[-1].entry.at_ns, turn
