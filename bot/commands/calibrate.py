@@ -47,8 +47,9 @@ def calibrate(
     import msgspec
 
     from bot.lab.calibrate.at_touch import at_touch
-    from bot.lab.calibrate.calibrate import TapeFault, holds_books
     from bot.lab.calibrate.calibrate import calibrate as calibrated
+    from bot.lab.calibrate.calibrate import holds_books
+    from venue.crowd.tape import TapeFault
 
     try:
         with progress("records") as meter:

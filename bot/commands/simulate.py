@@ -232,7 +232,7 @@ def _tell(odds: "Odds", outcome: "Outcome", *, quiet: bool, err: bool) -> None:
 
 def _tell_smallest(odds: "Odds", *, err: bool) -> None:
     """The smallest odds that fail in the same way, and the command that repeats them."""
-    from bot.lab.sim.show import replay_command
+    from bot.lab.sim.shrink import replay_command
     from bot.lab.sim.simulate import shrunk
 
     smallest, text = shrunk(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))

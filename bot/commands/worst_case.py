@@ -18,7 +18,7 @@ from bot.commands.common import (
 
 if TYPE_CHECKING:
     from bot.config import Draft
-    from bot.lab.worst_case.worst_case import EventAnswer, GivenEvent
+    from bot.lab.worst_case import EventAnswer, GivenEvent
 
 _EXAMPLE = (
     "\b\nExample: bot worst-case configs/demo.yaml --rungs 175B,200B \\\n"
@@ -79,18 +79,18 @@ def worst_case(
     with faults_told(), printed_aside():
         draft = read(config)
         from bot.config import finish
-        from bot.lab.worst_case import worst_case as lab
+        from bot.lab import worst_case as lab
 
         risk = finish(draft).trader.risk
         try:
             events = _events(draft, file, rungs, fee_rate, status)
-            if event and event not in [each.ticker for each in events]:
-                known = ", ".join(each.ticker for each in events)
+            if event and event not in [each.event for each in events]:
+                known = ", ".join(each.event for each in events)
                 raise lab.WhatIfFault(f"--event {event}: there is {known}")
             for text in hold or ():
-                lab.hold(events, text, event)
+                lab.add_holding(events, text, event)
             for text in order or ():
-                lab.order(events, text, event)
+                lab.add_order(events, text, event)
             if at is not None:
                 lab.ask_at(events, at)
             found = [each for each in lab.answers(events, risk) if event in ("", each.event)]
@@ -108,21 +108,25 @@ def _events(
     draft: "Draft", file: Path | None, rungs: str, fee_rate: str, status: str
 ) -> "list[GivenEvent]":
     """Where to begin. Raises WhatIfFault; ends with 3 when nobody answers."""
-    from bot.lab.worst_case.worst_case import GivenEvent, GivenRung, WhatIfFault, events_of_status
+    from bot.lab.worst_case import (
+        GivenEvent,
+        GivenRung,
+        WhatIfFault,
+        event_of_file,
+        events_of_status,
+    )
 
     if rungs:
         labels = [label.strip() for label in rungs.split(",")]
         if not all(labels) or len(dict.fromkeys(labels)) < len(labels):
             raise WhatIfFault(f"--rungs {rungs}: names by comma, each once, lowest first")
-        return [GivenEvent("given", [GivenRung(label, fee_rate) for label in labels], [])]
+        return [GivenEvent(fee_rate=fee_rate, rungs=[GivenRung(label=each) for each in labels])]
     if file is not None and file.suffix == ".json":
         try:
             return events_of_status(file.read_bytes(), str(file))
         except OSError as fault:
             raise WhatIfFault(f"{file}: cannot be read: {fault.strerror}") from None
     if file is not None:
-        from bot.lab.worst_case.file import event_of_file
-
         return [event_of_file(file)]
     body, where = _page(draft, status)
     return events_of_status(body, where)

@@ -6,7 +6,7 @@ from bot.config import finish, read_draft
 from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import winners
-from bot.lab.exchange.faults import REFUSALS, TIMEOUT_NS, UNKNOWN, Faults
+from bot.lab.exchange.faults import OF_BACKTESTS, REFUSALS, TIMEOUT_NS, Faults
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Latency, Terms
 from tests.backtest.made import Counter, book, configured, trade, written
@@ -42,7 +42,7 @@ def ran(tmp_path, faults):
 
 def test_every_kind_of_fault_befalls_requests_and_both_accounts_still_meet(tmp_path):
     came = ran(tmp_path, faults=0.3)
-    assert set(came.faults) == {*REFUSALS, *UNKNOWN}
+    assert set(came.faults) == set(OF_BACKTESTS)
     share = sum(came.faults.values()) / sum(came.requests.values())
     assert 0.15 < share < 0.45
     assert came.maker_qty > 0
@@ -61,7 +61,7 @@ class Fixed(Faults):
         self.roll = lambda: name
 
 
-@pytest.mark.parametrize("name", [*REFUSALS, *UNKNOWN])
+@pytest.mark.parametrize("name", OF_BACKTESTS)
 def test_a_fault_says_whether_it_is_known_and_acts_only_where_its_name_says(tmp_path, name):
     counter = Counter(written(tmp_path / "t", RECORDS))
     counter.play(0)
@@ -78,7 +78,7 @@ def test_a_fault_says_whether_it_is_known_and_acts_only_where_its_name_says(tmp_
     send = m.Send(m.RequestId(1), request, "asked for", m.Key.TRADE)
     came = Fixed(name).answered(counter.venue.exchange, send, counter.records[0].ts)
     assert isinstance(came.answer, m.Refused) is (name in REFUSALS)
-    assert isinstance(came.answer, m.Unknown) is (name in UNKNOWN)
+    assert isinstance(came.answer, m.Unknown) is (name not in REFUSALS)
     assert came.waited_ns == (TIMEOUT_NS if name.startswith("lost") else 0)
     carried_out = any(price == 30 for price, _ in counter.shown[0])
     assert carried_out is name.endswith("after")

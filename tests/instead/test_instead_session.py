@@ -198,10 +198,10 @@ def test_a_halt_comes_when_a_read_showed_it(tmp_path):
             (4, *replied(listed("active"))),
         ],
     )
-    assert session.states == (
+    assert session.states == [
         (ns(2), v.HaltMarket(MARKET)),
         (ns(4), v.ResumeMarket(MARKET)),
-    )
+    ]
 
 
 def test_a_session_is_told_up_to_where_a_rung_resolves(tmp_path):

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core.report import EventReport, OrderReport, RungReport
-from bot.lab.worst_case.worst_case import WhatIfFault, answers, events_of_status
+from bot.lab.worst_case import WhatIfFault, answers, events_of_status
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, Ticker
 

@@ -19,7 +19,7 @@ from bot.core.plan.wishes import WantCreate
 from bot.core.series.weighing import Weighing
 from bot.lab.pool import in_order
 from bot.lab.sim.judge.broken import Broken
-from bot.lab.sim.odds import LATER, Odds, draw, narrowed, often
+from bot.lab.sim.odds import VARIANTS, Odds, draw, narrowed, often
 from bot.lab.sim.run import Patch, run
 from bot.lab.sim.shrink import invariant_of
 from bot.lab.sim.world import World
@@ -102,13 +102,9 @@ class Found(msgspec.Struct, frozen=True):
 
 def odds_of(bug: Bug, seed: int, profile: str = "") -> Odds:
     shape = dict(bug.shape)
-    needed = (*bug.likely, *shape.get("variants", ()))
+    without = tuple(name for name in VARIANTS if name not in shape.get("variants", ()))
     drawn = often(draw(seed, profile or bug.profile), bug.likely)
-    return replace(narrowed(drawn, without=_without(needed)), **shape)
-
-
-def _without(needed: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in LATER if name not in needed)
+    return replace(narrowed(drawn, without=without), **shape)
 
 
 def hunt(bug: Bug, events_max: int = EVENTS_MAX) -> Found:

@@ -46,7 +46,7 @@ TRANSPORT: Final = (
         "A create without an answer is sent again under a new client_order_id.",
         ("B1", "B3"),
         (Patch(Desk, "_resend", _resend_as_new),),
-        likely=("lost_after", "result_unknown_before", "gateway_page"),
+        likely=("lost_after", "result_unknown_before", "garbled_reply"),
     ),
     Bug(
         "timeout-is-rejected",
@@ -127,6 +127,6 @@ PACE: Final = (
             Patch(Refusals, "is_latched", _asked_again),
             Patch(Parking, "side", _not_parked),
         ),
-        likely=("invalid_request", "unknown_code"),
+        likely=("invalid_request",),
     ),
 )

@@ -12,7 +12,7 @@ from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.life.configured import make_strategy
 from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import LATER, Odds, draw, narrowed
+from bot.lab.sim.odds import VARIANTS, Odds, draw, narrowed
 from bot.lab.sim.phases import live_through
 from bot.lab.sim.run import Patch, planted
 from bot.lab.sim.world import World
@@ -38,7 +38,7 @@ class Recorded(World):
 def brutal(seed: int, until_ns: int, crowd: int = 80) -> Odds:
     """A world with every fault that a journal can tell of, quoted by the whole curve. crowd: its
     acts a second; 0: as many as drawn."""
-    odds = narrowed(draw(seed, "brutal"), without=(*MOODS, *LATER), until_ns=until_ns)
+    odds = narrowed(draw(seed, "brutal"), without=(*MOODS, "reload", *VARIANTS), until_ns=until_ns)
     pace = float(crowd) or odds.crowd_per_second
     return replace(odds, strategy="ladder_joint", crowd_per_second=pace)
 

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core.strategy import EventView
+from bot.lab.sim.coverage import Seen
 from bot.lab.sim.life.configured import Failing
 from bot.lab.sim.life.moods import Moody
 from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
-from bot.lab.sim.seen import Seen
 from bot.lab.sim.world import START_NS
 from venue.wire.names import Ticker
 
@@ -174,7 +174,7 @@ def test_a_strategy_whose_defaults_cannot_be_is_refused_in_one_line(tmp_path, te
 
 def test_a_mood_that_is_drawn_is_no_fault_of_the_strategys_own():
     drawn = draw(11, "brutal")
-    assert "tantrum" in drawn.episodes
+    assert "tantrum" in drawn.rates
     assert run(drawn).seen.own_faults == 0
 
 

@@ -1,13 +1,13 @@
-"""What befalls requests of a backtest: refusals for pace, failures, and answers that are lost.
+"""What befalls requests on their way: refusals for pace, failures, and answers that are lost.
 
-The kinds and their names are the simulator's. They are drawn from a stream of their own, so that
-the same seed with another rate draws the same latencies.
+A backtest draws them from a stream of their own, so that the same seed with another rate draws the
+same latencies; the simulator draws them with faults of its own.
 """
 
 import random
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from bot.core import messages as m
@@ -22,13 +22,48 @@ REFUSALS: Final = {
 }
 """Not carried out, and that is known."""
 
-UNKNOWN: Final = ("result_unknown_before", "result_unknown_after", "lost_before", "lost_after")
-"""Nobody can tell from outside whether it was carried out: it was not, and it was; twice."""
+FAILURES: Final = {
+    "redirected": (False, "307"),
+    "reset_before": (False, "connection reset"),
+    "reset_after": (True, "connection reset"),
+    "internal_error_before": (False, "500 internal_error"),
+    "internal_error_after": (True, "500 internal_error"),
+    "result_unknown_before": (False, "503 result_unknown"),
+    "result_unknown_after": (True, "503 result_unknown"),
+    "lost_before": (False, "no answer in time"),
+    "lost_after": (True, "no answer in time"),
+}
+"""Nobody can tell from outside whether it was carried out: whether it was, and what is left of the
+answer."""
+
+BEFALLING: Final = (*REFUSALS, *FAILURES)
 
 TIMEOUT_NS: Final = NS_PER_SECOND
 """So long a lost answer is waited for."""
 
 _AWAY_NS: Final = NS_PER_SECOND
+OF_BACKTESTS: Final = (
+    *(*REFUSALS, "result_unknown_before", "result_unknown_after"),
+    *("lost_before", "lost_after"),
+)
+
+
+def befall(fault: str, ask: Callable[[], Response]) -> Response:
+    """What comes back of a request which a fault of `BEFALLING` befalls; of any other, the answer.
+
+    ask: has the venue carry it out.
+    """
+    code = REFUSALS.get(fault)
+    if code is not None:
+        away_ns = None if code is Code.ENGINE_UNAVAILABLE else _AWAY_NS
+        return Response(refusal(code), None, away_ns)
+    if fault not in FAILURES:
+        return ask()
+    is_carried_out, left = FAILURES[fault]
+    tokens = ask().tokens if is_carried_out else None
+    if fault.startswith("lost"):
+        return Response(m.Unknown(left), None, None, TIMEOUT_NS)
+    return Response(m.Unknown(left), tokens, None)
 
 
 _SUM_MAX = 0.7
@@ -65,27 +100,17 @@ class Dice:
 
 
 class Faults:
-    """The faults of one run. befallen: how often each befell a request."""
+    """The faults of one backtest. befallen: how often each befell a request."""
 
     def __init__(self, rate: float, seed: int) -> None:
         """rate: the part of all requests that something befalls, each kind as often; 0 to 0.5."""
-        kinds = (*REFUSALS, *UNKNOWN)
-        chances = dict.fromkeys(kinds, rate / len(kinds)) if rate else {}
+        chances = dict.fromkeys(OF_BACKTESTS, rate / len(OF_BACKTESTS)) if rate else {}
         self._dice = Dice(random.Random(f"backtest faults {seed}"), chances, ())
         self.befallen: Counter[str] = Counter()
 
     def answered(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         """A request arrives at the venue, or something befalls it."""
         fault = self._dice.roll()
-        if not fault:
-            return exchange.answer(send, now_ns)
-        self.befallen[fault] += 1
-        code = REFUSALS.get(fault)
-        if code is not None:
-            away_ns = None if code is Code.ENGINE_UNAVAILABLE else _AWAY_NS
-            return Response(refusal(code), None, away_ns)
-        name, _, when = fault.rpartition("_")
-        tokens = exchange.answer(send, now_ns)[1] if when == "after" else None
-        if name == "lost":
-            return Response(m.Unknown("no answer in time"), None, None, TIMEOUT_NS)
-        return Response(m.Unknown("503 result_unknown"), tokens, None)
+        if fault:
+            self.befallen[fault] += 1
+        return befall(fault, lambda: exchange.answer(send, now_ns))

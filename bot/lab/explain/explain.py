@@ -39,7 +39,7 @@ from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
 from bot.lab.replay.replay import MakeStrategy
 from bot.lab.replay.together import relived
 from bot.lab.session import Placed, Run, Step, entries_ahead
-from venue.wire.money import Price, Qty, canonical
+from venue.wire.money import Qty, canonical
 from venue.wire.names import MarketId, Ticker
 
 
@@ -69,17 +69,6 @@ class WatchedPurse(Purse):
 
 _ITS_OWN: Final = 2
 """A purse joins itself when it is made; the second to join is the one that it is made for."""
-
-
-class _Spent(msgspec.Struct):
-    """One token as it was taken, and what of the trader is other afterwards."""
-
-    lane: Lane
-    before: int
-    in_flight: int
-    resting: int
-    flat_ns: int
-    limits: Limits | None
 
 
 class _Decided(msgspec.Struct):
@@ -119,7 +108,7 @@ class Explainer:
         self._decided: dict[Ticker, _Decided] = {}
         self._frames: dict[Ticker, int] = {}
         self._calls: dict[Ticker, int] = {}
-        self._spent: list[_Spent] = []
+        self._spent: list[tuple[Token, Limits | None]] = []
 
     def _purse_of(self, budget: BudgetSettings) -> Purse:
         self._purses.append(WatchedPurse(budget))
@@ -143,12 +132,10 @@ class Explainer:
         Raises JournalFault when the run cannot be lived again up to there.
         """
         wanted = {deed.number: deed for deed in deeds}
-        last = max(wanted)
-        for step in self._steps(last):
+        for step in self._steps(max(wanted)):
             number = step.placed.number
             if number in wanted:
-                deed = wanted[number]
-                yield deed, self._decision(step, life.market_id, deed, life)
+                yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
             self._watch(wanted.get(number + 1), life)
 
     def of_event(self, number: int, life: Life, deed: Deed | None) -> Decision | None:
@@ -159,9 +146,8 @@ class Explainer:
         """
         for step in self._again.steps(number):
             self._follow(step)
-            if step.placed.number == number:
-                known = life.market_id in self._rungs
-                return self._decision(step, life.market_id, deed, life) if known else None
+            if step.placed.number == number and life.market_id in self._rungs:
+                return self._decision(step, life.market_id, deed, life)
             self._watch(deed if step.placed.number == number - 1 else None, life)
         return None
 
@@ -181,7 +167,7 @@ class Explainer:
         for step in self._steps(last=beats[-1] if beats else 0):
             last = step
         named = ticker.upper()
-        known = {each.upper(): market_id for market_id, each in self._tickers()}
+        known = {rung.market.ticker.upper(): rung.market_id for rung in self._rungs.values()}
         ending = [each for each in known if each.endswith(f"-{named}")]
         if named not in known and len(ending) == 1:
             named = ending[0]
@@ -192,10 +178,7 @@ class Explainer:
     @property
     def tickers(self) -> list[Ticker]:
         """The rungs known so far."""
-        return [ticker for _, ticker in self._tickers()]
-
-    def _tickers(self) -> list[tuple[MarketId, Ticker]]:
-        return [(rung.market_id, rung.market.ticker) for rung in self._rungs.values()]
+        return [rung.market.ticker for rung in self._rungs.values()]
 
     # --- on the way -------------------------------------------------------------------------------
 
@@ -279,47 +262,42 @@ class Explainer:
 
     def _take(self, lane: Lane, before: int, now_ns: int, deed: Deed, life: Life) -> None:
         trader = self.trader
-        limits = self._limits(deed, life) if deed.kind != "cancel" else None
-        self._spent.append(
-            _Spent(
-                lane,
-                before,
-                len(trader.out.pending),
-                trader.desk.live_count(),
-                trader.out.flat_ns(trader.desk.live_count() + 1, now_ns),
-                limits,
-            )
+        resting = trader.desk.live_count()
+        token = Token(
+            key=deed.key,
+            lane=lane.name.lower(),
+            before=before,
+            reserve=self._settings.budget.reserve,
+            nth=0,
+            of=0,
+            in_flight=len(trader.out.pending),
+            resting=resting,
+            flat_ns=trader.out.flat_ns(resting + 1, now_ns),
         )
+        self._spent.append((token, None if deed.kind == "cancel" else self._limits(deed, life)))
 
     def _limits(self, deed: Deed, life: Life) -> Limits | None:
         """What the limits of its event left for a request that is about to leave."""
         rung = self._rungs.get(life.market_id)
+        own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
+        if deed.kind == "create":
+            own = None
+        elif own is None:
+            return None
         if rung is None:
             return None
-        own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
         weighing = self.trader.quoting.weighing
         exposure, bounds = weighing.exposure(rung.ladder), weighing.bounds(rung.ladder)
-        affording = Affording(weighing.account.cash)
-        used = limits_used(exposure, bounds)
-        worst = loss_cents(exposure.worst_cents)
-        ceiling = Qty(self._settings.risk.order_qty)
-        if deed.kind == "create":
-            side, price = life.own_side, life.price
-            candidate = Live(life.market_id, life.outcome, side, _own_price(life, price), ceiling)
-            left = rooms(exposure, candidate, bounds, affording.room(rung, candidate))
-        elif own is not None:
+        used, worst_cents = limits_used(exposure, bounds), loss_cents(exposure.worst_cents)
+        price, qty = life.price, Qty(self._settings.risk.order_qty)
+        if own is not None:
             price = own.level if deed.price is None else deed.price
-            candidate = Live(
-                life.market_id,
-                life.outcome,
-                life.own_side,
-                _own_price(life, price),
-                max(ceiling, own.remaining),
-            )
-            left = rooms(exposure, candidate, bounds, affording.room(rung, candidate, own), own)
-        else:
-            return None
-        return Limits(None, deed.qty, left, used, worst)
+            qty = max(qty, own.remaining)
+        own_price = canonical(life.outcome, price)
+        candidate = Live(life.market_id, life.outcome, life.own_side, own_price, qty)
+        affordable = Affording(weighing.account.cash).room(rung, candidate, own)
+        left = rooms(exposure, candidate, bounds, affordable, own)
+        return Limits(None, deed.qty, left, used, worst_cents)
 
     # --- the picture ------------------------------------------------------------------------------
 
@@ -367,17 +345,25 @@ class Explainer:
         """Why the strategy was not asked when its event was decided."""
         return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
-    def _spent_on(self, step: Step, deed: Deed) -> _Spent | None:
+    def _spent_on(self, step: Step, deed: Deed) -> tuple[Token | None, Limits | None]:
         """The token of a request: those of one key leave in the order of its tokens."""
         on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
         for send, spent in zip(on_key, self._spent, strict=False):
             if send.request_id == deed.request_id:
                 return spent
-        return None
+        return None, None
+
+    def _token(self, step: Step, deed: Deed) -> Token:
+        sends = [each for each in step.effects if isinstance(each, m.Send)]
+        nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
+        token, _ = self._spent_on(step, deed)
+        if token is None:
+            reserve = self._settings.budget.reserve
+            token = Token(deed.key, deed.kind, None, reserve, 0, 0, 0, 0, 0)
+        return msgspec.structs.replace(token, nth=nth, of=len(sends))
 
     def _limits_then(self, step: Step, deed: Deed | None, wish: Wish | None) -> Limits | None:
-        spent = None if deed is None else self._spent_on(step, deed)
-        limits = None if spent is None else spent.limits
+        _, limits = (None, None) if deed is None else self._spent_on(step, deed)
         if limits is None or wish is None or isinstance(wish, WantCancel):
             return limits
         wished = wish.qty if isinstance(wish, WantCreate) else wish.amend.qty
@@ -409,22 +395,6 @@ class Explainer:
         keeps = wish.keeps_place if isinstance(wish, WantAmend) else None
         return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
 
-    def _token(self, step: Step, deed: Deed) -> Token:
-        sends = [each for each in step.effects if isinstance(each, m.Send)]
-        nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
-        spent = self._spent_on(step, deed)
-        return Token(
-            key=deed.key,
-            lane=(Lane[deed.kind.upper()] if spent is None else spent.lane).name.lower(),
-            before=None if spent is None else spent.before,
-            reserve=self._settings.budget.reserve,
-            nth=nth,
-            of=len(sends),
-            in_flight=0 if spent is None else spent.in_flight,
-            resting=0 if spent is None else spent.resting,
-            flat_ns=0 if spent is None else spent.flat_ns,
-        )
-
 
 _KINDS: Final = {WantCreate: "create", WantAmend: "amend", WantCancel: "cancel"}
 
@@ -434,11 +404,6 @@ def _is(own: OwnOrder, life: Life) -> bool:
     if own.order_id is not None and own.order_id in life.order_ids:
         return True
     return bool(own.client_order_id) and own.client_order_id == life.client_order_id
-
-
-def _own_price(life: Life, price: Price) -> Price:
-    """A canonical price as one of the order's own outcome."""
-    return canonical(life.outcome, price)
 
 
 def _wish_of(rung: Rung, deed: Deed | None, life: Life | None) -> Wish | None:

@@ -11,10 +11,10 @@ as the time of a book that never traded (S28), is left empty.
 """
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from bot.records.cells import cell_text
 
@@ -61,18 +61,6 @@ class LibraryFault(Exception):
     """A library that is not installed is needed; the text says which command installs it."""
 
 
-class Sheet(Protocol):
-    """Where the rows of one table go."""
-
-    def add(self, row: Row) -> None:
-        """One more row; a column that it does not name stays empty."""
-        ...
-
-    def close(self) -> None:
-        """No row comes any more."""
-        ...
-
-
 class CsvSheet:
     """A table as comma-separated values."""
 
@@ -84,11 +72,10 @@ class CsvSheet:
         self._writer.writeheader()
 
     def add(self, row: Row) -> None:
-        """One more row."""
+        """One more row; a column that it does not name stays empty."""
         self._writer.writerow({key: _cell(key, value) for key, value in row.items()})
 
     def close(self) -> None:
-        """To the disk."""
         self._file.close()
 
 
@@ -117,7 +104,7 @@ class ParquetSheet:
         self._rows: list[Row] = []
 
     def add(self, row: Row) -> None:
-        """One more row."""
+        """As of a `CsvSheet`."""
         self._rows.append(row)
         if len(self._rows) == ROWS_AT_ONCE:
             self._flush()
@@ -131,7 +118,6 @@ class ParquetSheet:
         self._rows.clear()
 
     def close(self) -> None:
-        """What is left, and the end of the file."""
         if self._rows:
             self._flush()
         self._writer.close()
@@ -174,18 +160,13 @@ def schema_of(name: str) -> "pyarrow.Schema":
     few = arrow.dictionary(arrow.int32(), arrow.string())
     level = arrow.struct([("price", arrow.int16()), ("qty", arrow.int64())])
 
+    types = dict.fromkeys(LEVELS, arrow.list_(level)) | dict.fromkeys(PRICES, arrow.int16())
+    types |= dict.fromkeys(FLAGS, arrow.bool_()) | dict.fromkeys(SMALL, arrow.int32())
+    types |= dict.fromkeys(_UNIQUE, arrow.string()) | {"request_id": arrow.int64()}
+
     def kind(column: str) -> Any:
-        if column in LEVELS:
-            return arrow.list_(level)
-        if column in PRICES:
-            return arrow.int16()
-        if column in FLAGS:
-            return arrow.bool_()
-        if column in SMALL:
-            return arrow.int32()
-        if column.endswith(("_ns", "qty", "_cents")) or column == "request_id":
-            return arrow.int64()
-        return arrow.string() if column in _UNIQUE else few
+        is_number = column.endswith(("_ns", "qty", "_cents"))
+        return types.get(column, arrow.int64() if is_number else few)
 
     return arrow.schema([(column, kind(column)) for column in COLUMNS[name].split()])
 
@@ -199,14 +180,14 @@ KINDS: Final[Mapping[str, type[CsvSheet] | type[ParquetSheet]]] = {
 class Sheets:
     """The tables of an export, in every kind of file that is wanted. rows: of each so far."""
 
-    def __init__(self, sheets: Mapping[str, Sequence[Sheet]]) -> None:
+    def __init__(self) -> None:
         self.rows = dict.fromkeys(COLUMNS, 0)
-        self._sheets = sheets
+        self.sheets: dict[str, list[CsvSheet | ParquetSheet]] = {name: [] for name in COLUMNS}
 
     def add(self, name: str, row: Row) -> None:
         """One more row of a table."""
         self.rows[name] += 1
-        for sheet in self._sheets[name]:
+        for sheet in self.sheets[name]:
             sheet.add(row)
 
 
@@ -219,7 +200,7 @@ def opened(folders: Mapping[str, Path]) -> Iterator[Sheets]:
     """
     with ExitStack() as parts:
         places: list[tuple[Path, Path]] = []
-        sheets: dict[str, list[Sheet]] = {name: [] for name in COLUMNS}
+        tables = Sheets()
         with ExitStack() as open_ones:
             for kind, folder in folders.items():
                 folder.mkdir(parents=True, exist_ok=True)
@@ -229,8 +210,8 @@ def opened(folders: Mapping[str, Path]) -> Iterator[Sheets]:
                     parts.callback(part.unlink, missing_ok=True)
                     sheet = KINDS[kind](part, name)
                     open_ones.callback(sheet.close)
-                    sheets[name].append(sheet)
+                    tables.sheets[name].append(sheet)
                     places.append((part, place))
-            yield Sheets(sheets)
+            yield tables
         for part, place in places:
             part.replace(place)

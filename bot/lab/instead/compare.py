@@ -19,11 +19,11 @@ from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from bot.lab.instead.changes import Trial, Wanted
-from bot.lab.instead.measure import Measure, Measured
+from bot.lab.instead.measure import Measured
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import Session, session_of
 from bot.lab.replay.again import Again
-from bot.lab.session import Run, Until, beside_of, placed_entries, version_of
+from bot.lab.session import Run, Until, beside_of, version_of
 from venue.wire.names import Ticker
 
 Told = Callable[[str, int, int], None]
@@ -107,7 +107,7 @@ def compare(
         setup = _otherwise(wanted, trial, remake)
         changed = None if setup is None else play(setup, "changed")
         played.append(Played(reading.value, unchanged, changed))
-    writes = sorted(session.round_trips_ns[0]) or [0]
+    writes = sorted(session.write_trips_ns) or [0]
     return Compared(
         nonce=run.started.boot_nonce,
         beside=beside_of(run),
@@ -158,15 +158,5 @@ def _happened(run: Run, again: Again, session: Session, until: Until, told: Told
         )
     if found.damage:
         raise JournalFault(found.damage)
-    measure = Measure()
-    for placed in placed_entries(run.paths):
-        message, at_ns = placed.entry.message, placed.entry.at_ns
-        if not isinstance(message, m.Event):
-            measure.effect(message)
-        elif upto.has_passed(at_ns, placed.number, placed.place):
-            break
-        else:
-            measure.event(message)
-    tickers = {rung.market_id: Ticker(rung.label) for rung in session.tape.rungs}
     span_ns = (run.begun_ns, session.ended_ns)
-    return measure.result(again.trader, span_ns, tickers, (session.own, session.fills))
+    return session.happened.result(again.trader, span_ns, session.tickers, session.clock_ahead_ns)

@@ -15,6 +15,7 @@ from bot.core.desk.outbox import kind_of
 from bot.core.report import Report
 from bot.core.trader import Trader
 from bot.lab.own_orders import OwnFill, OwnOrders, RestingChange
+from bot.lab.session import EVENTS
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -79,37 +80,36 @@ class Measure:
     """Follows a trader. Give it every event and effect, then ask."""
 
     def __init__(self) -> None:
-        self._own = OwnOrders()
+        self.own = OwnOrders()
         self._requests: Counter[str] = Counter()
         self._unknown = 0
         self._events = 0
 
-    def event(self, event: m.Event) -> None:
-        """The trader takes something in."""
-        self._events += 1
-        self._own.take(event)
-        if isinstance(event, m.Replied):
-            self._unknown += isinstance(event.answer, m.Unknown)
-
-    def effect(self, effect: m.Effect) -> None:
-        """The trader wants something."""
-        if isinstance(effect, m.Send):
-            self._requests[kind_of(effect.request)] += 1
+    def take(self, message: m.Event | m.Effect) -> None:
+        """The trader takes something in, or wants something."""
+        self._events += type(message) in EVENTS
+        self.own.take(message)
+        if isinstance(message, m.Send):
+            self._requests[kind_of(message.request)] += 1
+        elif isinstance(message, m.Replied):
+            self._unknown += isinstance(message.answer, m.Unknown)
 
     def result(
         self,
         trader: Trader,
         span_ns: tuple[int, int],
         tickers: Mapping[MarketId, Ticker],
-        own: tuple[Sequence[RestingChange], Sequence[OwnFill]] | None = None,
+        clock_ahead_ns: int = 0,
     ) -> Measured:
-        """What it came to between two instants. tickers: of every rung, in order. own: what rested
-        and what filled, where that is known otherwise."""
+        """What it came to between two instants. tickers: of every rung, in order. clock_ahead_ns:
+        of the bot's clock, by which the instants are, against the venue's."""
         report = trader.report(span_ns[1])
-        changes, fills = (self._own.changes(), self._own.fills()) if own is None else own
-        # What was held at the start was bought before it.
-        fills = [fill for fill in fills if fill.at_ns > span_ns[0]]
-        quotes = tuple(quoted(changes, fills, span_ns, tickers))
+        begin_ns, end_ns = (at_ns - clock_ahead_ns for at_ns in span_ns)
+        # What was held at the start was bought before it; another series has fills of its own.
+        fills = [
+            fill for fill in self.own.fills() if fill.at_ns > begin_ns and fill.market_id in tickers
+        ]
+        quotes = tuple(quoted(self.own.changes(), fills, (begin_ns, end_ns), tickers))
         kinds = ("create", "amend", "cancel", "read")
         return Measured(
             hours=(span_ns[1] - span_ns[0]) / _HOUR_NS,

@@ -27,6 +27,7 @@ from bot.lab.instead.session_market import SessionMarket
 from bot.lab.replay.replay import MakeStrategy
 from venue.core import messages as v
 from venue.wire.instant import NS_PER_MS
+from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
 _TURN_NS: Final = NS_PER_MS
@@ -61,7 +62,7 @@ class Play:
         self._feed_ns = session.feed_ns
         self._driver = Driver(session.run.begun_ns)
         self._ticks = TickTimer(self._driver, self._tick)
-        cash = session.cash_cents
+        cash = Cents(0) if session.cash_cents is None else session.cash_cents
         self.venue = SessionMarket(
             session, msgspec.structs.replace(terms, cash_cents=cash), reading
         )
@@ -104,10 +105,9 @@ class Play:
             if done % 500 == 0:
                 told(done)
         driver.run_until(session.ended_ns)
-        tickers = {rung.market_id: Ticker(rung.label) for rung in session.tape.rungs}
         self.venue.account.prove(self.venue.gain_cents)
         span_ns = (session.run.begun_ns, session.ended_ns)
-        return self._measure.result(self.trader, span_ns, tickers)
+        return self._measure.result(self.trader, span_ns, session.tickers)
 
     def _tick(self) -> None:
         self._ticks.schedule(self._awake(self.now_ns + _RHYTHM_NS))
@@ -162,9 +162,9 @@ class Play:
         if self._over:
             return
         now_ns = self.now_ns
-        self._measure.event(event)
+        self._measure.take(event)
         for effect in self.trader.receive(event, now_ns):
-            self._measure.effect(effect)
+            self._measure.take(effect)
             match effect:
                 case m.Send():
                     trip_ns = self._trip_ns(writes=isinstance(effect.request, m.Write))
@@ -182,7 +182,8 @@ class Play:
 
     def _trip_ns(self, *, writes: bool) -> int:
         """How long a request and its answer are under way."""
-        trips = self._session.round_trips_ns[0 if writes else 1]
+        session = self._session
+        trips = session.write_trips_ns if writes else session.read_trips_ns
         return self._chance.choice(trips) if trips else _USUAL_TRIP_NS
 
     def _subscribe(self) -> None:

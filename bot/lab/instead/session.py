@@ -9,13 +9,15 @@ All of it happens at the venue's own instants, on the bot's clock, and arrives w
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
+from msgspec import Struct, structs
 
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
-from bot.lab.own_orders import OwnFill, OwnOrders, RestingChange
+from bot.lab.instead.measure import Measure
+from bot.lab.own_orders import OwnFill, OwnOrders
 from bot.lab.session import Run, Until, beside_of, placed_entries
 from venue.core import messages as v
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord
@@ -49,7 +51,7 @@ _OF_THE_WORLD: Final = (
 """Events that no request of ours brought about: they come again when they came then."""
 
 
-class Act(msgspec.Struct, frozen=True):
+class Act(Struct, frozen=True):
     """A record of the market. record.ts: when it happened; arrives_ns: when it reached the bot.
     ours: a print that filled an order of ours then."""
 
@@ -58,33 +60,49 @@ class Act(msgspec.Struct, frozen=True):
     ours: bool = False
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run met. Times on the bot's clock.
-
-    ended_ns: up to where it is told; cut: why that is before its end, else empty. tape: its markets
-    by id, and the records. acts: the same, in order of time. world: events to the trader.
-    states: halts and resumptions, as reads showed them. holdings: shares at the start.
-    round_trips_ns: of answered writes, and of answered reads. feed_ns: median delay of the channel.
-    stalls: stretches in which the process stood still. own, fills: what of ours rested, and filled.
-    short_qty: shares of ours that a book should have shown and did not.
-    """
+@dataclass
+class Session:
+    """What a run met. Times on the bot's clock."""
 
     run: Run
-    ended_ns: int
-    cut: str
-    tape: Tape
-    catalogue: tuple[v.Command, ...]
-    acts: tuple[Act, ...]
-    world: tuple[tuple[int, m.Event], ...]
-    states: tuple[tuple[int, v.Command], ...]
-    cash_cents: Cents
-    holdings: tuple[tuple[MarketId, Outcome, int], ...]
-    round_trips_ns: tuple[tuple[int, ...], tuple[int, ...]]
-    feed_ns: int
-    stalls: tuple[tuple[int, int], ...]
-    own: tuple[RestingChange, ...]
-    fills: tuple[OwnFill, ...]
-    short_qty: int
+    gap_ns: int
+    """A silence of the bot that counts as standing still."""
+    ended_ns: int = 0
+    """Up to where it is told."""
+    cut: str = ""
+    """Why that is before its end, else empty."""
+    tape: Tape = field(init=False)
+    """Its markets by id."""
+    catalogue: list[v.Command] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
+    """The market without us, in order of time."""
+    world: list[tuple[int, m.Event]] = field(default_factory=list)
+    """Events to the trader that no request brought about."""
+    states: list[tuple[int, v.Command]] = field(default_factory=list)
+    """Halts and resumptions, as reads showed them."""
+    cash_cents: Cents | None = None
+    """At the start; None where no read showed it."""
+    holdings: list[tuple[MarketId, Outcome, int]] = field(default_factory=list)
+    """Shares at the start."""
+    write_trips_ns: list[int] = field(default_factory=list)
+    read_trips_ns: list[int] = field(default_factory=list)
+    """Round trips of answered requests."""
+    feed_ns: int = 0
+    """Median delay of the channel."""
+    stalls: list[tuple[int, int]] = field(default_factory=list)
+    """Stretches in which the process stood still."""
+    clock_ahead_ns: int = 0
+    """How far the bot's clock is ahead of the venue's; 0 where they agree."""
+    fills: list[OwnFill] = field(default_factory=list)
+    """Ours, at the venue's instants."""
+    happened: Measure = field(default_factory=Measure)
+    short_qty: int = 0
+    """Shares of ours that a book should have shown and did not."""
+
+    @property
+    def tickers(self) -> dict[MarketId, Ticker]:
+        """Of every rung, in order."""
+        return {rung.market_id: Ticker(rung.label) for rung in self.tape.rungs}
 
 
 def session_of(run: Run, until: Until, gap_ns: int) -> Session:
@@ -92,80 +110,76 @@ def session_of(run: Run, until: Until, gap_ns: int) -> Session:
 
     Raises JournalFault when it cannot be read, and when it shows no market.
     """
-    reader = _Reader(run, gap_ns)
+    session = Session(run, gap_ns, ended_ns=run.begun_ns)
+    reader = _Reader(session)
     for placed in placed_entries(run.paths):
-        if isinstance(placed.entry.message, m.Event) and until.has_passed(
-            placed.entry.at_ns, placed.number, placed.place
-        ):
-            reader.cut = "as asked for"
+        at_ns, message = placed.entry.at_ns, placed.entry.message
+        if isinstance(message, m.Event) and until.has_passed(at_ns, placed.number, placed.place):
+            session.cut = "as asked for"
+        else:
+            reader.take(at_ns, message)
+        if session.cut:
             break
-        reader.take(placed.entry.at_ns, placed.entry.message)
-        if reader.cut:
-            break
-    return reader.session()
+    reader.settle()
+    return session
 
 
 class _Reader:
     """Goes through the entries of a run once."""
 
-    def __init__(self, run: Run, gap_ns: int) -> None:
-        self.cut = ""
-        self._run = run
-        self._beside = beside_of(run)
-        self._gap_ns = gap_ns
-        self._own = OwnOrders()
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._beside = beside_of(session.run)
+        self._own = session.happened.own
         self._books: dict[tuple[MarketId, int], tuple[int, m.BookSeen]] = {}
         self._prints: dict[str, tuple[int, m.TradeSeen]] = {}
-        self._world: list[tuple[int, m.Event]] = []
-        self._states: list[tuple[int, v.Command]] = []
         self._events: dict[Ticker, model.Event] = {}
         self._markets: dict[MarketId, model.Market] = {}
-        self._sent: dict[int, tuple[int, bool]] = {}
-        self._trips: tuple[list[int], list[int]] = ([], [])
-        self._stalls: list[tuple[int, int]] = []
-        self._cash_cents: Cents | None = None
-        self._holdings: list[tuple[MarketId, Outcome, int]] = []
+        self._sent: dict[int, tuple[int, list[int]]] = {}
         self._held = False
-        self._last_ns = run.begun_ns
 
     def take(self, at_ns: int, message: m.Event | m.Effect) -> None:
         """The next entry."""
-        if at_ns - self._last_ns > self._gap_ns:
-            self._stalls.append((self._last_ns, at_ns))
-        self._last_ns = max(self._last_ns, at_ns)
+        session = self._session
+        if at_ns - session.ended_ns > session.gap_ns:
+            session.stalls.append((session.ended_ns, at_ns))
+        session.ended_ns = max(session.ended_ns, at_ns)
+        session.happened.take(message)
         match message:
             case m.BookSeen():
                 # One that is shown again, to whoever subscribes again, is no other book.
                 self._books.setdefault((message.market_id, message.ts_ns), (at_ns, message))
             case m.TradeSeen():
                 self._prints.setdefault(message.trade_id, (at_ns, message))
-            case m.Send():
-                writes = isinstance(message.request, m.Write)
-                self._sent[message.request_id] = (at_ns, writes)
-            case m.Replied():
-                self._replied(at_ns, message)
+            case m.Send(request_id=number, request=request):
+                is_write = isinstance(request, m.Write)
+                trips = session.write_trips_ns if is_write else session.read_trips_ns
+                self._sent[number] = at_ns, trips
+            case m.Replied(request_id=number, answer=answer):
+                sent_ns, trips = self._sent.pop(number, (at_ns, []))
+                if isinstance(answer, m.Done):
+                    trips.append(at_ns - sent_ns)
+                    self._shown(at_ns, answer.body)
             case _ if isinstance(message, _OF_THE_WORLD):
-                self._world.append((at_ns, message))
+                session.world.append((at_ns, message))
 
-    def _replied(self, at_ns: int, replied: m.Replied) -> None:
-        sent = self._sent.pop(replied.request_id, None)
-        if not isinstance(replied.answer, m.Done):
-            return
-        if sent is not None:
-            self._trips[0 if sent[1] else 1].append(at_ns - sent[0])
-        body = replied.answer.body
-        self._own.take(replied)
+    def _shown(self, at_ns: int, body: m.Body) -> None:
         match body:
             case m.SeriesShown():
                 for event in body.events:
                     # What is traded beside it tells only what else pays into the cash.
                     if fold_ticker(event.series_ticker) not in self._beside:
                         self._listed(at_ns, event)
-            case m.BalanceShown() if self._cash_cents is None:
-                self._cash_cents = body.balance.total_cents
+            case m.BalanceShown() if self._session.cash_cents is None:
+                self._session.cash_cents = body.balance.total_cents
             case m.PositionsShown() if not self._held:
                 self._held = not body.cursor
-                self._holdings += _held(body.positions)
+                self._session.holdings += [
+                    (position.market_id, Outcome(position.outcome.value), position.qty)
+                    for position in body.positions
+                    if position.market_id is not None
+                    and position.outcome is not model.ShownOutcome.UNKNOWN
+                ]
             case _:
                 pass
 
@@ -174,6 +188,7 @@ class _Reader:
         passed over, as the trader does."""
         if not _is_readable(event):
             return
+        states = self._session.states
         self._events.setdefault(event.event_ticker, event)
         for market in event.markets:
             before = self._markets.get(market.market_id)
@@ -182,26 +197,28 @@ class _Reader:
             if market.state is was:
                 continue
             if market.state is model.MarketState.HALTED:
-                self._states.append((at_ns, v.HaltMarket(market.market_id)))
+                states.append((at_ns, v.HaltMarket(market.market_id)))
             elif market.state is model.MarketState.ACTIVE:
-                self._states.append((at_ns, v.ResumeMarket(market.market_id)))
+                states.append((at_ns, v.ResumeMarket(market.market_id)))
             elif market.state is model.MarketState.RESOLVED and before is None:
                 # Over before it began; nobody holds any of it.
-                self._states.append((at_ns, v.ResolveMarket(market.market_id, Outcome.NO)))
+                states.append((at_ns, v.ResolveMarket(market.market_id, Outcome.NO)))
             elif market.state is model.MarketState.RESOLVED:
-                self.cut = f"{market.ticker} resolved, and what it paid the journal does not say"
+                what = f"{market.ticker} resolved, and what it paid the journal does not say"
+                self._session.cut = what
 
     # --- put together -----------------------------------------------------------------------------
 
-    def session(self) -> Session:
-        """All of it. Raises JournalFault when there is no market in it."""
+    def settle(self) -> None:
+        """Everything was read: the market without us. Raises JournalFault when there is none."""
+        session = self._session
         if not self._books or not self._markets:
             raise JournalFault(
-                f"{self._run.paths[0]}: the run saw no book of any rung: no market to trade in"
+                f"{session.run.paths[0]}: the run saw no book of any rung: no market to trade in"
             )
-        shift_ns, feed_ns = self._clocks()
-        begun_ns = self._run.begun_ns
-        changes = self._own.changes()
+        shift_ns, session.feed_ns = self._clocks()
+        session.clock_ahead_ns = shift_ns
+        begun_ns = session.run.begun_ns
         # A walk of the fills shows those of earlier runs, too, and those of series beside it.
         fills = [
             fill
@@ -209,32 +226,23 @@ class _Reader:
             if fill.at_ns + shift_ns > begun_ns and fill.market_id in self._markets
         ]
         others = _Others(self._own, fills, shift_ns)
-        acts: list[Act] = []
-        for at_ns, seen in self._in_order(fills, shift_ns + feed_ns):
-            if isinstance(seen, m.BookSeen) and seen.market_id in self._markets:
-                acts.append(Act(others.book(seen), at_ns))
-            elif isinstance(seen, m.TradeSeen) and seen.market_id in self._markets:
+        for at_ns, seen in self._in_order(fills, shift_ns + session.feed_ns):
+            if seen.market_id not in self._markets:
+                continue
+            if isinstance(seen, m.BookSeen):
+                act: Act | None = Act(others.book(seen), at_ns)
+            else:
                 act = others.printed(seen, at_ns)
-                acts += [] if act is None else [act]
-        acts = [_not_before(act, begun_ns) for act in acts]
-        return Session(
-            run=self._run,
-            ended_ns=self._last_ns,
-            cut=self.cut,
-            tape=self._tape([act.record for act in acts]),
-            catalogue=tuple(self._catalogue()),
-            acts=tuple(acts),
-            world=tuple(self._world),
-            states=tuple(self._states),
-            cash_cents=self._cash_cents or Cents(0),
-            holdings=tuple(held for held in self._holdings if held[0] in self._markets),
-            round_trips_ns=(tuple(self._trips[0]), tuple(self._trips[1])),
-            feed_ns=feed_ns,
-            stalls=tuple(self._stalls),
-            own=tuple(msgspec.structs.replace(c, at_ns=c.at_ns + shift_ns) for c in changes),
-            fills=tuple(msgspec.structs.replace(f, at_ns=f.at_ns + shift_ns) for f in fills),
-            short_qty=others.short_qty,
-        )
+            if act is not None and act.record.ts < begun_ns:
+                # What was so before the run began is so when it begins.
+                record = structs.replace(act.record, ts=begun_ns)
+                act = Act(record, max(act.arrives_ns, begun_ns), act.ours)
+            session.acts += [] if act is None else [act]
+        session.short_qty = others.short_qty
+        session.tape = self._tape()
+        session.catalogue = self._catalogue()
+        session.holdings = [held for held in session.holdings if held[0] in self._markets]
+        session.fills = fills
 
     def _clocks(self) -> tuple[int, int]:
         """How far the bot's clock is ahead of the venue's, 0 where they agree, and how long the
@@ -261,50 +269,65 @@ class _Reader:
         seen += self._books.values()
         return sorted(seen, key=lambda row: row[1].ts_ns)
 
-    def _tape(self, records: Sequence[Record]) -> Tape:
+    def _tape(self) -> Tape:
         markets = list(self._markets.values())
-        first = next(iter(self._events.values()))
+        acts = self._session.acts
         return Tape(
-            name=self._run.started.boot_nonce,
-            series=first.series_ticker,
-            event=first.event_ticker,
+            name=self._session.run.started.boot_nonce,
+            series=next(iter(self._events.values())).series_ticker,
+            event=next(iter(self._events.values())).event_ticker,
             strike_unit=markets[0].strike_unit or "",
             sources=tuple(market.market_id for market in markets),
             partition=False,
-            has_books=any(isinstance(record, BookRecord) for record in records),
+            has_books=any(isinstance(act.record, BookRecord) for act in acts),
             rungs=tuple(
                 TapeRung(market.market_id, market.ticker, market.strike_value) for market in markets
             ),
-            lines=tuple(msgspec.json.encode(record) for record in records),
+            lines=(),
             start=0,
-            start_ts=records[0].ts,
-            end_ts=records[-1].ts,
+            start_ts=acts[0].record.ts,
+            end_ts=acts[-1].record.ts,
             values=(),
         )
 
     def _catalogue(self) -> list[v.Command]:
         """The commands that list what the series showed."""
-        commands: list[v.Command] = []
-        for company in dict.fromkeys(event.project_id for event in self._events.values()):
-            event = next(e for e in self._events.values() if e.project_id == company)
-            commands.append(v.ListCompany(company, event.series_ticker, event.series_ticker))
+        companies: dict[str, v.Command] = {}
         for event in self._events.values():
-            commands.append(
-                v.ListEvent(
-                    event_ticker=event.event_ticker,
-                    series_ticker=event.series_ticker,
-                    project_market_id=event.project_market_id,
-                    project_id=event.project_id,
-                    title=event.title,
-                    category=event.category,
-                    status=model.EventStatus.OPEN,
-                    mutually_exclusive=event.mutually_exclusive,
-                    resolution_date_ns=instant.to_ns(event.resolution_date),
-                    sub_title=event.sub_title,
-                    resolution_source=event.resolution_source,
-                )
+            company = v.ListCompany(event.project_id, event.series_ticker, event.series_ticker)
+            companies.setdefault(event.project_id, company)
+        events = [
+            v.ListEvent(
+                event_ticker=event.event_ticker,
+                series_ticker=event.series_ticker,
+                project_market_id=event.project_market_id,
+                project_id=event.project_id,
+                title=event.title,
+                category=event.category,
+                status=model.EventStatus.OPEN,
+                mutually_exclusive=event.mutually_exclusive,
+                resolution_date_ns=instant.to_ns(event.resolution_date),
+                sub_title=event.sub_title,
+                resolution_source=event.resolution_source,
             )
-        return [*commands, *(_listing(market) for market in self._markets.values())]
+            for event in self._events.values()
+        ]
+        markets = [
+            v.ListMarket(
+                market_id=market.market_id,
+                ticker=market.ticker,
+                event_ticker=market.event_ticker,
+                name=market.name,
+                outcome_label=market.outcome_label,
+                maker_fee_rate=FeeRate.parse(market.maker_fee_rate),
+                taker_fee_rate=FeeRate.parse(market.taker_fee_rate),
+                strike_value=market.strike_value,
+                strike_unit=market.strike_unit,
+                description=market.description,
+            )
+            for market in self._markets.values()
+        ]
+        return [*companies.values(), *events, *markets]
 
 
 def _is_readable(event: model.Event) -> bool:
@@ -317,37 +340,6 @@ def _is_readable(event: model.Event) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _listing(market: model.Market) -> v.ListMarket:
-    return v.ListMarket(
-        market_id=market.market_id,
-        ticker=market.ticker,
-        event_ticker=market.event_ticker,
-        name=market.name,
-        outcome_label=market.outcome_label,
-        maker_fee_rate=FeeRate.parse(market.maker_fee_rate),
-        taker_fee_rate=FeeRate.parse(market.taker_fee_rate),
-        strike_value=market.strike_value,
-        strike_unit=market.strike_unit,
-        description=market.description,
-    )
-
-
-def _held(positions: Sequence[model.Position]) -> list[tuple[MarketId, Outcome, int]]:
-    return [
-        (position.market_id, Outcome(position.outcome.value), position.qty)
-        for position in positions
-        if position.market_id is not None and position.outcome is not model.ShownOutcome.UNKNOWN
-    ]
-
-
-def _not_before(act: Act, begun_ns: int) -> Act:
-    """What was so before the run began is so when it begins."""
-    if act.record.ts >= begun_ns:
-        return act
-    record = msgspec.structs.replace(act.record, ts=begun_ns)
-    return Act(record, max(act.arrives_ns, begun_ns), act.ours)
 
 
 class _Others:

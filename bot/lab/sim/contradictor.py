@@ -4,11 +4,13 @@ Everything else is calm. Some kinds wait for an occasion: a fill that is booked,
 """
 
 import random
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from bot.core import messages as m
+from bot.lab.exchange.exchange import GapReading
 from bot.lab.sim.odds import SECOND
 from venue.core.messages import OrderState
 from venue.wire import model
@@ -28,17 +30,21 @@ _STEP_S: Final = (20, 60)
 _APART_S: Final = (10, 40)
 
 
-class Contradictor:
+class Contradictor(GapReading):
     """Says what contradicts what was said before.
 
-    first_ns: when the first sign of it was given, by the world's time. took_ns: from then on until
-    the bot had stopped.
+    For each kind `_begin_<kind>` returns True once there is occasion, and `_show_<kind>` changes
+    what is shown from then on. first_ns: when the first sign of it was given, by the world's time.
+    took_ns: from then on until the bot had stopped.
     """
 
     def __init__(self, world: "World") -> None:
         self._world = world
         self._kind = world.odds.contradiction
         self._rng = random.Random(f"{self._kind} {world.odds.seed}")
+        self._show: Callable[[m.Body], m.Body] | None = getattr(self, f"_show_{self._kind}", None)
+        self._honest = world.exchange.front.reading
+        world.exchange.front.reading = self
         self._is_on = False
         self.first_ns: int | None = None
         self.took_ns = -1
@@ -76,11 +82,13 @@ class Contradictor:
         self._world.after(_AGAIN_NS, self._begin)
 
     def _begin(self) -> None:
+        world = self._world
+        is_open = world.process.trader.ledgers.is_open and any(world.auditor.truth.ours())
         begin = getattr(self, f"_begin_{self._kind}", None)
-        if not self._is_open or (begin is not None and not begin()):
-            self._world.after(_AGAIN_NS, self._begin)
+        if not is_open or (begin is not None and not begin()):
+            world.after(_AGAIN_NS, self._begin)
             return
-        self._is_on, self._since_ns = True, self._world.now_ns
+        self._is_on, self._since_ns = True, world.now_ns
         self._provoke()
 
     def _provoke(self) -> None:
@@ -100,18 +108,22 @@ class Contradictor:
         world.deliver(world.process, m.PauseRequested("drawn"))
         world.after(_PAUSED_NS, lambda: world.deliver(world.process, m.ResumeRequested()))
 
-    @property
-    def _is_open(self) -> bool:
-        return self._world.process.trader.ledgers.is_open and any(self._world.auditor.truth.ours())
-
-    @property
-    def _believed_ns(self) -> int:
-        return self._world.now_ns - 3 * self._world.odds.trust_lag_ns - 6 * SECOND
-
     # --- occasions --------------------------------------------------------------------------------
 
-    def _begin_fill_missing(self) -> bool:
+    def _is_believed(self) -> bool:
+        """True if every read shows the newest fill by now."""
+        believed_ns = self._world.now_ns - 3 * self._world.odds.trust_lag_ns - 6 * SECOND
+        return self._world.auditor.truth.fills[-1][0] <= believed_ns
+
+    def _has_booked(self) -> bool:
         self._world.crowd.rest()
+        fills, opened_ns = self._world.auditor.truth.fills, self._world.process.opened_ns or 0
+        if not fills or fills[-1][0] <= opened_ns:
+            self._take(None)
+            return False
+        return self._is_believed()
+
+    def _begin_fill_missing(self) -> bool:
         if not self._has_booked():
             return False
         fills = self._world.auditor.truth.fills
@@ -119,15 +131,7 @@ class Contradictor:
         self._hidden = {fill.fill_id for at_ns, fill in fills if at_ns >= from_ns}
         return True
 
-    def _has_booked(self) -> bool:
-        fills, opened_ns = self._world.auditor.truth.fills, self._world.process.opened_ns or 0
-        if not fills or fills[-1][0] <= opened_ns:
-            self._take(None)
-            return False
-        return fills[-1][0] <= self._believed_ns
-
     def _begin_fill_contradicts_itself(self) -> bool:
-        self._world.crowd.rest()
         return self._has_booked()
 
     def _begin_closed_order_working(self) -> bool:
@@ -136,21 +140,16 @@ class Contradictor:
         return self._closed is not None
 
     def _begin_filled_qty_fell(self) -> bool:
-        world = self._world
-        fills = world.auditor.truth.fills
-        part = self._partly_filled()
-        world.crowd.rest()
-        if part and fills[-1][0] <= self._believed_ns:
-            return True
-        if not part:
-            self._take(1)
+        self._world.crowd.rest()
+        if self._partly_filled():
+            return self._is_believed()
+        self._take(1)
         return False
 
     def _partly_filled(self) -> list[OrderState]:
         return [each for each in self._world.auditor.truth.ours() if each.filled_qty]
 
     def _begin_shares_differ(self) -> bool:
-        self._world.crowd.rest()
         return self._has_booked() and any(self._world.auditor.truth.held.values())
 
     def _begin_cash_differs(self) -> bool:
@@ -184,68 +183,88 @@ class Contradictor:
 
     # --- what is said -----------------------------------------------------------------------------
 
-    def meant(self, request: m.Write) -> m.Write:
+    def meant(self, request: m.Write) -> m.Write | m.Answer:
+        """The write that the venue takes this one for: of an id given twice, the later order."""
         if isinstance(request, m.Create) or request.order_id != self._named or not self._alias:
             return request
         first = self._world.exchange.engine.order(request.order_id)
         is_over = first is None or first.status in model.TERMINAL
         return replace(request, order_id=self._alias) if is_over else request
 
-    def wrote(self, request: m.Write, answer: m.Answer) -> m.Answer:
+    def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
+        """The answer, contradicting what was said before."""
+        answer = self._honest.shown(request, answer)
         body = answer.body if isinstance(answer, m.Done) else None
         if isinstance(body, m.CancelShown) and body.reduced_by and not self._is_on:
-            working = replace(
-                body.order, status=model.OrderStatus.OPEN, remaining_qty=body.reduced_by
-            )
-            self._closed = working
-        is_create = isinstance(request, m.Create) and isinstance(body, m.OrderShown)
-        if self._kind == "order_id_reused" and self._is_on and is_create and not self._alias:
-            assert isinstance(body, m.OrderShown)
-            others = [each.order_id for each in self._world.auditor.truth.ours()]
-            others = [each for each in others if each != body.order.order_id]
-            if others:
-                self._alias, self._named = body.order.order_id, self._rng.choice(others)
-                self.says()
-        if isinstance(body, m.OrderShown):
-            return m.Done(m.OrderShown(self._renamed(body.order)))
-        if isinstance(body, m.CancelShown):
-            return m.Done(m.CancelShown(self._renamed(body.order), body.reduced_by))
-        return answer
-
-    def shown(self, request: m.Read, answer: m.Answer) -> m.Answer:
-        body = answer.body if isinstance(answer, m.Done) else None
-        if not self._is_on or body is None:
+            is_open = model.OrderStatus.OPEN
+            self._closed = replace(body.order, status=is_open, remaining_qty=body.reduced_by)
+        is_reused = self._kind == "order_id_reused"
+        if body is None or self._show is None or not self._is_on:
             return answer
-        match self._kind, body:
-            case "fill_missing", m.FillsShown():
-                kept = tuple(row for row in body.fills if row.fill_id not in self._hidden)
-                if len(kept) < len(body.fills):
-                    self.says()
-                return m.Done(m.FillsShown(kept, body.cursor))
-            case "fill_contradicts_itself", m.FillsShown():
-                return m.Done(
-                    m.FillsShown(tuple(self._row(row) for row in body.fills), body.cursor)
-                )
-            case "closed_order_working", m.OrdersShown() if not body.cursor and self._closed:
+        if not is_reused and isinstance(request, m.Create | m.AmendResting | m.CancelResting):
+            return answer
+        if is_reused and isinstance(request, m.Create) and isinstance(body, m.OrderShown):
+            self._reuse(body.order.order_id)
+        return m.Done(self._show(body))
+
+    def _reuse(self, order_id: OrderId) -> None:
+        if not self._alias:
+            others = [each.order_id for each in self._world.auditor.truth.ours()]
+            others = [each for each in others if each != order_id]
+            if others:
+                self._alias, self._named = order_id, self._rng.choice(others)
                 self.says()
-                return m.Done(m.OrdersShown((*body.orders, self._closed), ""))
-            case (("filled_qty_fell" | "order_id_reused"), m.OrdersShown()):
-                orders = tuple(self._order(each) for each in body.orders)
-                return m.Done(m.OrdersShown(orders, body.cursor))
-            case (("filled_qty_fell" | "order_id_reused"), m.OrderShown()):
-                return m.Done(m.OrderShown(self._order(body.order)))
-            case "shares_differ", m.PositionsShown():
-                rows = tuple(self._position(row) for row in body.positions)
-                return m.Done(m.PositionsShown(rows, body.cursor))
-            case "cash_differs", m.BalanceShown():
-                self.says()
-                cash = body.balance
-                available, total = cash.available_cents, cash.total_cents
-                other = model.Balance(
-                    Cents(available + self._cents), cash.reserved_cents, Cents(total + self._cents)
-                )
-                return m.Done(m.BalanceShown(other))
-        return answer
+
+    def _show_fill_missing(self, body: m.Body) -> m.Body:
+        if not isinstance(body, m.FillsShown):
+            return body
+        kept = tuple(row for row in body.fills if row.fill_id not in self._hidden)
+        if len(kept) < len(body.fills):
+            self.says()
+        return replace(body, fills=kept)
+
+    def _show_fill_contradicts_itself(self, body: m.Body) -> m.Body:
+        if not isinstance(body, m.FillsShown):
+            return body
+        return replace(body, fills=tuple(self._row(row) for row in body.fills))
+
+    def _row(self, row: model.Fill) -> model.Fill:
+        fills = self._world.auditor.truth.fills
+        made_ns = next((at_ns for at_ns, fill in fills if fill.fill_id == row.fill_id), 0)
+        if made_ns <= self._since_ns:
+            return row
+        self.says()
+        if self._field == "trade_price" or row.trade_price == _HALF:
+            return replace(row, trade_price=Price((row.trade_price + 23) % 98 + 1))
+        is_yes = row.outcome.value == Outcome.YES.value
+        return replace(row, outcome=model.ShownOutcome.NO if is_yes else model.ShownOutcome.YES)
+
+    def _show_closed_order_working(self, body: m.Body) -> m.Body:
+        if not isinstance(body, m.OrdersShown) or body.cursor or self._closed is None:
+            return body
+        self.says()
+        return replace(body, orders=(*body.orders, self._closed))
+
+    def _show_filled_qty_fell(self, body: m.Body) -> m.Body:
+        return _each_order(body, self._unfilled)
+
+    def _unfilled(self, order: model.Order) -> model.Order:
+        if order.filled_qty:
+            self.says()
+        return replace(order, filled_qty=Qty(0))
+
+    def _show_order_id_reused(self, body: m.Body) -> m.Body:
+        return _each_order(body, self._renamed)
+
+    def _renamed(self, order: model.Order) -> model.Order:
+        if self._alias and self._named and order.order_id == self._alias:
+            return replace(order, order_id=self._named)
+        return order
+
+    def _show_shares_differ(self, body: m.Body) -> m.Body:
+        if not isinstance(body, m.PositionsShown):
+            return body
+        return replace(body, positions=tuple(self._position(row) for row in body.positions))
 
     def _position(self, row: model.Position) -> model.Position:
         if self._place is None:
@@ -255,26 +274,22 @@ class Contradictor:
         self.says()
         return replace(row, qty=Qty(row.qty + self._more))
 
-    def _order(self, order: model.Order) -> model.Order:
-        if self._kind == "order_id_reused":
-            return self._renamed(order)
-        if order.filled_qty:
-            self.says()
-        return replace(order, filled_qty=Qty(0))
-
-    def _renamed(self, order: model.Order) -> model.Order:
-        if self._alias and self._named and order.order_id == self._alias:
-            return replace(order, order_id=self._named)
-        return order
-
-    def _row(self, row: model.Fill) -> model.Fill:
-        made = next(
-            (at for at, f in self._world.auditor.truth.fills if f.fill_id == row.fill_id), 0
-        )
-        if made <= self._since_ns:
-            return row
+    def _show_cash_differs(self, body: m.Body) -> m.Body:
+        if not isinstance(body, m.BalanceShown):
+            return body
         self.says()
-        if self._field == "trade_price" or row.trade_price == _HALF:
-            return replace(row, trade_price=Price((row.trade_price + 23) % 98 + 1))
-        is_yes = row.outcome.value == Outcome.YES.value
-        return replace(row, outcome=model.ShownOutcome.NO if is_yes else model.ShownOutcome.YES)
+        cash = body.balance
+        other = replace(
+            cash,
+            available_cents=Cents(cash.available_cents + self._cents),
+            total_cents=Cents(cash.total_cents + self._cents),
+        )
+        return m.BalanceShown(other)
+
+
+def _each_order(body: m.Body, change: Callable[[model.Order], model.Order]) -> m.Body:
+    if isinstance(body, m.OrdersShown):
+        return replace(body, orders=tuple(change(each) for each in body.orders))
+    if isinstance(body, m.OrderShown | m.CancelShown):
+        return replace(body, order=change(body.order))
+    return body

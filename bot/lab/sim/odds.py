@@ -1,14 +1,16 @@
 """What one seed draws: the shape of its world, and which faults befall it how often.
 
 Swarm testing: each fault is left out altogether in many seeds and frequent in others, so that no
-fault always hides behind another. Every group of faults is drawn from a stream of its own, so that
-leaving one out (`without`) shifts no other.
+fault always hides behind another. Every fault is drawn from a stream of its own, so that leaving
+one out (`without`) shifts no other.
 """
 
 import random
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
+from bot.lab.exchange.faults import BEFALLING
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 MS: Final = NS_PER_MS
@@ -19,30 +21,15 @@ _RUNGS_MAX: Final = 100
 
 REQUEST_FAULTS: Final = (
     "not_connected",  # it never left: refused with status 0
-    "lost_before",  # the request is lost on its way: no answer in time
-    "lost_after",  # carried out, and the reply is lost
     "late_commit",  # carried out after the client gave up waiting
     "delayed",  # slow on its way out or back; later ones overtake it
-    "reset_before",  # the connection breaks as it is reused: nobody knows how far it came
-    "reset_after",
-    "redirected",  # 307 before the venue
-    "rate_limited",  # 429 with Retry-After
-    "rate_limited_bare",  # 429 without any header
-    "engine_overloaded",
-    "engine_unavailable",
-    "internal_error_before",
-    "internal_error_after",
-    "result_unknown_before",
-    "result_unknown_after",
-    "gateway_page",  # 502 with a page that is no error body, after commit
-    "garbled_reply",  # carried out, and the reply is cut or no JSON
-    "headers_absent",
-    "headers_odd",  # a thousand million tokens left, says the header
+    "garbled_reply",  # carried out, and the reply is cut, no JSON, or a gateway's page
+    "headers_odd",  # X-RateLimit-Remaining is absent, or a thousand million
+    *BEFALLING,  # refused by the venue, failed, or lost (`bot.lab.exchange.faults`)
 )
 WRITE_FAULTS: Final = (
-    "duplicated",  # delivered twice; either reply may come back
-    "invalid_request",  # 422 with no more specific code
-    "unknown_code",  # 422 with a code of a later version
+    "duplicated",  # delivered twice
+    "invalid_request",  # 422 with no more specific code, or one of a later version
     "not_found",  # 404 of an order that is there
     "says_duplicate",  # duplicate_order_id to an identical re-send of one that exists
 )
@@ -51,7 +38,6 @@ READ_FAULTS: Final = (
     "book_emptied",  # a degraded book: no levels
     "row_repeated",
     "odd_status",  # a status of a later version, or `accepted`
-    "odd_costs",  # nonsense in the fields whose meaning is not given
     "cursor_refused",
     "cursor_repeated",
     "garbled_list",
@@ -60,8 +46,7 @@ FRAME_FAULTS: Final = (
     "frame_dropped",
     "frame_duplicated",
     "frame_delayed",
-    "frame_garbled",
-    "frame_unknown",  # a type of a later version
+    "frame_garbled",  # cut, or of a type of a later version
     "frame_crossed",
     "frame_stale",  # an older book of the rung once more
 )
@@ -71,55 +56,61 @@ EPISODES: Final = (
     "half_open",  # the channel falls silent and is closed after the pong deadline
     "rung_silent",  # one rung's frames do not come
     "subscribe_refused",
+    "feed_late",  # every frame comes a second or two after its time
     "process_pause",
-    "slow_loop",  # the process takes long over each turn
     "crash",
     "crash_at_effect",
     "lost_journal",  # crash, and the state directory is gone
     "disk_fault",
     "operator_pause",
     "operator_restart",
+    "flatten",  # the operator wants everything flat, and then to quote again
+    "reload",  # the operator changes the configuration of the running bot
+    "tantrum",  # the strategy raises, or returns nonsense
+    "fat_finger",  # the strategy wants absurd sizes
+    "mad_strategy",  # the strategy wants something else at every turn
+    "greed",  # the strategy takes what others offer, on every rung and in every answer
     "venue_halted",
     "venue_cancel_only",
     "market_halt",
     "market_resolve",
-    "throttled",
-    "outage",  # nothing connects
-    "key_revoked",
-    "read_lag",  # the slow replica falls further behind
-    "twin_orders",  # somebody else's orders on the account
-    "twin_stp",  # somebody else's order on the account meets ours
-    "foreign_spend",  # somebody else spends tokens of the key
-    "flicker",  # the best price goes a tick up and down, twenty times a second
-    "tantrum",  # the strategy raises, or returns nonsense
-    "fat_finger",  # the strategy wants absurd sizes
-    "mad_strategy",  # the strategy wants something else at every turn
-    "feed_late",  # every frame comes a second or two after its time
-    "greed",  # the strategy takes what others offer, on every rung and in every answer
-    "reload",  # the operator changes the configuration of the running bot
+    "event_ends",  # every rung of an event resolves and pays; another event of the series goes on
     "rung_listed",  # the venue lists one more rung of an event
     "event_listed",  # the venue lists one more event of the series
-    "event_ends",  # every rung of an event resolves and pays; another event of the series goes on
-    "resend_barred",  # every create that is sent again is refused, whatever became of it
-    "taken",  # others take of the bot's orders, one after the other
-    "flatten",  # the operator wants everything flat, and then to quote again
-    "twin_trades",  # somebody else buys a share on the account
-    "begun_amid",  # somebody else trades on the account just as a life begins
-    "transfer",  # a deposit or a withdrawal of 2,000 dollars or more
     "maintenance",  # for ten minutes to an hour the venue takes no writes, or nothing connects
+    "outage",  # nothing connects
+    "key_revoked",
+    "resend_barred",  # every create that is sent again is refused, whatever became of it
     "foreign_reply",  # one response to a write is about another order
+    "read_lag",  # the slow replica falls further behind
+    "flicker",  # the best price goes a tick up and down, twenty times a second
+    "taken",  # others take of the bot's orders, one after the other
     "crowd_leaves",  # nobody else quotes a rung
     "jump",  # the value of a rung moves by 15 to 30 cents at once
+    "twin_orders",  # somebody else's orders on the account
+    "twin_stp",  # somebody else's order on the account meets ours
+    "twin_trades",  # somebody else buys a share on the account
+    "begun_amid",  # somebody else trades on the account just as a life begins
+    "foreign_spend",  # somebody else spends tokens of the key
+    "transfer",  # a deposit or a withdrawal of 2,000 dollars or more
 )
+RANGES: Final[dict[str, tuple[float, float]]] = {
+    **dict.fromkeys((*REQUEST_FAULTS, *WRITE_FAULTS), (0.004, 0.06)),
+    **dict.fromkeys(READ_FAULTS, (0.02, 0.4)),
+    **dict.fromkeys(FRAME_FAULTS, (0.005, 0.1)),
+    **dict.fromkeys(EPISODES, (0.5, 2.5)),
+}
+"""The lowest and the highest rate of each fault in any seed: the chance for each request or frame,
+and the expected number of an episode in a safety phase."""
+
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
     "strangers": ("adopt", "adopt", "refuse"),  # what a start does with what rests already
     "resting_orders": ("5", "9", "16"),  # the most orders that may be live at once
     "flat_ms": ("0", "100", "400"),  # the longest that cancelling all of them may take
-    "breaker": ("notional", "fills"),  # one that is near, besides that of creates
+    "breaker": ("notional", "fills", "loss", "drawdown"),  # that is near, besides that of creates
     "curfew": ("stop", "reduce", "halve"),  # what the end of its events brings in mid-life
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
-    "loss_breaker": ("loss", "drawdown"),  # the one of money lost that is near
     "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
     "standby": ("yes",),  # there is a second key, which cancels while the first one is refused
     "amend_ids": ("change",),  # S13: an amended order goes on under another id
@@ -141,12 +132,12 @@ READINGS: Final = (
 
 ROWS: Final[dict[str, tuple[str, ...]]] = {
     "process": (
-        *("process_pause", "slow_loop", "crash", "crash_at_effect", "lost_journal"),
-        *("disk_fault", "operator_restart"),
+        *("process_pause", "crash", "crash_at_effect", "lost_journal", "disk_fault"),
+        "operator_restart",
     ),
     "requests": (
-        *(*REQUEST_FAULTS, "duplicated", "invalid_request", "unknown_code", "not_found"),
-        *("throttled", "outage", "resend_barred", "foreign_reply"),
+        *(*REQUEST_FAULTS, "duplicated", "invalid_request", "not_found"),
+        *("outage", "resend_barred", "foreign_reply"),
     ),
     "reads": (*READ_FAULTS, "read_lag"),
     "channel": (
@@ -162,7 +153,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         *("transfer", "twin_orders", "twin_stp", "twin_trades", "begun_amid", "crash"),
         *("foreign_spend", "strangers", "second_series"),
     ),
-    "readings": (*READINGS, "odd_costs", "says_duplicate", "lost_after", "market_halt"),
+    "readings": (*READINGS, "says_duplicate", "lost_after", "market_halt"),
 }
 """A profile for each row of A of docs/fault-model.md, in its order, and what its worlds have."""
 
@@ -182,42 +173,28 @@ CONTRADICTIONS: Final[dict[str, str]] = {
 LAG: Final = "lag"
 """The profile in which reads lag up to 5 s and come from a stale replica: it stops nothing."""
 
-LATER: Final = (
-    *("reload", "rung_listed", "event_listed", "event_ends", "resend_barred", "taken"),
-    *("flatten", "twin_trades", "begun_amid"),
-    *VARIANTS,
-)
-"""What seeds have drawn since later than the rest: without these a world is what it was before."""
-
 NEAR: Final = ("net", "gross", "apart", "resting")
 """Limits that do not hang on the outcome: shares of all rungs, without their signs, cents lost if
 every rung went the worse way by itself, cents at risk in orders."""
 
 PROFILES: Final = ("calm", "swarm", "brutal", *ROWS, LAG, *CONTRADICTIONS)
 
-_WRITE_HIGH: Final = 0.06
-_READ_HIGH: Final = 0.4
-_FRAME_HIGH: Final = 0.1
-_EPISODE_HIGH: Final = 2.5
-"""The highest odds of any seed."""
-
 _VARIANT: Final = 0.35
-_RARER: Final = {**dict.fromkeys(READINGS, 0.1), "loss_breaker": 0.15, "second_series": 0.1}
+_RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1}
 """The part of the seeds that has a variant."""
 
 
 @dataclass(frozen=True)
 class Odds:
-    """Everything drawn for a seed. Times in ns; faults in chances of 0..1 per request or frame,
-    episodes in expected numbers per safety phase.
+    """Everything drawn for a seed. Times in ns.
 
-    without: faults, episodes and variants left out though drawn. turn_ns: a turn of the process's
-    loop. sync_ns: until a record is on disk. skew_ns, drift_ppm: the host's clock against the
-    world's. acks: whether a subscribe is answered and followed by books. creates_per_minute: at
-    which a breaker trips; 0 for its own measure. events: go on until so many events. near: limits
-    of `NEAR` that are as near as those of one rung and one outcome; the others follow from these.
-    variants: of `VARIANTS`, the values drawn. first: where these are of the second series of an
-    account, the odds of the first.
+    rates: of faults, as `RANGES` counts them. without: faults and variants left out though drawn.
+    turn_ns: a turn of the process's loop. sync_ns: until a record is on disk. skew_ns, drift_ppm:
+    the host's clock against the world's. acks: whether a subscribe is answered and followed by
+    books. creates_per_minute: at which a breaker trips; 0 for its own measure. events: go on until
+    so many events. near: limits of `NEAR` that are as near as those of one rung and one outcome;
+    the others follow from these. variants: of `VARIANTS`, the values drawn. first: where these are
+    of the second series of an account, the odds of the first.
     """
 
     seed: int
@@ -242,11 +219,7 @@ class Odds:
     dwell_ns: int
     cash_cents: int
     shock: float
-    request_faults: dict[str, float] = field(default_factory=dict)
-    write_faults: dict[str, float] = field(default_factory=dict)
-    read_faults: dict[str, float] = field(default_factory=dict)
-    frame_faults: dict[str, float] = field(default_factory=dict)
-    episodes: dict[str, float] = field(default_factory=dict)
+    rates: dict[str, float] = field(default_factory=dict)
     profile: str = "swarm"
     burst: int = 4
     turn_ns: int = MS
@@ -273,10 +246,6 @@ class Odds:
         return self.has("event_listed") or self.has("event_ends")
 
     @property
-    def creates_max(self) -> int:
-        return 0 if self.has_new_events else self.creates_per_minute
-
-    @property
     def maker_fee_rate(self) -> str:
         return self.variant("maker_fee", self.fee_rate)
 
@@ -286,17 +255,8 @@ class Odds:
 
     @property
     def breaker(self) -> str:
-        return "" if self.has_new_events else self.variant("breaker", "")
-
-    @property
-    def loss_breaker(self) -> str:
-        """The breaker of money lost that is near; empty where none is, as wherever another one
-        is."""
-        return "" if self.breaker else self.variant("loss_breaker", "")
-
-    @property
-    def may_trip(self) -> bool:
-        return bool(self.breaker or self.loss_breaker)
+        """The breaker that is near, besides that of creates; empty where none is."""
+        return "" if self.has_new_events else self.variant("breaker")
 
     @property
     def contradiction(self) -> str:
@@ -306,28 +266,30 @@ class Odds:
     def second_series(self) -> int | None:
         """None where the account trades one series; else what it may lose of both limits together,
         in percent, 0 for as much as they say."""
-        pct = self.variant("second_series", "")
+        pct = self.variant("second_series")
         return int(pct) if pct else None
 
     @property
     def curfew(self) -> str:
         """What an end brings; empty where none comes near, as in a world that goes on for long, or
         whose configuration changes: near an end no strategy is on trial."""
-        return "" if self.events or self.has("reload") else self.variant("curfew", "")
+        return "" if self.events or self.has("reload") else self.variant("curfew")
 
     def variant(self, name: str, usual: str = "") -> str:
         return usual if name in self.without else self.variants.get(name, usual)
 
     def has_faults(self) -> bool:
-        return any(name not in self.without for name in self.faults())
+        return bool(self.rates.keys() - set(self.without))
 
     def has(self, name: str) -> bool:
-        return name in self.faults() and name not in self.without
+        return name in self.rates and name not in self.without
 
     def faults(self) -> list[str]:
-        groups = (self.request_faults, self.write_faults, self.read_faults, self.frame_faults)
-        names = [name for group in (*groups, self.episodes) for name in group]
-        return list(dict.fromkeys(names))
+        return list(self.rates)
+
+    def rates_of(self, names: Iterable[str], times: float = 1.0) -> dict[str, float]:
+        """The rates of those of these faults that the seed has, so many times as high."""
+        return {name: times * self.rates[name] for name in names if name in self.rates}
 
 
 def draw(seed: int, profile: str = "swarm") -> Odds:
@@ -348,53 +310,24 @@ def draw(seed: int, profile: str = "swarm") -> Odds:
         return _lagging(shape)
     if profile in ROWS:
         return _of_row(shape, ROWS[profile])
-    if profile != "calm":
-        shape = replace(shape, variants=_variants(seed))
-    if profile == "calm" or (profile == "swarm" and random.Random(f"calm {seed}").random() < 0.05):
+    if profile == "calm":
         return shape
-    often = profile == "brutal"
-    # Where everything goes wrong, each thing does so less often: else nothing is ever quoted.
-    most = 0.4 if often else 1.0
-    return replace(
-        shape,
-        request_faults=_some(seed, "request", REQUEST_FAULTS, often, 0.004, 0.06 * most),
-        write_faults=_some(seed, "write", WRITE_FAULTS, often, 0.004, 0.06 * most),
-        read_faults=_some(seed, "read", READ_FAULTS, often, 0.02, 0.4 * most),
-        frame_faults=_some(seed, "frame", FRAME_FAULTS, often, 0.005, 0.1 * most),
-        episodes=_some(seed, "episode", EPISODES, often, 0.5 * most, 2.5 * most),
-    )
+    shape = replace(shape, variants=_variants(seed, VARIANTS))
+    if profile == "brutal":
+        # Where everything goes wrong, each thing does so less often: else nothing is ever quoted.
+        return replace(shape, rates=_rates(seed, RANGES, 1.0, times=0.4))
+    is_calm = random.Random(f"calm {seed}").random() < 0.05
+    return shape if is_calm else replace(shape, rates=_rates(seed, RANGES, 0.4))
 
 
 def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
-    seed = shape.seed
-
-    def some(group: tuple[str, ...], high: float) -> dict[str, float]:
-        drawn = {}
-        for name in (each for each in group if each in names):
-            rng = random.Random(f"row {name} {seed}")
-            there, rate = rng.random() < 0.75, high * rng.uniform(0.25, 1.0)
-            if there:
-                drawn[name] = round(rate, 4)
-        return drawn
-
     apart = (*READINGS, "second_series", "standby", "strangers")
     variants = {
-        name: value for name, value in _variants(seed).items() if name not in (*apart, *names)
+        **_variants(shape.seed, [each for each in VARIANTS if each not in apart]),
+        **_variants(shape.seed, [each for each in VARIANTS if each in names], 0.4),
     }
-    for name in (each for each in VARIANTS if each in names):
-        rng = random.Random(f"row {name} {seed}")
-        there, value = rng.random() < 0.4, rng.choice(VARIANTS[name])
-        if there:
-            variants[name] = value
-    return replace(
-        shape,
-        variants=variants,
-        request_faults=some(REQUEST_FAULTS, _WRITE_HIGH),
-        write_faults=some(WRITE_FAULTS, _WRITE_HIGH),
-        read_faults=some(READ_FAULTS, _READ_HIGH),
-        frame_faults=some(FRAME_FAULTS, _FRAME_HIGH),
-        episodes=some(EPISODES, _EPISODE_HIGH),
-    )
+    own = [each for each in RANGES if each in names]
+    return replace(shape, variants=variants, rates=_rates(shape.seed, own, 0.75, least=0.25))
 
 
 def _lagging(shape: Odds) -> Odds:
@@ -407,8 +340,7 @@ def _lagging(shape: Odds) -> Odds:
         slow_read=rng.choice((0.1, 0.5, 0.9, 1.0)),
         late_ns=int(lag_ns * 0.8),
         page_limit=rng.choice((2, 7, 100)),
-        read_faults={"row_repeated": 0.05, "cursor_repeated": 0.02},
-        episodes={"taken": 1.5},
+        rates={"row_repeated": 0.05, "cursor_repeated": 0.02, "taken": 1.5},
     )
 
 
@@ -432,16 +364,18 @@ def _calm_enough(shape: Odds) -> Odds:
     )
 
 
-def _some(
-    seed: int, group: str, names: tuple[str, ...], all_of_them: bool, low: float, high: float
+def _rates(
+    seed: int, names: Iterable[str], part: float, *, least: float = 0.0, times: float = 1.0
 ) -> dict[str, float]:
-    rng = random.Random(f"{group} {seed}")
+    """Rates of these faults, each in a part of the seeds. least: of the highest rate."""
     drawn = {}
     for name in names:
-        # Drawn even when left out, so that one fault's presence does not shift the others.
-        there, rate = rng.random() < 0.4, low * (high / low) ** rng.random()
-        if there or all_of_them:
-            drawn[name] = round(rate, 4)
+        rng = random.Random(f"rate {name} {seed}")
+        low, high = RANGES[name]
+        low = max(low, least * high)
+        there, rate = rng.random() < part, low * (high / low) ** rng.random()
+        if there:
+            drawn[name] = round(times * rate, 4)
     return drawn
 
 
@@ -500,11 +434,13 @@ def _near(seed: int) -> tuple[str, ...]:
     return tuple(name for name in NEAR if rng.random() < 0.3)
 
 
-def _variants(seed: int) -> dict[str, str]:
+def _variants(seed: int, names: Iterable[str], part: float | None = None) -> dict[str, str]:
+    """Values of these variants, each in a part of the seeds; None: as in a swarm."""
     drawn = {}
-    for name, values in VARIANTS.items():
+    for name in names:
         rng = random.Random(f"{name} {seed}")
-        there, value = rng.random() < _RARER.get(name, _VARIANT), rng.choice(values)
+        there = rng.random() < (part or _RARER.get(name, _VARIANT))
+        value = rng.choice(VARIANTS[name])
         if there:
             drawn[name] = value
     if "amend_ids" in drawn:
@@ -540,24 +476,12 @@ def often(odds: Odds, names: tuple[str, ...]) -> Odds:
     Raises ValueError for a fault that there is not.
     """
     _known(names)
-
-    def more(drawn: dict[str, float], group: tuple[str, ...], high: float) -> dict[str, float]:
-        return {**drawn, **{name: high for name in names if name in group}}
-
-    return replace(
-        odds,
-        request_faults=more(odds.request_faults, REQUEST_FAULTS, _WRITE_HIGH),
-        write_faults=more(odds.write_faults, WRITE_FAULTS, _WRITE_HIGH),
-        read_faults=more(odds.read_faults, READ_FAULTS, _READ_HIGH),
-        frame_faults=more(odds.frame_faults, FRAME_FAULTS, _FRAME_HIGH),
-        episodes=more(odds.episodes, EPISODES, _EPISODE_HIGH),
-    )
+    most = {name: RANGES[name][1] for name in names if name in RANGES}
+    return replace(odds, rates={**odds.rates, **most})
 
 
 def _known(names: tuple[str, ...]) -> None:
-    groups = (REQUEST_FAULTS, WRITE_FAULTS, READ_FAULTS, FRAME_FAULTS, EPISODES, VARIANTS)
-    known = [name for group in groups for name in group]
     for name in names:
-        if name not in known:
-            there = ", ".join(dict.fromkeys(known))
+        if name not in RANGES and name not in VARIANTS:
+            there = ", ".join((*RANGES, *VARIANTS))
             raise ValueError(f"no fault or episode is called {name!r}; there are {there}")

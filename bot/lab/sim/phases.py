@@ -15,7 +15,7 @@ from bot.lab.sim.desired import (
     why_not,
 )
 from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.possible import DOLLAR
+from bot.lab.sim.judge.truth import DOLLAR
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
 from venue.core import messages as v
@@ -62,6 +62,9 @@ _OTHERS_OPEN_NS: Final = 16 * SECOND
 _SHOWN_NS: Final = 6 * SECOND
 """Longer than it takes until a list of positions shows what is held."""
 
+_EPISODES_MAX_NS: Final = 4_000 * SECOND
+"""Longer than any episode takes."""
+
 _LAST_READ_NS: Final = 10 * SECOND
 _STOP_NS: Final = 8 * SECOND
 _SIGN_MAX_NS: Final = 240 * SECOND
@@ -88,7 +91,7 @@ def live_through(world: "World") -> None:
     while True:
         _safety(world)
         _heal(world)
-        if _has_cash(world) and not odds.may_trip:
+        if _has_cash(world) and not odds.breaker:
             # Quotes that the cash does not reach for are refused and cannot rest, and a breaker
             # that bears little may trip at any time.
             for each in world.together:
@@ -173,8 +176,11 @@ def _heal(world: "World") -> None:
 
 
 def _run_out(world: "World") -> None:
-    over_ns = max(each.episodes.over_ns for each in world.together)
-    world.driver.run_until(max(world.now_ns, over_ns))
+    def are_over() -> bool:
+        return not any(each.episodes.going for each in world.together)
+
+    if not are_over():
+        world.driver.run_until(world.now_ns + _EPISODES_MAX_NS, are_over)
 
 
 def _settle(world: "World") -> None:
@@ -199,7 +205,7 @@ def _settle_one(world: "World") -> None:
 def _come_back(world: "World") -> None:
     world.driver.run_until(world.now_ns + SECOND)
     back = world.driver.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
-    fails = world.process.in_force.now.strategy.name == FAILING
+    fails = world.process.in_force.strategy.name == FAILING
     check(back or fails, "B2", f"quotes stay away: {why_not(world)}")
 
 
@@ -226,7 +232,9 @@ def _was_provoked(finding: str, world: "World") -> bool:
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
     if finding == "latched":
-        return world.odds.may_trip
+        return world.odds.breaker != ""
+    if finding == "amend_qty_is_total":
+        return world.odds.variant("amend_qty") != ""
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
@@ -285,8 +293,9 @@ def _among_new_events_ns(world: "World") -> int:
 
 
 def _follows_curve(world: "World") -> bool:
-    in_force = world.process.in_force
-    return any(each.strategy.name != "fixed_spread" for each in (in_force.now, in_force.proven))
+    process = world.process
+    every = (process.configured, process.in_force, process.trader.reconfiguration.proven)
+    return any(each.strategy.name not in ("", "fixed_spread") for each in every)
 
 
 def _reload(world: "World") -> None:
@@ -339,7 +348,8 @@ def _restart(world: "World") -> None:
     world.replace(world.process, down_ns, rng, lost=lost)
     reads_ns = 2 * world.odds.trust_lag_ns
     if world.odds.has("event_ends") and rng.random() < 0.5:
-        world.after(down_ns + rng.randint(0, reads_ns), lambda: world.episodes.end_event(rng))
+        ends = partial(world.episodes.begin, "event_ends", 0, rng)
+        world.after(down_ns + rng.randint(0, reads_ns), ends)
     world.driver.run_until(world.now_ns + down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
     _run_out(world)
     _settle(world)

@@ -8,7 +8,7 @@ import random
 from dataclasses import replace
 from typing import Final
 
-from bot.lab.sim.odds import EPISODES, Odds
+from bot.lab.sim.odds import Odds
 from venue.wire.names import Ticker
 
 SERIES: Final = (Ticker("ACME-VAL"), Ticker("BETA-VAL"))
@@ -18,13 +18,12 @@ _SEEDS: Final = 10**12
 """Streams of the second series are those of a seed so far away."""
 
 _OF_THE_PROCESS: Final = (
-    *("process_pause", "slow_loop", "crash", "crash_at_effect", "lost_journal", "begun_amid"),
-    *("venue_halted", "venue_cancel_only", "throttled", "resend_barred", "outage", "key_revoked"),
+    *("process_pause", "crash", "crash_at_effect", "lost_journal", "begun_amid"),
+    *("venue_halted", "venue_cancel_only", "resend_barred", "outage", "key_revoked"),
     *("read_lag", "foreign_spend", "transfer", "maintenance"),
 )
 """What befalls both at once: drawn once, with the first."""
 
-_OF_ONE: Final = tuple(name for name in EPISODES if name not in _OF_THE_PROCESS)
 _PCT: Final = 100
 
 
@@ -47,7 +46,7 @@ def second_of(odds: Odds) -> Odds | None:
         crowd_per_second=odds.crowd_per_second / 2,
         dead_rung=False,
         creates_per_minute=max(60, 30 * sum(rungs)) if odds.creates_per_minute else 0,
-        episodes={name: odds.episodes[name] for name in _OF_ONE if name in odds.episodes},
+        rates={name: rate for name, rate in odds.rates.items() if name not in _OF_THE_PROCESS},
     )
 
 

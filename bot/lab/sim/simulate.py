@@ -12,8 +12,7 @@ from bot.lab.sim import coverage
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.run import run
-from bot.lab.sim.show import last_events, replay_command
-from bot.lab.sim.shrink import Shrinker, invariant_of
+from bot.lab.sim.shrink import invariant_of, last_events, replay_command, shrink
 from bot.lab.sim.world import World
 
 
@@ -135,6 +134,6 @@ def shrunk(odds: Odds, told: Callable[[str], None]) -> tuple[Odds, str]:
     try:
         run(odds)
     except Broken as fault:
-        smallest, still = Shrinker((), told).shrink(odds, fault)
+        smallest, still = shrink(odds, fault, told)
         return smallest, str(still)
     return odds, ""

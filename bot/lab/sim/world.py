@@ -19,11 +19,11 @@ from bot.core.strategy import Strategy
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.contradictor import Contradictor
+from bot.lab.sim.coverage import Seen
 from bot.lab.sim.episodes import Episodes
 from bot.lab.sim.judge.audit import Auditor
 from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.together import Account
-from bot.lab.sim.judge.venue_audit import VenueAudit
+from bot.lab.sim.judge.limits import Account
 from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
 from bot.lab.sim.life.disk import Disk
 from bot.lab.sim.life.hostclock import HostClock
@@ -31,13 +31,11 @@ from bot.lab.sim.life.moods import Mood, Moody
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds
 from bot.lab.sim.second import second_of
-from bot.lab.sim.seen import Seen
 from bot.lab.sim.transport.channel import Channel
 from bot.lab.sim.transport.network import Network
 from bot.lab.sim.venue.crowd import Crowd
 from bot.lab.sim.venue.simulated import SimulatedVenue
 from venue.core import messages as v
-from venue.wire.names import ClientOrderId
 
 START_NS: Final = 1_800_000_000 * SECOND
 TRACE: Final = 200
@@ -71,7 +69,6 @@ class World:
         self.account: Account = Account(risk.account_loss_cents) if first is None else first.account
         self.auditor = Auditor(odds, risk, self.exchange, self.seen, self.account)
         if first is None:
-            self.venue_audit = VenueAudit(self.exchange)
             self.exchange.open_accounts(odds, START_NS)
         self.exchange.watchers.append(self._engine_moved)
         self.crowd = Crowd(odds, self.exchange, random.Random(f"crowd {odds.seed}"))
@@ -79,7 +76,6 @@ class World:
         self.channel = Channel(self, random.Random(f"channel {odds.seed}"))
         self.episodes = Episodes(self)
         self.disk = Disk()
-        self.landed: dict[ClientOrderId, None] = {}
         self.moods: list[Mood] = []
         self.stopping = False
         self.latch = ""

@@ -30,7 +30,7 @@ from bot.core.settings import (
 )
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import find_strategy, made
-from bot.lab.sim.judge.ceilings import LIMITS
+from bot.lab.sim.judge.limits import LIMITS
 from bot.lab.sim.odds import MS, SECOND, Odds
 from bot.lab.sim.second import account_loss_cents, series_of
 from bot.lab.sim.venue.simulated import RESOLUTION_NS
@@ -125,7 +125,9 @@ def _curfew(odds: Odds) -> CurfewSettings:
 
 
 def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
-    drawn = BreakerSettings(creates_per_minute=odds.creates_max)
+    drawn = BreakerSettings(
+        creates_per_minute=0 if odds.has_new_events else odds.creates_per_minute
+    )
     if ticks_through := odds.variant("ticks_through"):
         drawn = msgspec.structs.replace(drawn, ticks_through=int(ticks_through))
     if odds.variant("resting_orders"):
@@ -136,9 +138,9 @@ def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
     if odds.breaker == "fills":
         return msgspec.structs.replace(drawn, fills_per_minute=_FILLS_FEW)
     lost_cents = odds.order_qty * _LOST_FEW
-    if odds.loss_breaker == "loss":
+    if odds.breaker == "loss":
         return msgspec.structs.replace(drawn, loss_cents=lost_cents)
-    if odds.loss_breaker == "drawdown":
+    if odds.breaker == "drawdown":
         return msgspec.structs.replace(drawn, drawdown_cents=lost_cents)
     return drawn
 

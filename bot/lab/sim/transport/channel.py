@@ -4,14 +4,12 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.io.client.translate import event_of
 from bot.lab.exchange.faults import Dice
 from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import MS, SECOND
+from bot.lab.sim.odds import FRAME_FAULTS, MS, SECOND
 from venue.core import messages as v
-from venue.wire import codec, frames
-from venue.wire.money import Outcome, Price, Qty, Side, complement
-from venue.wire.names import MarketId, Ticker
+from venue.wire.money import Outcome, Qty, Side
+from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
     from bot.lab.sim.world import World
@@ -33,7 +31,7 @@ class Channel:
         self._rng = rng
         odds = world.odds
         dice = random.Random(f"frame dice {odds.seed}")
-        self._dice = Dice(dice, odds.frame_faults, odds.without)
+        self._dice = Dice(dice, odds.rates_of(FRAME_FAULTS), odds.without)
         self._low_ns, high_ns = odds.one_way_ns
         self._span_ns = high_ns - self._low_ns
         self._process: Process | None = None
@@ -172,7 +170,7 @@ class Channel:
         if fault == "frame_dropped":
             return True
         if fault == "frame_garbled":
-            self._push(self._garbled(frame))
+            self._push(m.FrameGarbled("drawn", known=self._rng.random() < 0.5))
             return True
         if fault == "frame_delayed":
             self._push(frame, self._rng.randint(MS, 2 * SECOND))
@@ -188,30 +186,11 @@ class Channel:
         self._push(frame)
         if fault == "frame_duplicated":
             self._push(frame, self._rng.randint(0, SECOND))
-        elif fault == "frame_unknown":
-            self._push(m.FrameGarbled("unknown type 'prediction-mood'", known=False))
         elif fault == "frame_stale":
             if older is None or older.ts_ns >= frame.ts_ns:
                 return False
             self._push(older)
         return True
-
-    def _garbled(self, frame: m.BookSeen | m.TradeSeen) -> m.Event:
-        seen = frame if type(frame) is m.BookSeen else None
-        bids = () if seen is None else seen.bids
-        asks = () if seen is None else seen.asks
-        update = frames.BookUpdate(
-            Ticker("ACME"),
-            frame.market_id,
-            frame.ts_ns,
-            tuple(frames.BookLevel(price, size) for price, size in bids),
-            tuple(frames.BookLevel(complement(Price(price)), size) for price, size in asks),
-        )
-        data = codec.encode(frames.MarketUpdate(update))
-        cut = data[: self._rng.randint(1, len(data) - 1)]
-        event = event_of(self._rng.choice((cut, b"<html>", data + b"}", b"\xff" + data)))
-        assert isinstance(event, m.FrameGarbled)
-        return event
 
     def _one_way(self) -> int:
         return self._low_ns + int(self._rng.random() * self._span_ns)

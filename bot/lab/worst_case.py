@@ -1,0 +1,363 @@
+"""The worst case of given holdings and orders, outcome by outcome, and the room that is left.
+
+The sums are those of `bot.core.limits.risk`. Holdings and orders come from the status page of a
+running bot, from a YAML file or from options. Nothing here sends an order.
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
+from bot.core.limits.risk import Bounds, Exposure, RungTerms, live_of
+from bot.core.picture import limits_used
+from bot.core.report import BreakerReport, EventReport
+from bot.core.settings import RiskSettings
+from bot.core.strategy import Quote
+from bot.io.settings.typed import typed
+from bot.io.settings.yamltext import YamlFault, read_yaml
+from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    PRICE_MAX,
+    PRICE_MIN,
+    BookSide,
+    Cents,
+    FeeRate,
+    Price,
+    Qty,
+    canonical,
+    fee_cents,
+    is_price,
+    notional,
+)
+from venue.wire.names import MarketId
+
+_CashCents = Annotated[int, Field(ge=-NOTIONAL_CENTS_MAX, le=NOTIONAL_CENTS_MAX)]
+_Shares = Annotated[int, Field(ge=0, le=QTY_MAX)]
+_PriceCents = Annotated[int, Field(ge=PRICE_MIN, le=PRICE_MAX)]
+_MIDDLE: Final = (PRICE_MIN + PRICE_MAX) // 2
+
+
+class WhatIfFault(Exception):
+    """A holding, an order or a file that cannot be used; the text names the place and what is
+    accepted there."""
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class GivenOrder(_Given):
+    """An order that may fill completely, at a canonical YES price."""
+
+    rung: str = Field(description="a label of `rungs`")
+    side: BookSide
+    price: _PriceCents
+    qty: Annotated[int, Field(ge=1, le=QTY_MAX)]
+
+
+class GivenRung(_Given):
+    """A rung. price: the canonical price at which its room is asked. fee_rate: "" for the
+    event's."""
+
+    label: str = Field(description="the rung's name")
+    yes_qty: _Shares = 0
+    no_qty: _Shares = 0
+    price: _PriceCents = _MIDDLE
+    fee_rate: str = Field("", description="the dearer of the two fee rates, such as 0.0175")
+
+
+class GivenEvent(_Given):
+    """An event as it is, or would be. rungs: the lowest strike first. cash_cents: net of all its
+    fills and payouts so far, fees included."""
+
+    event: str = "given"
+    fee_rate: str = Field("0", description="the dearer of the two fee rates, such as 0.0175")
+    cash_cents: _CashCents = 0
+    rungs: list[GivenRung]
+    orders: list[GivenOrder] = []
+
+    def find_rung(self, label: str) -> GivenRung | None:
+        """The rung of this label, or the only one of a ticker that ends in it."""
+        for rung in self.rungs:
+            if rung.label == label:
+                return rung
+        ending = [rung for rung in self.rungs if rung.label.endswith(f"-{label}")]
+        return ending[0] if len(ending) == 1 else None
+
+    def rate_of(self, rung: GivenRung) -> FeeRate:
+        """Raises WhatIfFault for a rate that is none."""
+        try:
+            return FeeRate.parse(rung.fee_rate or self.fee_rate)
+        except ValueError as fault:
+            raise WhatIfFault(f"fee rate of {rung.label}: {fault}") from None
+
+
+# --- where to begin -------------------------------------------------------------------------------
+
+
+class _Report(msgspec.Struct):
+    events: tuple[EventReport, ...]
+
+
+class _Status(msgspec.Struct):
+    report: _Report | None
+
+
+def events_of_status(body: bytes, where: str) -> list[GivenEvent]:
+    """The events on a status page's `/status.json`. Raises WhatIfFault when there are none yet, or
+    when it is the page of something else."""
+    try:
+        status = msgspec.json.decode(body, type=_Status)
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise WhatIfFault(f"{where}: not the status of a bot of this version: {fault}") from None
+    if status.report is None or not status.report.events:
+        raise WhatIfFault(f"{where}: the bot knows no event yet; try again in a moment")
+    return [_event_of_report(event) for event in status.report.events]
+
+
+def _event_of_report(event: EventReport) -> GivenEvent:
+    given = GivenEvent.model_construct(
+        event=event.event_ticker, rungs=[], cash_cents=event.outcome_cents[0]
+    )
+    for rung in event.rungs:
+        given.rungs.append(
+            GivenRung.model_construct(
+                label=rung.ticker,
+                yes_qty=rung.yes_qty,
+                no_qty=rung.no_qty,
+                price=_MIDDLE if rung.fair_cents is None else _nearest_price(rung.fair_cents),
+                fee_rate=rung.fee_rate,
+            )
+        )
+        given.cash_cents -= PAYOUT_CENTS * rung.no_qty  # every NO share pays in the lowest outcome
+        for order in rung.orders:
+            if (qty := order.may_fill_qty) > 0:
+                # The limits count an order at the worst price that an amend on its way allows.
+                worst = order.worst_price
+                price = order.price if worst is None else canonical(order.outcome, worst)
+                given.orders.append(
+                    GivenOrder.model_construct(
+                        rung=rung.ticker, side=order.side, price=price, qty=qty
+                    )
+                )
+    return given
+
+
+def _nearest_price(cents: float) -> int:
+    return max(PRICE_MIN, min(PRICE_MAX, round(cents)))
+
+
+def event_of_file(path: Path) -> GivenEvent:
+    """The event that a YAML file describes. Raises WhatIfFault with every fault and its line."""
+    try:
+        source = read_yaml(path)
+    except YamlFault as fault:
+        raise WhatIfFault("\n".join(fault.told)) from None
+    event, faults = typed(GivenEvent, source.content, (), source)
+    if event is None:
+        raise WhatIfFault("\n".join(f"{path}:{each.line}: {each.text}" for each in sorted(faults)))
+    labels = [rung.label for rung in event.rungs]
+    if not labels or len(set(labels)) < len(labels):
+        line = source.line_of(("rungs",))
+        raise WhatIfFault(f"{path}:{line}: rungs: at least one, each label once, lowest first")
+    for place, order in enumerate(event.orders):
+        if order.rung not in labels:
+            line = source.line_of(("orders", place, "rung"))
+            known = ", ".join(labels)
+            raise WhatIfFault(f"{path}:{line}: orders.{place}.rung: no {order.rung!r}; {known}")
+    return event
+
+
+# --- options --------------------------------------------------------------------------------------
+
+_SHARES: Final = re.compile(r"(yes|no):([0-9]{1,7})(?:@([0-9]{1,2}))?", re.ASCII)
+_HOLD: Final = "RUNG=yes:10, RUNG=yes:10,no:5 or RUNG=yes:10@45 for shares bought at 45"
+_ORDER: Final = re.compile(r"(.*):(bid|ask):([0-9]{1,18}):([0-9]{1,18})", re.ASCII)
+_ORDER_WANTED: Final = "RUNG:bid:45:10 or RUNG:ask:55:10: side, price in cents of YES, shares"
+
+
+def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
+    """Replace the holdings of a rung by those of a text such as `RUNG=yes:10,no:5`. With `@45` the
+    shares beyond what it holds are bought at that price, those below it sold, fee included;
+    without a price the cash stays. event_meant: the event of a label that several have, or "".
+
+    Raises WhatIfFault for another form, a price out of range, or a rung there is not.
+    """
+    option = f"--hold {text}"
+    label, equals, shares = text.rpartition("=")
+    parts = [_SHARES.fullmatch(part) for part in shares.split(",")]
+    if not equals or not all(parts):
+        raise WhatIfFault(f"{option}: want {_HOLD}")
+    event, rung = _find(events, label, option, event_meant)
+    for part in parts:
+        assert part is not None
+        held, qty = f"{part[1]}_qty", int(part[2])
+        if part[3] is not None:
+            price = _price(int(part[3]), option)
+            more = qty - getattr(rung, held)
+            traded = Qty(abs(more))
+            paid = notional(price, traded) if more > 0 else -notional(price, traded)
+            event.cash_cents -= paid + fee_cents(event.rate_of(rung), traded, price)
+        setattr(rung, held, qty)
+
+
+def add_order(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
+    """Add an order told as `RUNG:bid:45:10`. Raises as `add_holding` does."""
+    option = f"--order {text}"
+    parts = _ORDER.fullmatch(text)
+    if parts is None:
+        raise WhatIfFault(f"{option}: want {_ORDER_WANTED}")
+    event, rung = _find(events, parts[1], option, event_meant)
+    price, qty = _price(int(parts[3]), option), int(parts[4])
+    if not 1 <= qty <= QTY_MAX:
+        raise WhatIfFault(f"{option}: size {qty}; accepted: 1 to {QTY_MAX} shares")
+    side = BookSide(parts[2])
+    event.orders.append(GivenOrder(rung=rung.label, side=side, price=price, qty=qty))
+
+
+def ask_at(events: Sequence[GivenEvent], price: int) -> None:
+    """Ask for the room of every rung at this canonical price. Raises WhatIfFault if it is none."""
+    for event in events:
+        for rung in event.rungs:
+            rung.price = _price(price, f"--at {price}")
+
+
+def _price(cents: int, option: str) -> Price:
+    if not is_price(cents):
+        raise WhatIfFault(f"{option}: price {cents}; accepted: {PRICE_MIN} to {PRICE_MAX} cents")
+    return Price(cents)
+
+
+def _find(
+    events: Sequence[GivenEvent], label: str, option: str, event_meant: str
+) -> tuple[GivenEvent, GivenRung]:
+    """The one rung that a label names; of several the one of the event that is meant."""
+    found = [(event, rung) for event in events if (rung := event.find_rung(label)) is not None]
+    if len(found) > 1:
+        found = [row for row in found if row[0].event == event_meant] or found
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(rung.label for _, rung in found)
+        raise WhatIfFault(
+            f"{option}: {label} is a rung of several events; say --event, or which: {names}"
+        )
+    known = ", ".join(rung.label for event in events for rung in event.rungs)
+    raise WhatIfFault(f"{option}: no rung {label!r}; there are {known}")
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+class OutcomeAnswer(msgspec.Struct, frozen=True):
+    """One outcome. nothing_fills_cents: profit if nothing more fills. worst_cents: the same if
+    everything live fills that hurts there."""
+
+    name: str
+    nothing_fills_cents: Cents
+    worst_cents: Cents
+
+
+class RungAnswer(msgspec.Struct, frozen=True):
+    """One rung. bid_qty, ask_qty: shares live on each side. bid_room_qty, ask_room_qty: what
+    every limit of loss, position and money still admits at the canonical price `at`, in orders of
+    at most `risk.order_qty` each."""
+
+    label: str
+    yes_qty: int
+    no_qty: int
+    bid_qty: int
+    ask_qty: int
+    at: int
+    bid_room_qty: Qty
+    ask_room_qty: Qty
+
+
+class EventAnswer(msgspec.Struct, frozen=True):
+    """One event. worst_cents: over all outcomes. limits: what is used up, and what the other
+    events leave of it. within: True if none is exceeded."""
+
+    event: str
+    outcomes: tuple[OutcomeAnswer, ...]
+    worst_cents: Cents
+    limits: tuple[BreakerReport, ...]
+    within: bool
+    rungs: tuple[RungAnswer, ...]
+
+
+def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswer]:
+    """The answer for each event, as the others leave it the limits of the series. Raises
+    WhatIfFault for a fee rate that is none."""
+    in_force = limits_in_force(risk)
+    exposures = [_exposure(event) for event in events]
+    out = []
+    for place, (event, exposure) in enumerate(zip(events, exposures, strict=True)):
+        others = exposures[:place] + exposures[place + 1 :]
+        lost = series_loss_cents([each.worst_cents for each in others])
+        resting = Cents(sum(each.resting_cents for each in others))
+        bounds = bounds_of(in_force, event_limit_cents(in_force, lost), resting)
+        out.append(_answer(event, exposure, bounds))
+    return out
+
+
+def _exposure(event: GivenEvent) -> Exposure:
+    rates = [event.rate_of(rung) for rung in event.rungs]
+    return Exposure(
+        [
+            RungTerms.of(MarketId(rung.label), rate, rate)
+            for rung, rate in zip(event.rungs, rates, strict=True)
+        ],
+        Cents(event.cash_cents),
+        [(rung.yes_qty, rung.no_qty) for rung in event.rungs],
+        [
+            live_of(MarketId(each.rung), Quote(each.side, Price(each.price), Qty(each.qty)))
+            for each in event.orders
+        ],
+    )
+
+
+def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswer:
+    labels = [rung.label.removeprefix(f"{event.event}-") for rung in event.rungs]
+    names = _outcome_names(labels)
+    limits = limits_used(exposure, bounds)
+    over = any(abs(rung.yes_qty - rung.no_qty) > bounds.position_qty for rung in event.rungs)
+    cents = zip(names, exposure.outcome_cents, exposure.worst_outcome_cents, strict=True)
+    return EventAnswer(
+        event.event,
+        tuple(itertools.starmap(OutcomeAnswer, cents)),
+        exposure.worst_cents,
+        limits,
+        not over and all(each.used <= each.limit for each in limits),
+        tuple(
+            _rung_answer(rung, label, event, exposure, bounds)
+            for rung, label in zip(event.rungs, labels, strict=True)
+        ),
+    )
+
+
+def _rung_answer(
+    rung: GivenRung, label: str, event: GivenEvent, exposure: Exposure, bounds: Bounds
+) -> RungAnswer:
+    rows = []
+    for side in (BookSide.BID, BookSide.ASK):
+        mine = [each for each in event.orders if (each.rung, each.side) == (rung.label, side)]
+        wanted = Quote(side, Price(rung.price), Qty(QTY_MAX))
+        room = exposure.largest(live_of(MarketId(rung.label), wanted), bounds)
+        rows.append((sum(each.qty for each in mine), room))
+    (bid, bid_room), (ask, ask_room) = rows
+    return RungAnswer(label, rung.yes_qty, rung.no_qty, bid, ask, rung.price, bid_room, ask_room)
+
+
+def _outcome_names(labels: Sequence[str]) -> list[str]:
+    """What a person calls the n + 1 outcomes, the lowest first."""
+    if len(labels) == 1:
+        return [f"{labels[0]}: no", f"{labels[0]}: yes"]
+    between = [f"{low} to {high}" for low, high in itertools.pairwise(labels)]
+    return [f"below {labels[0]}", *between, f"above {labels[-1]}"]

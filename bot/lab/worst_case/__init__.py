@@ -1,1 +1,0 @@
-"""The worst case of given holdings and orders."""
