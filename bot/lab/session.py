@@ -282,16 +282,3 @@ def entries_ahead(paths: Sequence[Path]) -> Iterator[Placed]:
     lived again, which comes to the damage by itself."""
     with suppress(JournalFault):
         yield from placed_entries(paths)
-
-
-def turns(entries: Iterator[Placed]) -> Iterator[tuple[int, list[Placed]]]:
-    """Entries by the turns of the loop, each with the instant of the `Beat` that ends it; what
-    stands behind the last one comes with the instant of its last entry."""
-    turn: list[Placed] = []
-    for placed in entries:
-        turn.append(placed)
-        if type(placed.entry.message) is m.Beat:
-            yield placed.entry.at_ns, turn
-            turn = []
-    if turn:
-        yield turn[-1].entry.at_ns, turn

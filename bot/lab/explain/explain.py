@@ -36,7 +36,6 @@ from bot.lab.explain.explained import (
     Token,
 )
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
-from bot.lab.replay.replay import MakeStrategy
 from bot.lab.replay.together import relived
 from bot.lab.session import Placed, Run, Step, entries_ahead
 from venue.wire.money import Qty, canonical
@@ -86,18 +85,14 @@ class Explainer:
     def __init__(
         self,
         run: Run,
-        settings: TraderSettings,
-        make_strategy: MakeStrategy,
-        remake: Remake | None = None,
+        remake: Remake,
     ) -> None:
         """As `relived`. Raises JournalFault as that does."""
         self._purses: list[WatchedPurse] = []
         self._askers = Askers()
         self._again = relived(
             run,
-            settings,
-            make_strategy,
-            remake=remake,
+            remake,
             purse_of=self._purse_of,
             around=self._askers.around,
         )
@@ -144,7 +139,7 @@ class Explainer:
 
         Raises JournalFault when the run cannot be lived again up to there.
         """
-        for step in self._again.steps(number):
+        for step in self._again.steps(last=number):
             self._follow(step)
             if step.placed.number == number and life.market_id in self._rungs:
                 return self._decision(step, life.market_id, deed, life)
