@@ -27,7 +27,7 @@ from bot.ideas import Makers
 from bot.io.settings.plugins import StrategyFault, module_of
 from bot.io.settings.yamltext import Plain, YamlText
 from bot.lab import pool
-from bot.lab.backtest.opens import watched
+from bot.lab.backtest.guard import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, winners
 from bot.lab.evaluate.compare import AVERAGED, MONEY
