@@ -248,14 +248,14 @@ def _prepared(
 ) -> "Sweep":
     """files: that of results, and the page."""
     from bot.lab.backtest.guard import watched
-    from bot.lab.sweep.cases import Recorded
+    from bot.lab.sweep.cases import TapeCase
     from bot.lab.sweep.sweep import Sweep, splits_of
-    from bot.lab.sweep.trials import Configured
+    from bot.lab.sweep.trials import TrialConfig
 
     places_for(*files, read=(config,))
-    data = {path for case in cases if isinstance(case, Recorded) for path in case.folders}
+    data = {path for case in cases if isinstance(case, TapeCase) for path in case.folders}
     with watched([*map(Path, data)], config) as opened:
-        configured = Configured(config, cell)
+        configured = TrialConfig(config, cell)
         configured.probe(dimensions, is_lived=not aim.function)
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy was loaded")

@@ -15,7 +15,7 @@ from bot.lab.report.gathered import report
 from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.report.session import Uptime
 from bot.lab.report.watch import MOMENTS_MAX, PICTURES_MAX
-from bot.lab.sweep.sweep import Kept
+from bot.lab.sweep.sweep import LifeRecord
 from bot.lab.sweep.trials import Outcome
 from tests.report.lived import invoke
 from tests.report.made import fill, moment, picture, session
@@ -117,10 +117,10 @@ def swept(tmp_path):
     """A file of results: six trials of two keys over three cases; one trial lacks a case, and one
     was lived by an earlier program before."""
     path = tmp_path / "sweep.jsonl"
-    lines = Lines(path, Kept)
+    lines = Lines(path, LifeRecord)
     for case in range(3):
         settings = {"strategy.params.levels": "1", "strategy.name": "calm"}
-        lines.put(Kept(f"1calm/world/{case}/earlier", settings, Outcome({"net": 999.0})))
+        lines.put(LifeRecord(f"1calm/world/{case}/earlier", settings, Outcome({"net": 999.0})))
     for levels in (1, 2, 3):
         for name in ("calm", "bold"):
             for case in range(3):
@@ -128,7 +128,7 @@ def swept(tmp_path):
                     settings = {"strategy.params.levels": str(levels), "strategy.name": name}
                     outcome = Outcome({"net": float(10 * levels + case)})
                     key = f"{levels}{name}/world/{case}/code of {name}"
-                    lines.put(Kept(key, settings, outcome))
+                    lines.put(LifeRecord(key, settings, outcome))
     return path
 
 
@@ -148,10 +148,10 @@ def test_a_sweeps_results_are_drawn_key_by_key(tmp_path, swept):
 
 
 def test_a_trial_that_was_scored_by_a_function_is_not_drawn_with_a_profit_of_zero(swept):
-    lines = Lines(swept, Kept)
+    lines = Lines(swept, LifeRecord)
     for case in range(3):
         settings = {"strategy.params.levels": "1", "strategy.name": "calm"}
-        lines.put(Kept(f"scored/world/{case}/code", settings, Outcome({"score": 4.0})))
+        lines.put(LifeRecord(f"scored/world/{case}/code", settings, Outcome({"score": 4.0})))
     found = sensitivity_of(swept)
     assert [each.mean for each in found.tried] == [11.0, 11.0, 21.0, 21.0, 31.0]
     assert (found.number, found.left_out) == ("net", 2)

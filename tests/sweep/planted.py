@@ -8,10 +8,10 @@ import time
 
 from bot.lab.evaluate.seeds import seeds_named
 from bot.lab.evaluate.worlds import World
-from bot.lab.sweep.cases import Seeded, seeded
+from bot.lab.sweep.cases import WorldCase, seeded
 from bot.lab.sweep.space import Search, space
 from bot.lab.sweep.sweep import Aim, Sweep, splits_of
-from bot.lab.sweep.trials import Configured, Job, processes
+from bot.lab.sweep.trials import Job, TrialConfig, processes
 from tests.house.tree import ROOT
 
 LOT, PROBIT = "strategy.params.lot_qty", "strategy.params.adverse_probit"
@@ -33,7 +33,7 @@ def chance(*parts):
 
 def score(job: Job) -> float:
     """A hill around BEST, and what a seed adds to every trial alike."""
-    assert isinstance(job.case, Seeded)
+    assert isinstance(job.case, WorldCase)
     lot, probit = int(job.settings.get(LOT, "5")), float(job.settings.get(PROBIT, "0.1"))
     hill = -(((lot - 14) / 4) ** 2) - ((probit - 0.35) / 0.1) ** 2
     return hill + chance(job.case.seed) + 0.2 * chance(job.case.seed, lot, probit)
@@ -66,7 +66,7 @@ def beyond(job: Job) -> float:
 
 def dying(job: Job) -> float:
     """Of seed 1 a number after all others, and of seed 3 the end of the process."""
-    assert isinstance(job.case, Seeded)
+    assert isinstance(job.case, WorldCase)
     if job.case.seed == 1:
         time.sleep(600)
     if job.case.seed == 3:
@@ -91,7 +91,7 @@ def interrupted(job: Job) -> float:
 
 def fooled(job: Job) -> float:
     """Before seed 5 the best lot is 1, from then on it is 2."""
-    is_late = isinstance(job.case, Seeded) and job.case.seed >= 5
+    is_late = isinstance(job.case, WorldCase) and job.case.seed >= 5
     return float(job.settings.get(LOT) == ("2" if is_late else "1"))
 
 
@@ -99,7 +99,7 @@ def planted(seeds="1-8", splits=None, results=None, function=SCORE):
     """A sweep over the planted world that has not begun."""
     cases = seeded(SMALL, seeds_named(seeds))
     aim = Aim("score", function=function)
-    return Sweep(Configured(CONFIG, SMALL), cases, aim, splits_of(len(cases), splits), results)
+    return Sweep(TrialConfig(CONFIG, SMALL), cases, aim, splits_of(len(cases), splits), results)
 
 
 def always():

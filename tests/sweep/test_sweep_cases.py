@@ -1,4 +1,4 @@
-"""Recorded cases of a sweep: damage is told with file and line, and names follow what is played."""
+"""TapeCase cases of a sweep: damage is told with file and line, and names follow what is played."""
 
 from typer.testing import CliRunner
 
@@ -7,7 +7,7 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, kind_of
 from bot.lab.exchange.terms import Terms
 from bot.lab.sweep.cases import cut, recorded
-from bot.lab.sweep.trials import Configured, Job, code_of, lived
+from bot.lab.sweep.trials import Job, TrialConfig, code_of, run_job
 from tests.backtest.made import book, configured, trade, written
 from venue.crowd.tape import read_tape
 
@@ -38,7 +38,7 @@ def test_a_case_is_named_by_what_is_played_and_by_no_other_file_beside_it(tmp_pa
     tape = written(tmp_path / "tape", BOOKS)
     before = name_of(tape)
     (tape / "older.gz").write_bytes(b"no gzip at all")
-    (tape / "README.md").write_text("Recorded by hand.\n")
+    (tape / "README.md").write_text("TapeCase by hand.\n")
     assert name_of(tape) == before
     written(tmp_path / "tape", BOOKS[:-1])
     assert name_of(tape) != before
@@ -46,10 +46,10 @@ def test_a_case_is_named_by_what_is_played_and_by_no_other_file_beside_it(tmp_pa
 
 def test_a_life_on_another_tape_than_its_name_says_is_a_fault_that_is_not_kept(tmp_path):
     tape = written(tmp_path / "tape", BOOKS)
-    setup = Configured(configured(tmp_path, "fixed_spread"), None).base
+    setup = TrialConfig(configured(tmp_path, "fixed_spread"), None).base
     (case,) = recorded(tape, QueueModel.PESSIMISTIC, Terms(), events=1)
     written(tmp_path / "tape", BOOKS[:9])
-    came = lived(Job(setup, {}, case, "", code_of(setup, "")))
+    came = run_job(Job(setup, {}, case, "", code_of(setup, "")))
     assert "another tape than the sweep began with" in came.fault
     assert not came.lasting
 

@@ -237,12 +237,11 @@ def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
     assert "the configuration as it stands: 1: ValueError" in result.stderr
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_function_that_would_end_the_program_is_at_fault(tmp_path, jobs):
+def test_a_function_that_would_end_the_program_is_at_fault(tmp_path):
     function = tmp_path / "mine.py"
     function.write_text("import sys\n\n\ndef f(job):\n    sys.exit(3)\n")
     arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
-    result = swept(*WORLD, *arguments, "--jobs", jobs)
+    result = swept(*WORLD, *arguments)
     assert result.exit_code == 2
     assert "would end the program: SystemExit: 3" in result.stderr
 

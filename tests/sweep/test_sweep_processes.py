@@ -8,9 +8,9 @@ import pytest
 from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.trials import (
     ClusterFault,
-    Configured,
     Job,
     RunnerFault,
+    TrialConfig,
     cluster,
     code_of,
     processes,
@@ -44,7 +44,7 @@ def test_two_processes_come_to_the_same_as_one(alone):
 
 
 def test_what_was_lived_before_a_process_died_is_given_before_that_is_told():
-    setup, function = Configured(CONFIG, SMALL).base, "tests.sweep.planted:dying"
+    setup, function = TrialConfig(CONFIG, SMALL).base, "tests.sweep.planted:dying"
     code = code_of(setup, function)
     jobs = [Job(setup, {}, case, function, code) for case in seeded(SMALL, range(1, 30))]
     came = []

@@ -14,8 +14,8 @@ from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.findings import Findings, findings
 from bot.lab.sweep.output import markdown
-from bot.lab.sweep.sweep import Aim, Kept, Split, Sweep, splits_of
-from bot.lab.sweep.trials import IN_WORLDS, ClusterFault, Configured, Job, code_of, lived
+from bot.lab.sweep.sweep import Aim, LifeRecord, Split, Sweep, splits_of
+from bot.lab.sweep.trials import IN_WORLDS, ClusterFault, Job, TrialConfig, code_of, run_job
 from tests.sweep.planted import (
     BEST,
     CONFIG,
@@ -46,7 +46,7 @@ class Counting:
 
     def __call__(self, items, wanted):
         """Each job with its outcome."""
-        for job, outcome in in_order(lived, items, 1, wanted):
+        for job, outcome in in_order(run_job, items, 1, wanted):
             self.jobs.append(job)
             yield job, outcome
 
@@ -127,7 +127,7 @@ def test_a_damaged_line_of_results_is_passed_over_whatever_bytes_are_in_it(tmp_p
 def test_the_file_that_names_a_function_and_what_it_imports_name_its_code(
     monkeypatch, tmp_path, named, made
 ):
-    setup, codes = Configured(CONFIG, SMALL).base, []
+    setup, codes = TrialConfig(CONFIG, SMALL).base, []
     for folder, more in (("a", ""), ("b", ""), ("c", "TIMES = 2\n")):
         place = tmp_path / folder
         place.mkdir()
@@ -159,17 +159,17 @@ def test_the_file_that_names_a_strategy_names_its_lives_though_the_class_was_mad
 
 
 def test_the_program_that_lives_a_job_must_be_the_one_that_made_it():
-    setup, (case,) = Configured(CONFIG, SMALL).base, seeded(SMALL, range(1, 2))
+    setup, (case,) = TrialConfig(CONFIG, SMALL).base, seeded(SMALL, range(1, 2))
     with pytest.raises(ClusterFault):
-        lived(Job(setup, {}, case, "", "another"))
+        run_job(Job(setup, {}, case, "", "another"))
 
 
 def test_a_life_in_a_world_is_measured_and_the_same_again_and_hangs_on_the_settings():
-    configured = Configured(CONFIG, SMALL)
+    configured = TrialConfig(CONFIG, SMALL)
     (case,) = seeded(SMALL, range(3, 4))
     setups = [configured.base, configured.base, configured.at({LOT: "40"})]
     jobs = [Job(setup, {}, case, "", code_of(setup, "")) for setup in setups]
-    first, again, other = (lived(job) for job in jobs)
+    first, again, other = (run_job(job) for job in jobs)
     assert [*first.values] == [*IN_WORLDS, "latched"]
     assert first.values["filled_qty"] > 0
     assert first.values["net"] == pytest.approx(
@@ -182,7 +182,7 @@ def test_a_trial_that_is_the_configuration_as_it_stands_is_kept_under_its_own_se
     results = tmp_path / "sweep.jsonl"
     for over in ([f"{LOT}=5,10"], ["strategy.params.levels=1,2"]):  # 10 and 2: as they stand
         cases = seeded(SMALL, range(3, 4))
-        sweep = Sweep(Configured(CONFIG, SMALL), cases, Aim("net"), (), results)
+        sweep = Sweep(TrialConfig(CONFIG, SMALL), cases, Aim("net"), (), results)
         assert run(sweep, how="grid", over=over)
     tried = {tuple(each.settings.items()): each.mean for each in sensitivity_of(results).tried}
     as_it_stands = {("strategy.params.levels", "2"), (LOT, "10")}
@@ -222,7 +222,7 @@ def test_a_fault_whose_text_no_file_or_table_takes_is_told_in_one_row(tmp_path):
         f"| 3 | lot_qty 4 | 1: ValueError: {PLANTED}:unsayable: '\\ud800' is no name of a number "
         "(and 1 more) |",
     ]
-    assert len(Lines(results, Kept).kept) == 2 * 5
+    assert len(Lines(results, LifeRecord).kept) == 2 * 5
 
 
 def test_a_number_too_large_to_reckon_with_is_the_trials_fault():

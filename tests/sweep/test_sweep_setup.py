@@ -5,14 +5,14 @@ import pytest
 from bot.config import ConfigFault
 from bot.lab.evaluate.worlds import World
 from bot.lab.sweep.space import SpaceFault, space
-from bot.lab.sweep.trials import Configured, TrialFault
+from bot.lab.sweep.trials import TrialConfig, TrialFault
 from tests.house.tree import ROOT
 from tests.sweep.planted import CONFIG, SMALL
 
 
 @pytest.fixture(scope="module")
 def demo():
-    return Configured(CONFIG, SMALL)
+    return TrialConfig(CONFIG, SMALL)
 
 
 def test_a_key_that_is_set_is_in_what_is_lived(demo):
@@ -50,7 +50,7 @@ def test_what_the_file_would_be_refused_for_a_trial_is_refused_for(demo, setting
 def test_a_list_that_stands_in_the_file_is_said_to_be_none_that_is_swept_over(tmp_path):
     path = tmp_path / "listed.yaml"
     path.write_text(f"{CONFIG.read_text()}\nnotices: [{{url_env: A, events: [stop]}}]\n")
-    listed = Configured(path, SMALL)
+    listed = TrialConfig(path, SMALL)
     with pytest.raises(TrialFault, match="notices: a list, and lists are not swept over"):
         listed.at({"notices": "1"})
 
@@ -59,7 +59,7 @@ def test_a_file_that_fails_as_it_stands_is_told_as_ever(tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_text("series: X\n")
     with pytest.raises(ConfigFault):
-        Configured(path, SMALL)
+        TrialConfig(path, SMALL)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_key_on_which_nothing_that_is_lived_hangs_is_refused(demo, text):
 
 
 def test_on_tapes_the_trader_trusts_as_it_is_configured():
-    Configured(CONFIG, None).probe(space(["trust.lag_ms=100,200"]), is_lived=True)
+    TrialConfig(CONFIG, None).probe(space(["trust.lag_ms=100,200"]), is_lived=True)
 
 
 def test_a_key_with_no_value_that_is_accepted_is_refused_and_one_with_some_is_not(demo):
@@ -92,9 +92,9 @@ def test_parameters_of_a_strategy_that_is_itself_swept_are_tried_with_it(demo):
 
 
 def test_a_world_gives_the_trader_its_clock_and_the_configuration_its_limits():
-    slow = Configured(ROOT / "configs/demo.yaml", World(latency=10))
+    slow = TrialConfig(ROOT / "configs/demo.yaml", World(latency=10))
     assert (
-        slow.base.trader.trust.lag_ns == 10 * Configured(CONFIG, World()).base.trader.trust.lag_ns
+        slow.base.trader.trust.lag_ns == 10 * TrialConfig(CONFIG, World()).base.trader.trust.lag_ns
     )
     assert slow.base.trader.risk.event_loss_cents == 20_000
     assert slow.base.trader.news.print_qty == 0

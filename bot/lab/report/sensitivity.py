@@ -13,7 +13,7 @@ import msgspec
 
 from bot.lab.evaluate.results import Lines
 from bot.lab.report.relive import ReportFault
-from bot.lab.sweep.sweep import Kept
+from bot.lab.sweep.sweep import LifeRecord
 from bot.page.plot import Plot, span_of
 from bot.page.skeleton import figure, table
 
@@ -51,12 +51,12 @@ def sensitivity_of(path: Path) -> Sensitivity:
     try:
         if not path.is_file():
             raise ReportFault(f"{path}: no such file; `bot sweep --results FILE` makes one")
-        lines = Lines(path, Kept)
+        lines = Lines(path, LifeRecord)
     except OSError as fault:
         raise ReportFault(f"{path}: {fault.strerror}") from None
     except ValueError:
         raise ReportFault(f"{path}: no trial of `bot sweep` in it") from None
-    trials: dict[str, dict[str, Kept]] = {}
+    trials: dict[str, dict[str, LifeRecord]] = {}
     for key, each in lines.kept.items():
         trial, _, rest = key.partition("/")
         case, _, _ = rest.rpartition("/")  # of one case lived by two programs the later counts
@@ -83,7 +83,7 @@ def sensitivity_of(path: Path) -> Sensitivity:
     return Sensitivity(path.name, number, len(cases), left_out, tried, lines.damage)
 
 
-def _number(firsts: Sequence[Kept]) -> str:
+def _number(firsts: Sequence[LifeRecord]) -> str:
     """`NUMBER` where any trial has it; else the first number of the first of them."""
     if any(NUMBER in each.outcome.values for each in firsts):
         return NUMBER

@@ -15,7 +15,7 @@ from bot.lab.exchange.terms import Terms
 from venue.crowd.tape import BookRecord, TopRecord, TradeRecord, decode_record
 
 
-class Seeded(msgspec.Struct, frozen=True, tag=True):
+class WorldCase(msgspec.Struct, frozen=True):
     """A seed of a world. name: for people; key: in a file of results."""
 
     world: World
@@ -24,12 +24,12 @@ class Seeded(msgspec.Struct, frozen=True, tag=True):
     key: str
 
 
-class Recorded(msgspec.Struct, frozen=True, tag=True):
+class TapeCase(msgspec.Struct, frozen=True):
     """A recorded event, or one of the equal pieces in which its time is cut.
 
-    name, key: as of `Seeded`. folders: that of the tape, then what it may have been made of; nobody
-    but the harness may open them while a strategy is loaded or runs. piece: from 0. records: the
-    first so many of the piece, None for all. data: names the recorded bytes.
+    name, key: as of `WorldCase`. folders: of the tape, then of what it may have been made from;
+    nobody but the harness may open them while a strategy is loaded or runs. piece: from 0.
+    records: the first so many of the piece, None for all. data: names the recorded bytes.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Recorded(msgspec.Struct, frozen=True, tag=True):
     data: str
 
 
-Case = Seeded | Recorded
+Case = WorldCase | TapeCase
 
 
 def seeded(world: World, seeds: range) -> tuple[Case, ...]:
@@ -54,7 +54,7 @@ def seeded(world: World, seeds: range) -> tuple[Case, ...]:
             f"seeds {seeds.start}-{seeds.stop - 1}: 9001-9999 are the holdout of `bot evaluate`; "
             "nothing is ever tuned on them"
         )
-    return tuple(Seeded(world, seed, str(seed), f"{world.key}/{seed}") for seed in seeds)
+    return tuple(WorldCase(world, seed, str(seed), f"{world.key}/{seed}") for seed in seeds)
 
 
 def recorded(
@@ -70,7 +70,7 @@ def recorded(
     many pieces of equal time; a piece in which nothing was recorded is left out. Raises
     TapeFault."""
     under = hashlib.blake2b(msgspec.json.encode((reading, records, terms)), digest_size=6)
-    found: list[tuple[int, str, Recorded]] = []
+    found: list[tuple[int, str, TapeCase]] = []
     for folder in tape_folders(data):
         # Read first: of a damaged file that says where it is.
         tapes = [*itertools.islice(read_tapes(folder), events)]
@@ -84,7 +84,7 @@ def recorded(
             key = f"{digest}/{tape.event}/{piece}of{pieces}/{under.hexdigest()}"
             row = (folders, tape.event, piece, pieces, records, reading, terms, digest)
             at_ns = decode_record(part.lines[0]).ts
-            found.append((at_ns, key, Recorded(name, key, *row)))
+            found.append((at_ns, key, TapeCase(name, key, *row)))
     return tuple(case for _, _, case in sorted(found, key=lambda row: row[:2]))
 
 

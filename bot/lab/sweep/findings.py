@@ -12,7 +12,7 @@ import numpy as np
 
 from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.statistics import Floats, Interval, Ints
-from bot.lab.sweep.overfit import Deflated, Overfitting, deflated, overfitting
+from bot.lab.sweep.overfit import DeflatedRatio, Overfitting, deflated, overfitting
 from bot.lab.sweep.space import Dimension, Settings
 from bot.lab.sweep.sweep import Aim, Split, Sweep, Trial
 
@@ -38,7 +38,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     latched: int
 
 
-class Followed(msgspec.Struct, frozen=True, kw_only=True):
+class ForwardTest(msgspec.Struct, frozen=True, kw_only=True):
     """A choice by past cases, and what followed. chosen: number of the trial, 0 for leaving the
     configuration as it stands. past_score: of the choice, where it was chosen; score and
     base_score: of the choice and of the configuration as it stands, on what followed."""
@@ -87,11 +87,11 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     base: Row
     rows: list[Row]
     failed: list[Trial]
-    followed: list[Followed]
+    followed: list[ForwardTest]
     followed_gain: Interval | None
     trials_ever: int
-    deflated: Deflated | None
-    deflated_gain: Deflated | None
+    deflated: DeflatedRatio | None
+    deflated_gain: DeflatedRatio | None
     overfitting: Overfitting | None
     marginals: list[Marginal]
     trace: list[float]
@@ -165,9 +165,9 @@ def _gain(aim: Aim, values: Floats, base: Floats, places: Ints) -> Interval:
 
 def _followed(
     aim: Aim, trials: Sequence[Trial], nets: Floats, splits: Sequence[Split], names: Sequence[str]
-) -> tuple[list[Followed], Interval | None]:
+) -> tuple[list[ForwardTest], Interval | None]:
     """Each choice with what followed, and the gain over all that did."""
-    out: list[Followed] = []
+    out: list[ForwardTest] = []
     after: list[Floats] = []
     for split in splits:
         past, later = nets[:, : split.past], nets[:, split.past : split.until]
@@ -175,7 +175,7 @@ def _followed(
         chosen = int(np.argmax(aim.score(past)))
         after.append(later[[chosen, 0]])
         out.append(
-            Followed(
+            ForwardTest(
                 past=_span(names[: split.past]),
                 after=_span(names[split.past : split.until]),
                 chosen=trials[chosen].number,

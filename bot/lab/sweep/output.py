@@ -8,7 +8,7 @@ from typing import Final
 from bot.lab.evaluate.page import gains, html_tables
 from bot.lab.evaluate.statistics import Interval
 from bot.lab.sweep.findings import Findings, Marginal, Row
-from bot.lab.sweep.overfit import Deflated
+from bot.lab.sweep.overfit import DeflatedRatio
 from bot.lab.sweep.space import Settings
 from bot.page.plot import Plot, room_for, span_of
 from bot.page.skeleton import columns, figure, html_page, panel
@@ -137,7 +137,7 @@ def _belief(found: Findings) -> str:
     return f"{_table('What to believe of the best', head, rows)}\n\n{last}"
 
 
-def _deflated(name: str, each: Deflated | None) -> Sequence[object]:
+def _deflated(name: str, each: DeflatedRatio | None) -> Sequence[object]:
     if each is None:
         return (name, "", "", "too few cases, or nothing varies", "")
     numbers = (each.ratio, each.by_chance, each.probability)

@@ -28,7 +28,7 @@ _EULER: Final = 0.5772156649015329
 _NORMAL: Final = NormalDist()
 
 
-class Deflated(msgspec.Struct, frozen=True, kw_only=True):
+class DeflatedRatio(msgspec.Struct, frozen=True, kw_only=True):
     """The best of `trials` by its mean over its standard deviation.
 
     ratio: what it shows. by_chance: what the best of so many would show on average if none had any
@@ -74,7 +74,7 @@ def probability_above(
     return _NORMAL.cdf((shown - chance) * math.sqrt((cases - 1) / max(variance, 1e-12)))
 
 
-def deflated(rows: Floats, best: int, trials: int) -> Deflated | None:
+def deflated(rows: Floats, best: int, trials: int) -> DeflatedRatio | None:
     """The deflated ratio of the best row of results. rows: by case for each trial that has a
     result. trials: how many were made in all. None where nothing varies, or of fewer than three
     cases."""
@@ -86,7 +86,7 @@ def deflated(rows: Floats, best: int, trials: int) -> Deflated | None:
     ratios = [ratio(each) for each in rows]
     shown = ratios[best]
     chance = best_by_chance(float(np.std(ratios, ddof=1)) if len(ratios) > 1 else 0.0, trials)
-    return Deflated(
+    return DeflatedRatio(
         ratio=shown,
         by_chance=chance,
         probability=probability_above(shown, chance, len(row), skewness, kurtosis),

@@ -16,7 +16,7 @@ from bot.lab.evaluate.results import Lines
 from bot.lab.evaluate.statistics import Floats, sds
 from bot.lab.sweep.cases import Case
 from bot.lab.sweep.space import ROUND, Search, Settings
-from bot.lab.sweep.trials import Configured, Job, Outcome, Runner, TrialFault, code_of
+from bot.lab.sweep.trials import Job, Outcome, Runner, TrialConfig, TrialFault, code_of
 
 SPLITS: Final = 4
 """Unless said otherwise, and unless there are too few cases for it."""
@@ -80,7 +80,7 @@ class Trial(msgspec.Struct, omit_defaults=True):
     fault: str = ""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class LifeRecord(msgspec.Struct, frozen=True):
     """A line of a file of results. settings: for whoever reads the file."""
 
     key: str
@@ -95,7 +95,7 @@ class Sweep:
 
     def __init__(
         self,
-        configured: Configured,
+        configured: TrialConfig,
         cases: Sequence[Case],
         aim: Aim,
         splits: Sequence[Split],
@@ -110,7 +110,7 @@ class Sweep:
         self.splits = splits
         self.trials: list[Trial] = []
         self._configured = configured
-        self._lines = Lines(results, Kept)
+        self._lines = Lines(results, LifeRecord)
         self.damage = self._lines.damage
         self._tried: set[str] = set()
 
@@ -184,7 +184,7 @@ class Sweep:
         for job, outcome in runner(missing, wanted=wanted):
             outcomes[job.key] = outcome
             if outcome.lasting:
-                self._lines.put(Kept(job.key, job.settings, outcome))
+                self._lines.put(LifeRecord(job.key, job.settings, outcome))
             told(1)
         for trial, row in rows:
             self._tried.add(row[0].trial)
@@ -192,7 +192,7 @@ class Sweep:
                 kept = self._lines.kept.get(job.key)
                 # The same life may have been kept for other settings, or for the file as it stands.
                 if kept is not None and job.settings.keys() - kept.settings.keys():
-                    self._lines.put(Kept(job.key, job.settings | kept.settings, kept.outcome))
+                    self._lines.put(LifeRecord(job.key, job.settings | kept.settings, kept.outcome))
             if all(job.key in outcomes for job in row):
                 self._fill(trial, [outcomes[job.key] for job in row])
 

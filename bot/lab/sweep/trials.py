@@ -38,7 +38,7 @@ from bot.lab.evaluate.results import code_digest
 from bot.lab.evaluate.sources import sources_of
 from bot.lab.evaluate.worlds import World
 from bot.lab.sim.venue.simulated import SERIES
-from bot.lab.sweep.cases import Case, Seeded, cut, data_digest
+from bot.lab.sweep.cases import Case, WorldCase, cut, data_digest
 from bot.lab.sweep.space import Dimension, Settings, SpaceFault
 from venue.crowd.tape import TapeFault, closes_ns, read_tape
 
@@ -94,7 +94,7 @@ class Setup(msgspec.Struct, frozen=True):
         return _digest(self.trader, self.choice)
 
 
-class Configured:
+class TrialConfig:
     """A configuration file, and what becomes of it under other settings. Raises ConfigFault when
     the file as it stands is at fault."""
 
@@ -233,14 +233,14 @@ class _StrategyRaised(Exception):
     """The strategy raised while it was asked for quotes."""
 
 
-def lived(job: Job) -> Outcome:
+def run_job(job: Job) -> Outcome:
     """Carry a job out. Raises ClusterFault; everything else that goes wrong is the trial's."""
     here = code_of(job.setup, job.function)
     if here != job.code:
         raise ClusterFault(f"this program is {here}, the sweep's is {job.code}")
     try:
         with _ONE:
-            return Outcome(_scored(job) if job.function else measured(job))
+            return Outcome(_scored(job) if job.function else measure(job))
     except _StrategyRaised as raised:
         return Outcome({}, str(raised))
     except Stalled as stalled:
@@ -252,7 +252,7 @@ def lived(job: Job) -> Outcome:
         return Outcome({}, named(raised), lasting)
 
 
-def measured(job: Job) -> dict[str, float]:
+def measure(job: Job) -> dict[str, float]:
     """Live a job and return its numbers by name: in worlds IN_WORLDS, on tapes ON_TAPES, and
     `latched`, 1 where a breaker ended it.
 
@@ -261,7 +261,7 @@ def measured(job: Job) -> dict[str, float]:
     """
     case, trader = job.case, job.setup.trader
     make = Makers(Path(job.setup.folder))(job.setup.choice)
-    if isinstance(case, Seeded):
+    if isinstance(case, WorldCase):
         life = live(case.world, _draws(case.world, case.seed), make, settings=trader)
         _raise_of_strategy(life.errors, life.fault)
         values = {
@@ -378,7 +378,7 @@ def processes(count: int) -> Iterator[Runner]:
     """This process, or several on this machine. The block raises RunnerFault when one dies."""
     with pool.processes(count) as executor:
         try:
-            yield partial(pool.in_order, lived, jobs=count, executor=executor)
+            yield partial(pool.in_order, run_job, jobs=count, executor=executor)
         except BrokenProcessPool:
             raise RunnerFault("a process died; is there enough memory for so many?") from None
 
@@ -402,7 +402,7 @@ def cluster(address: str) -> Iterator[Runner]:
         threads = max(1, sum(client.nthreads().values()))
         executor = client.get_executor(pure=False)
         try:
-            yield partial(pool.in_order, lived, jobs=threads, executor=executor)
+            yield partial(pool.in_order, run_job, jobs=threads, executor=executor)
         except KilledWorker:
             raise RunnerFault(f"{address}: a worker died; has it enough memory?") from None
         except (OSError, CancelledError) as fault:
