@@ -19,10 +19,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.spend import Purse
 from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
-from bot.core.settings import BudgetSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import Entry, JournalFault, entry_of
@@ -129,16 +127,15 @@ class Relived:
         remake: Remake,
         *,
         notes: bool = False,
-        purse_of: Callable[[BudgetSettings], Purse] | None = None,
         around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
         first: Trader | None = None,
         others: Callable[[int], bool] | None = None,
     ) -> None:
         """remake: makes the strategies that the journal names. notes: True to compare them, too.
-        purse_of: makes one that behaves as the trader's own would. around: what each strategy is
-        wrapped in, which must answer as the strategy does. first: the trader whose purses and
-        account this one shares. others: gives the other series of the process their turns before an
-        instant; False where their journals do not reach so far (`bot.lab.replay.together`).
+        around: what each strategy is wrapped in, which must answer as the strategy does. first: the
+        trader whose purses and account this one shares. others: gives the other series of the
+        process their turns before an instant; False where their journals do not reach so far
+        (`bot.lab.replay.together`).
 
         Raises JournalFault for a run of an earlier version, and when its strategy cannot be made.
         """
@@ -172,11 +169,10 @@ class Relived:
             return lambda: around(Retold(make, interrupted, calls))
 
         settings = configured.settings
-        purse = None if purse_of is None else purse_of(settings.budget)
         self.lives = Trader(
             msgspec.structs.replace(settings, series_ticker=asked_for or settings.series_ticker),
             retold(_made_again(remake, configured.strategy)),
-            purse if first is None else first.out.purse_of(m.Key.TRADE),
+            None if first is None else first.out.purse_of(m.Key.TRADE),
             None if first is None else first.out.purse_of(m.Key.READ),
             None if first is None else first.quoting.weighing.account,
             lambda choice: retold(remake(choice)),
