@@ -33,16 +33,14 @@ _APART_S: Final = (10, 40)
 class Contradictor(GapReading):
     """Says what contradicts what was said before.
 
-    For each kind `_begin_<kind>` returns True once there is occasion, and `_show_<kind>` changes
-    what is shown from then on. first_ns: when the first sign of it was given, by the world's time.
-    took_ns: from then on until the bot had stopped.
+    first_ns: when the first sign of it was given, by the world's time. took_ns: from then on until
+    the bot had stopped.
     """
 
     def __init__(self, world: "World") -> None:
         self._world = world
         self._kind = world.odds.contradiction
         self._rng = random.Random(f"{self._kind} {world.odds.seed}")
-        self._show: Callable[[m.Body], m.Body] | None = getattr(self, f"_show_{self._kind}", None)
         self._honest = world.exchange.front.reading
         world.exchange.front.reading = self
         self._is_on = False
@@ -84,8 +82,7 @@ class Contradictor(GapReading):
     def _begin(self) -> None:
         world = self._world
         is_open = world.process.trader.ledgers.is_open and any(world.auditor.truth.ours())
-        begin = getattr(self, f"_begin_{self._kind}", None)
-        if not is_open or (begin is not None and not begin()):
+        if not is_open or not self._has_occasion():
             world.after(_AGAIN_NS, self._begin)
             return
         self._is_on, self._since_ns = True, world.now_ns
@@ -123,50 +120,42 @@ class Contradictor(GapReading):
             return False
         return self._is_believed()
 
-    def _begin_fill_missing(self) -> bool:
-        if not self._has_booked():
-            return False
-        fills = self._world.auditor.truth.fills
-        from_ns, _ = fills[-min(len(fills), self._rng.randint(1, 3))]
-        self._hidden = {fill.fill_id for at_ns, fill in fills if at_ns >= from_ns}
+    def _has_occasion(self) -> bool:
+        """True if the kind may set in now; else this brings its occasion about."""
+        world, truth = self._world, self._world.auditor.truth
+        match self._kind:
+            case "fill_missing" | "fill_contradicts_itself" | "shares_differ":
+                if not self._has_booked():
+                    return False
+                if self._kind == "fill_missing":
+                    from_ns, _ = truth.fills[-self._rng.randint(1, 3) :][0]
+                    # All of an instant: they are the fills of one order.
+                    self._hidden = {fill.fill_id for at_ns, fill in truth.fills if at_ns >= from_ns}
+                return self._kind != "shares_differ" or any(truth.held.values())
+            case "closed_order_working" if self._closed is None:
+                self._step_aside()
+                return False
+            case "filled_qty_fell":
+                world.crowd.rest()
+                if self._partly_filled():
+                    return self._is_believed()
+                self._take(1)
+                return False
+            case "cash_differs":
+                world.crowd.rest()
+                known = len(truth.fills)
+                self._take(3)
+                return len(truth.fills) > known
+            case "foreign_response":
+                world.network.foreign_replies = _REPLIES
+            case "stamps_run_backwards":
+                world.crowd.takes = False
+                self._step_back()
+                world.after(self._rng.randint(*_APART_S) * SECOND, self._second_step)
         return True
-
-    def _begin_fill_contradicts_itself(self) -> bool:
-        return self._has_booked()
-
-    def _begin_closed_order_working(self) -> bool:
-        if self._closed is None:
-            self._step_aside()
-        return self._closed is not None
-
-    def _begin_filled_qty_fell(self) -> bool:
-        self._world.crowd.rest()
-        if self._partly_filled():
-            return self._is_believed()
-        self._take(1)
-        return False
 
     def _partly_filled(self) -> list[OrderState]:
         return [each for each in self._world.auditor.truth.ours() if each.filled_qty]
-
-    def _begin_shares_differ(self) -> bool:
-        return self._has_booked() and any(self._world.auditor.truth.held.values())
-
-    def _begin_cash_differs(self) -> bool:
-        self._world.crowd.rest()
-        known = len(self._world.auditor.truth.fills)
-        self._take(3)
-        return len(self._world.auditor.truth.fills) > known
-
-    def _begin_foreign_response(self) -> bool:
-        self._world.network.foreign_replies = _REPLIES
-        return True
-
-    def _begin_stamps_run_backwards(self) -> bool:
-        self._world.crowd.takes = False
-        self._step_back()
-        self._world.after(self._rng.randint(*_APART_S) * SECOND, self._second_step)
-        return True
 
     def _second_step(self) -> None:
         self._step_back()
@@ -198,14 +187,41 @@ class Contradictor(GapReading):
         if isinstance(body, m.CancelShown) and body.reduced_by and not self._is_on:
             is_open = model.OrderStatus.OPEN
             self._closed = replace(body.order, status=is_open, remaining_qty=body.reduced_by)
-        is_reused = self._kind == "order_id_reused"
-        if body is None or self._show is None or not self._is_on:
+        if body is None or not self._is_on:
             return answer
-        if not is_reused and isinstance(request, m.Create | m.AmendResting | m.CancelResting):
+        if self._kind == "order_id_reused":
+            if isinstance(request, m.Create) and isinstance(body, m.OrderShown):
+                self._reuse(body.order.order_id)
+            return m.Done(_each_order(body, self._renamed))
+        if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
             return answer
-        if is_reused and isinstance(request, m.Create) and isinstance(body, m.OrderShown):
-            self._reuse(body.order.order_id)
-        return m.Done(self._show(body))
+        return m.Done(self._said(body))
+
+    def _said(self, body: m.Body) -> m.Body:
+        """What a read shows."""
+        match self._kind, body:
+            case "fill_missing", m.FillsShown():
+                kept = tuple(row for row in body.fills if row.fill_id not in self._hidden)
+                if len(kept) < len(body.fills):
+                    self.says()
+                return replace(body, fills=kept)
+            case "fill_contradicts_itself", m.FillsShown():
+                return replace(body, fills=tuple(self._row(row) for row in body.fills))
+            case "closed_order_working", m.OrdersShown(cursor="") if self._closed is not None:
+                self.says()
+                return replace(body, orders=(*body.orders, self._closed))
+            case "filled_qty_fell", _:
+                return _each_order(body, self._unfilled)
+            case "shares_differ", m.PositionsShown():
+                return replace(body, positions=tuple(self._position(row) for row in body.positions))
+            case "cash_differs", m.BalanceShown():
+                self.says()
+                cash, more = body.balance, self._cents
+                available, total = cash.available_cents + more, cash.total_cents + more
+                return m.BalanceShown(
+                    replace(cash, available_cents=Cents(available), total_cents=Cents(total))
+                )
+        return body
 
     def _reuse(self, order_id: OrderId) -> None:
         if not self._alias:
@@ -214,19 +230,6 @@ class Contradictor(GapReading):
             if others:
                 self._alias, self._named = order_id, self._rng.choice(others)
                 self.says()
-
-    def _show_fill_missing(self, body: m.Body) -> m.Body:
-        if not isinstance(body, m.FillsShown):
-            return body
-        kept = tuple(row for row in body.fills if row.fill_id not in self._hidden)
-        if len(kept) < len(body.fills):
-            self.says()
-        return replace(body, fills=kept)
-
-    def _show_fill_contradicts_itself(self, body: m.Body) -> m.Body:
-        if not isinstance(body, m.FillsShown):
-            return body
-        return replace(body, fills=tuple(self._row(row) for row in body.fills))
 
     def _row(self, row: model.Fill) -> model.Fill:
         fills = self._world.auditor.truth.fills
@@ -239,32 +242,15 @@ class Contradictor(GapReading):
         is_yes = row.outcome.value == Outcome.YES.value
         return replace(row, outcome=model.ShownOutcome.NO if is_yes else model.ShownOutcome.YES)
 
-    def _show_closed_order_working(self, body: m.Body) -> m.Body:
-        if not isinstance(body, m.OrdersShown) or body.cursor or self._closed is None:
-            return body
-        self.says()
-        return replace(body, orders=(*body.orders, self._closed))
-
-    def _show_filled_qty_fell(self, body: m.Body) -> m.Body:
-        return _each_order(body, self._unfilled)
-
     def _unfilled(self, order: model.Order) -> model.Order:
         if order.filled_qty:
             self.says()
         return replace(order, filled_qty=Qty(0))
 
-    def _show_order_id_reused(self, body: m.Body) -> m.Body:
-        return _each_order(body, self._renamed)
-
     def _renamed(self, order: model.Order) -> model.Order:
         if self._alias and self._named and order.order_id == self._alias:
             return replace(order, order_id=self._named)
         return order
-
-    def _show_shares_differ(self, body: m.Body) -> m.Body:
-        if not isinstance(body, m.PositionsShown):
-            return body
-        return replace(body, positions=tuple(self._position(row) for row in body.positions))
 
     def _position(self, row: model.Position) -> model.Position:
         if self._place is None:
@@ -273,18 +259,6 @@ class Contradictor(GapReading):
             return row
         self.says()
         return replace(row, qty=Qty(row.qty + self._more))
-
-    def _show_cash_differs(self, body: m.Body) -> m.Body:
-        if not isinstance(body, m.BalanceShown):
-            return body
-        self.says()
-        cash = body.balance
-        other = replace(
-            cash,
-            available_cents=Cents(cash.available_cents + self._cents),
-            total_cents=Cents(cash.total_cents + self._cents),
-        )
-        return m.BalanceShown(other)
 
 
 def _each_order(body: m.Body, change: Callable[[model.Order], model.Order]) -> m.Body:
