@@ -8,7 +8,7 @@ orders left or unknown. Faults go to stderr, each with what to do.
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -38,11 +38,13 @@ from bot.commands import (
     worst_case,
 )
 from bot.commands.common import (
+    EXIT_CONFIGURATION,
     EXIT_VENUE,
     FILES_OF_A_LOOK,
     ConfigPath,
     duration_ns,
     enough_files,
+    fail,
     faults_told,
     keep_memory_private,
     printed_aside,
@@ -123,20 +125,36 @@ def run(
     state_dir: Annotated[
         Path | None, state_dir_option("Where journal and lock stand, instead of ./state/<name>.")
     ] = None,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper", help="Trade on paper: the venue's market, our orders on a local exchange."
+        ),
+    ] = False,
+    queue_model: Annotated[
+        Literal["pessimistic", "expected", "optimistic"] | None,
+        typer.Option(help="How the queue is read on paper, instead of paper.queue_model."),
+    ] = None,
 ) -> None:
     """Quote until told to stop (Ctrl-C), then cancel everything and say what was done.
 
     Several series share the account: one venue, one key, one request bucket, one page.
     SIGUSR1 pauses and SIGUSR2 resumes.
+
+    With --paper no order reaches the venue: it is read by a key with the scope read, and state is
+    kept in ./state/<name>-paper. A live bot may trade the series meanwhile.
     """
+    if queue_model is not None and not paper:
+        fail(EXIT_CONFIGURATION, "--queue-model: only with --paper")
     run_ns = None if for_ is None else duration_ns("--for", for_)
-    options = Options(run_ns, json_line, tape, seed, status_port, state_dir)
+    options = Options(run_ns, json_line, tape, seed, status_port, state_dir, paper, queue_model)
     with remembered():
         with faults_told(), printed_aside() if json_line else nullcontext():
             from bot.config import read_draft
 
             drafts = [read_draft(config) for config in configs]
-            with nothing_left_behind(drafts, state_dir):
+            # What a paper run left rests here alone; the next one finds it.
+            with nullcontext() if paper else nothing_left_behind(drafts, state_dir):
                 code, summary = run_all([without_faults(draft) for draft in drafts], options)
         try:
             typer.echo(json.dumps(summary) if json_line else told(summary))

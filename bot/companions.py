@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from bot.config import BotConfig
 
 
-def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
-    """Those that a configuration asks for. Raises SecretFault when a password or an address that
-    it names cannot be had: that is told before anything is traded."""
+def companions_of(
+    config: "BotConfig", state: Path, *, paper: bool = False
+) -> tuple[Companion, ...]:
+    """Those that a configuration asks for. paper: True for a paper run, which they name so.
+
+    Raises SecretFault when a password or an address that it names cannot be had: that is told
+    before anything is traded."""
     from bot.config import ExternalSettings
 
-    notices = Notices(config.name, [_target(each) for each in config.notices])
+    name = f"{config.name} (paper)" if paper else config.name
+    notices = Notices(name, [_target(each) for each in config.notices])
     found: list[Companion] = [notices] if config.notices else []
     records = config.records
     if records.keep:
@@ -31,6 +36,7 @@ def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
         venue = config.venue
         is_lasting = isinstance(venue, ExternalSettings)
         label = venue.base_url if isinstance(venue, ExternalSettings) else "embedded"
+        label = f"paper at {label}" if paper else label
         is_wanted = any(What.DAILY_SUMMARY in each.what for each in config.notices)
         place = _place(records, config.name, state)
         found.append(

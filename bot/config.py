@@ -39,7 +39,7 @@ from bot.keeping import (
 )
 from bot.keyplaces import KeyPlace, Wrong, check_address, check_key, file_in, is_loopback
 from bot.part import Part
-from bot.sections import File, Status, Venue
+from bot.sections import File, PaperQueue, Status, Venue
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker, fold_ticker, is_path_segment
@@ -88,6 +88,16 @@ class ReaperSettings(msgspec.Struct, frozen=True):
     key_name: str | None
     key_env: str | None
     after_ns: int
+
+
+class PaperSettings(msgspec.Struct, frozen=True):
+    """A paper run. latency_ns: of an order there and back; None is that of the newest read. key:
+    where the key to read the venue by is; None for an embedded venue's."""
+
+    cash_cents: Cents
+    queue_model: PaperQueue
+    latency_ns: int | None
+    key: KeyPlace | None
 
 
 class StatusSettings(msgspec.Struct, frozen=True):
@@ -179,6 +189,19 @@ class Draft:
         key_file = None if part.key_file is None else file_in(folder, part.key_file)
         return ReaperSettings(key_file, part.key_name, part.key_env, part.after_ms * NS_PER_MS)
 
+    @property
+    def paper(self) -> PaperSettings:
+        """What a paper run is told."""
+        part, venue = self.file.paper, self.venue
+        key: KeyPlace | None = None
+        if part.names_key:
+            folder = self.source.path.parent
+            key = KeyPlace.of(folder, part.key_file, part.key_name, part.key_env)
+        elif isinstance(venue, ExternalSettings):
+            key = venue.read_key or KeyPlace(venue.key_file, venue.key_name, venue.key_env)
+        latency_ns = None if part.latency_ms is None else part.latency_ms * NS_PER_MS
+        return PaperSettings(Cents(part.cash_cents), part.queue_model, latency_ns, key)
+
 
 class BotConfig(msgspec.Struct, frozen=True):
     """A whole, checked configuration. rows: the same key by key. makers: what makes other
@@ -197,6 +220,7 @@ class BotConfig(msgspec.Struct, frozen=True):
     notices: tuple[NoticeSettings, ...]
     source: YamlText
     choice: StrategyChoice
+    paper: PaperSettings
     rows: tuple[KeyRow, ...]
     makers: Makers
 
@@ -296,6 +320,7 @@ def finish(draft: Draft) -> BotConfig:
         notices=notice_settings(file.notices, draft.source.path.parent),
         source=draft.source,
         choice=choice,
+        paper=draft.paper,
         rows=rows_of(file, draft.source, {("strategy", "params"): found[1]}),
         makers=Makers(draft.source.path.parent),
     )
@@ -365,6 +390,7 @@ def _cross_checked(file: File, source: YamlText) -> list[Fault]:
         wrong(place, f"blank; accepted: {what}")
     _check_venue(file.venue, wrong)
     _check_reaper(file, wrong)
+    _check_paper(file, wrong)
     _check_numbers(file, wrong)
     _check_status(file.status, wrong)
     check_records(file.records, source.path.parent, wrong)
@@ -409,6 +435,15 @@ def _check_venue(venue: Venue, wrong: Wrong) -> None:
         wrong(("venue", "base_url"), f"accepted: an address that ends in {API_PREFIX}")
     if venue.stream_url is not None:
         check_address(("venue", "stream_url"), venue.stream_url, ("ws", "wss"), wrong)
+
+
+def _check_paper(file: File, wrong: Wrong) -> None:
+    paper = file.paper
+    if not paper.names_key:
+        return
+    if file.venue.embedded is not None:
+        wrong(("paper",), "no key with an embedded venue, which gives its own")
+    check_key("paper", KeyPlace.of(Path(), paper.key_file, paper.key_name, paper.key_env), wrong)
 
 
 def _check_reaper(file: File, wrong: Wrong) -> None:

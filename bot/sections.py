@@ -6,6 +6,7 @@ The reference (docs/configuration.md), the JSON Schema for editors (configs/sche
 `bot config show` are made from these.
 """
 
+import enum
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -299,6 +300,48 @@ class Reaper(Part):
     )
 
 
+class PaperQueue(enum.StrEnum):
+    """Which shares of a queue were cancelled, where only sizes are seen: those behind us, some of
+    either, those before us."""
+
+    PESSIMISTIC = "pessimistic"
+    EXPECTED = "expected"
+    OPTIMISTIC = "optimistic"
+
+
+class Paper(Part):
+    """What `bot run --paper` trades with: no order of it reaches the venue."""
+
+    cash_cents: int = Field(
+        10_000_000,
+        ge=1,
+        le=_LOSS_CENTS_MAX,
+        description="cash that a paper account begins with; one that has begun keeps its own",
+    )
+    queue_model: PaperQueue = Field(
+        PaperQueue.PESSIMISTIC,
+        description="how a place in a queue moves up when shares are cancelled",
+    )
+    latency_ms: int | None = Field(
+        None,
+        ge=0,
+        le=10_000,
+        description="round trip of a paper order; without it that of the newest read at the venue",
+    )
+    key_file: str | None = Field(
+        None,
+        description="a path of a file that holds a key with the scope read; without one the "
+        "venue's read key is used, or its key",
+    )
+    key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
+    key_env: str | None = Field(None, description="the name of an environment variable")
+
+    @property
+    def names_key(self) -> bool:
+        """True if a paper run reads the venue by a key of its own."""
+        return not (self.key_file is self.key_name is self.key_env is None)
+
+
 class File(Part):
     """The whole file."""
 
@@ -320,3 +363,4 @@ class File(Part):
     records: Records = Records()
     notices: tuple[NoticePart, ...] = Field((), description="webhooks that are told what happens")
     reaper: Reaper | None = None
+    paper: Paper = Paper()

@@ -24,10 +24,8 @@ from bot.io.early import remembered
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
-    from bot.io.client.rest import Rest
     from bot.io.run.recording import Recorded
     from bot.io.run.session import Site
-    from venue.wire.names import Ticker
 
 _EXAMPLE: Final = "Example: bot record configs/demo.yaml --for 10s"
 
@@ -125,39 +123,23 @@ def _recorded(
         return loop.run(_record, config, site, state.path, run_ns)
 
 
-async def _look_first(rest: "Rest", series: "Ticker") -> None:
-    """Raise SiteFault where nobody answers, or the key or the series is refused; by reads alone."""
-    import asyncio
-
-    from bot.core import messages as m
-    from bot.io.client.probe import REACH_PAUSE_S, REACH_TRIES
-    from bot.io.run.session import SiteFault
-
-    answer = (await rest.ask(m.ReadSeries(series, ""))).answer
-    for _ in range(REACH_TRIES - 1):
-        if not isinstance(answer, m.Refused) or answer.status:
-            break
-        await asyncio.sleep(REACH_PAUSE_S)
-        answer = (await rest.ask(m.ReadSeries(series, ""))).answer
-    if isinstance(answer, m.Refused) and answer.status in (0, 400, 401, 403, 404):
-        await rest.drain()
-        said = answer.code or answer.message
-        raise SiteFault(f"{series}: {said}; check venue, key and series with `bot check`")
-
-
 async def _record(config: "BotConfig", site: "Site", state: Path, run_ns: int | None) -> "Recorded":
     from bot.io.client.feed import Feed
+    from bot.io.client.probe import series_obstacle
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
     from bot.io.logs.logs import Masker, configure_logs
     from bot.io.run.recording import Recording
+    from bot.io.run.session import SiteFault
 
     masker = Masker()
     for key in (site.key, *site.others.values()):
         masker.learn(key)
     configure_logs(masker, None)
     rest = Rest(site.base_url, site.key, 1, others=site.others)
-    await _look_first(rest, config.trader.series_ticker)
+    if obstacle := await series_obstacle(rest.ask, config.trader.series_ticker):
+        await rest.drain()
+        raise SiteFault(obstacle)
     recording = Recording(
         config.configured,
         Clock(),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from bot.commands.common import FILES_OF_A_RUN, enough_files, keep_memory_private
+from bot.commands.papering import of_paper, on_paper, paper_site
 from bot.commands.sites import site_of, start_venue
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Options(NamedTuple):
     the configuration.
 
     state_dir: of one series its state directory; of several the folder in which each has one.
+    paper: orders stay on a local exchange; queue_model: of that, None is the configuration's.
     """
 
     run_ns: int | None
@@ -42,6 +44,8 @@ class Options(NamedTuple):
     seed: int | None
     status_port: int | None
     state_dir: Path | None
+    paper: bool = False
+    queue_model: str | None = None
 
 
 def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str, object]]":
@@ -75,6 +79,8 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
         from bot.io.run.summary import summary_of
 
         configs = [finish(draft) for draft in drafts]
+        if options.paper:
+            configs = [of_paper(config) for config in configs]
         ended = _trade(configs, clock, states, embedded, options)
         summaries = {
             each.report.series_ticker: summary_of(each, clock.process_start_ns()) for each in ended
@@ -103,7 +109,11 @@ def told(summary: dict[str, object]) -> str:
 
 def _state_of(draft: "Draft", options: Options, *, alone: bool) -> Path:
     if options.state_dir is None:
-        return draft.state.directory
+        folder = draft.state.directory
+        if not options.paper:
+            return folder
+        folder = folder if folder.name else folder.absolute()  # as of `state.dir: .`
+        return folder.parent / f"{folder.name}-paper"
     return options.state_dir if alone else options.state_dir / draft.name
 
 
@@ -116,6 +126,8 @@ def _check_alike(drafts: "Sequence[Draft]", options: Options) -> None:
         return
     first = drafts[0]
     faults = []
+    if options.paper:
+        faults.append("--paper: run one configuration with it; each has a process of its own")
     if options.tape is not None:
         faults.append("--tape: a tape brings one series; run one configuration with it")
     seen: dict[str, Draft] = {}
@@ -181,6 +193,9 @@ def _trade(
     options: Options,
 ) -> "tuple[Ended, ...]":
     keep_memory_private()
+    if options.paper:
+        # Nobody trades on the account of its key: a live bot may hold that one meanwhile.
+        return _trade_at(*paper_site(configs[0], embedded), configs, clock, states, options)
     site, named = _sites(configs, embedded)
     # Before the page: the bot that holds the account may well have its port, too.
     with _account_held(site, states[0]):
@@ -206,6 +221,8 @@ def _trade_at(
     status = configs[0].status
     port = status.port if options.status_port is None else options.status_port
     page = listen(status.host, port)
+    if options.paper:
+        typer.echo("PAPER: no order of this run reaches the venue", err=options.json_line)
     typer.echo(f"status page: {address(page)}", err=options.json_line)
     for state in states:
         keep_page(state, address(page))
@@ -219,7 +236,10 @@ def _trade_at(
         settings = msgspec.structs.replace(
             config.trader, series_ticker=series[place], beside=beside
         )
-        plans.append(_plan(config, settings, trader, site, state, page, options))
+        plan = _plan(config, settings, trader, site, state, page, options)
+        if options.paper:
+            plan = on_paper(plan, config.paper, options.queue_model, clock)
+        plans.append(plan)
     ended: list[tuple[Ended, ...]] = []
 
     async def traded() -> None:
@@ -286,7 +306,11 @@ def _plan(
         control=config.status.control,
         configured=msgspec.structs.replace(config.configured, settings=settings),
         live=lambda tell: LiveConfig(config, makers, trader.reconfiguration, tell, state),
-        companions=(*companions_of(config, state), Archivist(state), *shadows),
+        companions=(
+            *companions_of(config, state, paper=options.paper),
+            Archivist(state),
+            *shadows,
+        ),
         shadows=lambda: tuple(report for each in shadows for report in each.reports),
     )
 

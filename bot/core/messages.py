@@ -116,7 +116,7 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     latched: why nothing may be quoted until a person has looked, else empty. winners: of rungs of
     ours that resolved in an earlier run. newest_fill: the newest fill that earlier runs booked;
     None where the journal does not say. event_cash: net cash of the fills and payouts that they
-    booked, by event.
+    booked, by event. paper: True where orders go to a local exchange and not to the venue.
     """
 
     boot_nonce: str
@@ -129,6 +129,7 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
     newest_fill: FillMark | None = None
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
+    paper: bool = False
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True, gc=False):

@@ -75,6 +75,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         fills=quoting.scoring.fills(),
         withheld=trader.withheld,
         fills_from_ns=ledgers.fills_from_ns,
+        paper=trader.is_paper,
     )
 
 

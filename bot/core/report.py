@@ -295,7 +295,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
     order may leave at all, else empty. fills_from_ns: when the last whole walk of the fills began,
     None before: later fills may be unknown. feed_silent_after_ns: a longer silence of
-    the channel raises an alert.
+    the channel raises an alert. paper: True where orders go to a local exchange and not to the
+    venue.
     """
 
     now_ns: int
@@ -336,3 +337,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     withheld: str = ""
     fills_from_ns: int | None = None
     feed_silent_after_ns: int = FEED_SILENT_NS
+    paper: bool = False

@@ -94,6 +94,7 @@ class Trader:
         )
         self.phase = Phase.STARTING
         self.started_ns = 0
+        self.is_paper = False
         self.first_two_sided_ns: int | None = None
         self._now_ns = 0
         self._pause_wanted = False
@@ -205,6 +206,7 @@ class Trader:
         self._sending.nonce = event.boot_nonce
         self.reconfiguration.began(event.configured)
         self.started_ns = self.quoting.began_ns = self._now_ns
+        self.is_paper = event.paper
         self._account.on_resume(self._now_ns)
         self._custody.begin(event, self._now_ns)
         for intent in event.open_intents:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,14 @@ class Venue:
         answer = httpx.get(self.base_url + path, headers=headers, params=query, trust_env=False)
         answer.raise_for_status()
         return answer.json()
+
+    def writes(self) -> int:
+        """Creates, amends and cancels that were sent to it so far, whatever it answered."""
+        shown = httpx.get(f"http://{self._control[1]}/metrics", trust_env=False).text
+        counted = (
+            r'venue_http_requests_total{.*route="(?:create|amend|cancel)_order".*} ([0-9.e+]+)'
+        )
+        return sum(int(float(count)) for count in re.findall(counted, shown))
 
     def orders(self, status: str) -> list[dict[str, Any]]:
         """Every order of the maker in a status group."""

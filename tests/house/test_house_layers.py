@@ -65,6 +65,7 @@ MAY_IMPORT = {
     "bot.io": ("bot.io", "bot.core", "venue.wire"),
     "bot.records": ("bot.records", "bot.io", "bot.core", "bot.page", "venue.wire"),
     "bot.page": ("bot.page",),
+    "bot.lab.paper": ("bot", "venue.core", "venue.journal", "venue.wire"),
     "bot.lab": ("bot", "venue.core", "venue.read", "venue.crowd", "venue.wire"),
     "bot": ("bot", "venue.begin", "venue.blank", "venue.quiet", "venue.wire"),
     "strategies": (

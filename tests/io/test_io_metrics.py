@@ -373,7 +373,7 @@ COUNTED_THINGS = {
     "breaker_limit",
     "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
     "strategy_at_fault",
-    "requests_in_flight", "tokens", "tokens_reserve", "tokens_burst",
+    "requests_in_flight", "paper", "tokens", "tokens_reserve", "tokens_burst",
     "foreign_tokens", "event_limit_used", "event_limit", "shadow_stopped",
     "reaper_watching", "reaper_key_works", "heartbeat_failing",
 }  # fmt: skip

@@ -27,6 +27,7 @@ from bot.io.client.feed import Feed
 from bot.io.client.rest import TIMEOUTS, Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal, read_journal, segments
+from bot.io.run.connection import Connection
 from bot.io.run.runner import Child, Ended, Runner
 from bot.io.secret import Secret
 from strategies.fixed_spread import FixedSpread
@@ -58,6 +59,7 @@ class Plan:
     faulty_s: how long the crowd trades and faults last; calm_s: how long nothing happens after
     that, before the stop. planted: called once the disk and
     the clocks are virtual. act: a test's own doings, beside the run; it may use the whole world.
+    connect: how a paper run reaches the venue; None for a live one, whose orders go there.
     """
 
     seed: int = 0
@@ -79,6 +81,7 @@ class Plan:
     planted: Callable[[], object] = lambda: None
     strategy: Callable[[], Strategy] = lambda: FixedSpread(FixedSpread.Params(lot_qty=LOT))
     timeouts: httpx.Timeout = field(default_factory=lambda: TIMEOUTS)
+    connect: Callable[[Clock], Connection] | None = None
 
 
 @dataclass
@@ -243,13 +246,19 @@ async def _world(plan: Plan, loop: VirtualLoop, folder: Path, watch: Watch) -> L
     await asyncio.sleep(2.0)
     trader = Trader(plan.settings, plan.strategy)
     clock = Clock()
+    if plan.connect is None:
+        rest = Rest(plan.base_url, Secret(KEY), 32, timeouts=plan.timeouts)
+        connection = Connection(rest, lambda emit: Feed(plan.stream_url, emit))
+    else:
+        connection = plan.connect(clock)
     runner = Runner(
         trader,
         clock,
-        Rest(plan.base_url, Secret(KEY), 32, timeouts=plan.timeouts),
+        connection.requests,
         lambda failed: Journal(folder, clock.now_ns(), failed),
-        lambda emit: Feed(plan.stream_url, emit),
+        connection.channel_of,
         state=folder,
+        paper=plan.connect is not None,
     )
     life = Life(plan, loop, network, site, folder, trader, runner, watch)
     children = () if plan.children is None else plan.children(life)

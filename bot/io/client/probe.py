@@ -7,6 +7,7 @@ Nothing is changed at the venue: the trade scope is proved by cancelling an orde
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.client.feed import Feed
-from bot.io.client.rest import Rest
+from bot.io.client.rest import Reply, Rest
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -87,6 +88,25 @@ async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
     if _is_refused(series, 400, 404):
         return [_series(series, series_ticker)[0]]
     return []
+
+
+async def series_obstacle(
+    read: Callable[[m.ReadSeries], Awaitable[Reply]], series_ticker: Ticker
+) -> str:
+    """Why a series cannot be followed by reads alone, and what to do; empty where it can be.
+
+    Nobody answers for five seconds, or the key or the series is refused.
+    """
+    answer = (await read(m.ReadSeries(series_ticker, ""))).answer
+    for _ in range(REACH_TRIES - 1):
+        if not _is_refused(answer, 0):
+            break
+        await asyncio.sleep(REACH_PAUSE_S)
+        answer = (await read(m.ReadSeries(series_ticker, ""))).answer
+    if not isinstance(answer, m.Refused) or answer.status not in (0, 400, 401, 403, 404):
+        return ""
+    said = answer.code or answer.message
+    return f"{series_ticker}: {said}; check venue, key and series with `bot check`"
 
 
 async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) -> m.Answer:

@@ -113,6 +113,12 @@ STATE: Final[tuple[Family[Report], ...]] = (
         lambda r: [((phase.value,), float(r.phase is phase)) for phase in Phase],
     ),
     Family(
+        "paper",
+        "1 for a run on paper: its orders are on a local exchange and never reach the venue.",
+        (),
+        lambda r: one(float(r.paper)),
+    ),
+    Family(
         "flattening",
         "1 while only what shrinks a position is quoted.",
         (),

@@ -22,8 +22,7 @@ import structlog
 from bot.core import messages as m
 from bot.core.intentions import TraderPlan
 from bot.core.report import Phase, Report, ShadowReport
-from bot.io.client.feed import Feed
-from bot.io.client.rest import DRAIN_READS_S, Rest
+from bot.io.client.rest import DRAIN_READS_S
 from bot.io.clock import Clock
 from bot.io.folder.latch import LatchFault
 from bot.io.folder.vigil import Vigil
@@ -33,6 +32,7 @@ from bot.io.logs.logs import log_note
 from bot.io.metrics.metrics import Metrics
 from bot.io.metrics.tally import Surroundings
 from bot.io.run.beside import Companion, finish_all
+from bot.io.run.connection import Emit, MarketChannel, RequestCarrier
 from bot.io.run.drain import DRAIN_NS, Drain
 from bot.io.run.ended import Ended, Exit, tell_left
 from bot.io.run.inbox import Inbox
@@ -95,9 +95,9 @@ class Runner:
         self,
         trader: TraderLike,
         clock: Clock,
-        rest: Rest,
+        rest: RequestCarrier,
         journal_of: Callable[[Callable[[str], None]], Journal],
-        feed_of: Callable[[Callable[[m.Event], None]], Feed],
+        feed_of: Callable[[Emit], MarketChannel],
         *,
         state: Path | None = None,
         drain_ns: int = DRAIN_NS,
@@ -106,11 +106,13 @@ class Runner:
         configured: m.Configuration | None = None,
         companions: tuple[Companion, ...] = (),
         shadows: Callable[[], tuple[ShadowReport, ...]] = tuple,
+        paper: bool = False,
     ) -> None:
         """journal_of, feed_of: make them, told where failures and events go. watch: of the trader's
         strategies; what it tells becomes an event. reaper: whether one ought to stand by.
         configured: what the trader was made with, for the journal. companions: told of every
-        effect; they have tasks of their own. shadows: the newest scores of the candidates.
+        effect; they have tasks of their own. shadows: the newest scores of the candidates. paper:
+        True where no order goes to the venue.
 
         state: where latch, crash record and heartbeat stand; None keeps none of them.
         """
@@ -122,6 +124,7 @@ class Runner:
         self._configured = configured
         self._companions = companions
         self._shadows = shadows
+        self._paper = paper
         self._vigil: Vigil | None = None
         self._drain = Drain(drain_ns, clock.now_ns())
         self._inbox = Inbox()
@@ -226,6 +229,7 @@ class Runner:
                 winners=left.winners,
                 newest_fill=left.newest_fill,
                 event_cash=left.event_cash,
+                paper=self._paper,
             )
         )
         with signals_to((self,)) if signals else nullcontext():

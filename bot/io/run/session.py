@@ -37,6 +37,7 @@ from bot.io.journal.records import JournalFault
 from bot.io.logs.logs import Masker, configure_logs
 from bot.io.logs.logtail import LogTail
 from bot.io.run.beside import Companion
+from bot.io.run.connection import Connection, Paper
 from bot.io.run.embedded import EmbeddedVenue
 from bot.io.run.fleet import Fleet
 from bot.io.run.runner import Child, Ended, Runner
@@ -72,8 +73,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     control: whether the status page may also ask things of the trader, with a token. configured:
     what the trader was made with. live: makes of the way to tell it events the configuration file
-    that is watched; None watches none. companions: what stands beside the run.
-    shadows: the newest scores of the candidates.
+    that is watched; None watches none. companions: what stands beside the run. shadows: the newest
+    scores of the candidates. paper: where orders go to a local exchange; None for the venue itself.
     """
 
     trader: Trader
@@ -92,6 +93,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     live: Callable[[Callable[[m.Event], None]], LiveFile] | None = None
     companions: tuple[Companion, ...] = ()
     shadows: Callable[[], tuple[ShadowReport, ...]] = tuple
+    paper: Paper | None = None
 
 
 async def run_plan(plan: Plan, clock: Clock) -> Ended:
@@ -154,21 +156,29 @@ async def _runners(plans: Sequence[Plan], clock: Clock) -> dict[Ticker, Runner]:
 
 async def _runner(plan: Plan, clock: Clock) -> Runner:
     site = plan.site
-    rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
-    await _look_first(rest, plan)
+    connection = await (_live(plan) if plan.paper is None else plan.paper.connect())
     return Runner(
         plan.trader,
         clock,
-        rest,
+        connection.requests,
         lambda failed: _open_journal(plan, clock, failed),
-        lambda emit: Feed(site.stream_url, emit),
+        connection.channel_of,
         state=plan.state,
         watch=plan.watch,
         configured=plan.configured,
-        reaper=site.embedded is None,
+        reaper=site.embedded is None and plan.paper is None,
         companions=plan.companions,
         shadows=plan.shadows,
+        paper=plan.paper is not None,
     )
+
+
+async def _live(plan: Plan) -> Connection:
+    """The venue itself. Raises SiteFault."""
+    site = plan.site
+    rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
+    await _look_first(rest, plan)
+    return Connection(rest, lambda emit: Feed(site.stream_url, emit))
 
 
 def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Journal:
@@ -184,6 +194,8 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
         segments_kept=plan.segments_kept,
     )
     place = EMBEDDED if plan.site.embedded is not None else plan.site.base_url
+    if plan.paper is not None:
+        place = plan.paper.place
     try:
         keep_address(plan.state, place, journal.memory)
     except JournalFault:

@@ -14,12 +14,14 @@ def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
 
     process_start_ns: when the process was started, on the clock of the report.
     `first_two_sided_s` counts from there, None when there was never a bid and an ask of ours on
-    every rung at once. `unshown` says why a run ended with 4 that knows of nothing left, else None.
+    every rung at once. `paper` is True for a paper run, else None. `unshown` says why a run ended
+    with 4 that knows of nothing left, else None.
     """
     report, counters = ended.report, ended.report.counters
     first_ns = report.first_two_sided_ns
     return {
         "exit_code": int(ended.exit_code),
+        "paper": report.paper or None,
         "first_two_sided_s": None if first_ns is None else _seconds(first_ns - process_start_ns),
         "seconds": _seconds(report.now_ns - process_start_ns),
         "rungs": sum(len(event.rungs) for event in report.events),

@@ -56,6 +56,7 @@ async def show_lines(look: Look, every_s: float = LINES_S) -> None:
                 findings=len(report.findings),
                 latched=report.latched,
                 idle=snapshot.idle,
+                **({"paper": True} if report.paper else {}),
             )
 
 
@@ -135,7 +136,8 @@ def picture(
     report = snapshot.report
     why = snapshot.unhealthy()
     phase = f"{report.phase}, only to flatten" if report.flattening else report.phase
-    head = f"{report.series_ticker}  {phase}  {address}"
+    mark = "PAPER  " if report.paper else ""
+    head = f"{mark}{report.series_ticker}  {phase}  {address}"
     parts: list[RenderableType] = [_text(head, "bold")]
     parts += [_text(f"{what}: {told}", "yellow") for what, told in _asides(snapshot) if told]
     if why and report.phase == "quoting":

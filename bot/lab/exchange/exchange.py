@@ -206,13 +206,20 @@ class Exchange:
 
     def answer(self, send: m.Send, now_ns: int, *, stale: bool = False) -> Response:
         """Carry out a request, or refuse it for pace. stale: a read reaches the slower copy."""
-        bucket = self.bucket(send.key, now_ns)
-        if not bucket.take(now_ns):
-            whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
-            refused = self.refuse(Code.RATE_LIMITED)
-            return Response(refused, bucket.whole_tokens, whole_s * NS_PER_SECOND)
+        refused = self.refused_for_pace(send.key, now_ns)
+        if refused is not None:
+            return refused
         answer = self.perform(send.request, now_ns, stale=stale)
-        return Response(answer, bucket.whole_tokens, None)
+        return Response(answer, self.tokens_left(send.key), None)
+
+    def refused_for_pace(self, key: m.Key, now_ns: int) -> Response | None:
+        """Take a token of a credential; the refusal where it has none."""
+        bucket = self.bucket(key, now_ns)
+        if bucket.take(now_ns):
+            return None
+        whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
+        refused = self.refuse(Code.RATE_LIMITED)
+        return Response(refused, bucket.whole_tokens, whole_s * NS_PER_SECOND)
 
     def bucket(self, key: m.Key, now_ns: int) -> TokenBucket:
         """The tokens of a credential, full at its first request."""

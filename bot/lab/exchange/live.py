@@ -10,10 +10,12 @@ The channel shows the depth of others less what we took of it, with our own orde
 others order their books and prints; everything that we are shown is of our own clock.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bot.core import messages as m
+from bot.core.desk.outbox import keep_newest
 from bot.core.strategy import Levels
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
@@ -44,6 +46,7 @@ _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _SIDES: Final = (_BID, _ASK)
 _PAGES: Final = PageLimits(PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT)
+_TRADE_IDS_MAX: Final = 10_000
 _SET_BACK_NS: Final = 60 * NS_PER_SECOND
 """A stamp that is older by more than this says that the clock of others was set back."""
 
@@ -57,11 +60,15 @@ class Depth:
 
     def __init__(self) -> None:
         self.at_ns = 0
-        self.newest_print = ""
         self._set_back_ns = 0
         self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
         self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
         self._taken: dict[tuple[BookSide, Price], int] = {}
+
+    def forget(self) -> None:
+        """Frames were lost: what is there is not known until it is shown again."""
+        self.show((), (), 0)
+        self._taken.clear()
 
     def venue_ns(self, ts_ns: int) -> int:
         """A stamp as if the clock of others had never been set back."""
@@ -138,7 +145,9 @@ class LiveMarket:
         self._queues = OwnQueues(queue_model, terms.power)
         self._changed: dict[MarketId, None] = {}
         self._acting_as_print = False
+        self._trade_ids: OrderedDict[str, None] = OrderedDict()
         self._made = 0
+        self._name = f"t{start_ns}-"
         self._cash_cents = terms.cash_cents
         self.exchange = Exchange(
             self,
@@ -167,7 +176,7 @@ class LiveMarket:
 
     def on_frame(self, event: m.BookSeen | m.TradeSeen, now_ns: int) -> None:
         """A frame of the channel, without our own orders in it. Frames of markets that are not
-        listed, older books and a print that is shown again change nothing."""
+        listed, older books and prints that are shown again change nothing."""
         depth = self.depths.get(event.market_id)
         if depth is None:
             return
@@ -175,9 +184,16 @@ class LiveMarket:
         if isinstance(event, m.BookSeen):
             if at_ns >= depth.at_ns:
                 self._show(event.market_id, event.bids, event.asks, at_ns, now_ns)
-        elif event.trade_id != depth.newest_print:
-            depth.newest_print = event.trade_id
+        elif event.trade_id not in self._trade_ids:
+            keep_newest(self._trade_ids, event.trade_id, None, _TRADE_IDS_MAX)
             self._print(event, at_ns, now_ns)
+
+    def on_gap(self, markets: Iterable[MarketId]) -> None:
+        """Frames of these markets were lost. Nothing fills there until a book is shown again; our
+        orders are behind everything in it."""
+        for market in markets:
+            if market in self.depths:
+                self.depths[market].forget()
 
     def on_series(self, events: Iterable[model.Event], now_ns: int) -> None:
         """Follow a read of the series: new markets, halts, ends. A market that resolved pays what
@@ -194,7 +210,8 @@ class LiveMarket:
                 elif market.state is model.MarketState.ACTIVE:
                     self.exchange.apply(v.ResumeMarket(market.market_id), now_ns)
                 elif market.state is model.MarketState.RESOLVED:
-                    is_yes = self.marks.get(market.market_id, 0) > PAYOUT_CENTS
+                    last = 2 * (market.last_price or 0)
+                    is_yes = self.marks.get(market.market_id, last) > PAYOUT_CENTS
                     self.resolve(market.market_id, Outcome.YES if is_yes else Outcome.NO, now_ns)
 
     def resolve(self, market: MarketId, winner: Outcome, now_ns: int) -> None:
@@ -208,7 +225,7 @@ class LiveMarket:
         side = _ASK if printed.taker_bought_yes else _BID
         self.printed_qty += printed.size
         left = int(printed.size)
-        for queued in [*self._queues.on(market, side)]:
+        for queued in [*self._queues.on(market, side)] if self._is_shown(market) else ():
             if queued.price == price:
                 reached = 0 if self.fills_through_only else queued.position.printed(left, at_ns)
                 reached = left if self.has_no_queue else reached
@@ -230,6 +247,7 @@ class LiveMarket:
     def _show(self, market: MarketId, bids: Levels, asks: Levels, at_ns: int, now_ns: int) -> None:
         """Others show another book."""
         depth = self.depths[market]
+        was_shown = self._is_shown(market)
         depth.show(bids, asks, at_ns)
         self._changed[market] = None
         if depth.doubled_mid is not None:
@@ -237,7 +255,11 @@ class LiveMarket:
         for side in _SIDES:
             row = [*self._queues.on(market, side)]
             for queued in row:
-                queued.position.shown(depth.shown(side, queued.price), at_ns)
+                others = depth.shown(side, queued.price)
+                if was_shown:
+                    queued.position.shown(others, at_ns)
+                else:
+                    self._queues.requeue(queued, others, at_ns)
             if self.has_sizes:
                 for queued in row:
                     self._come(market, depth, side, queued.price, queued.remaining, now_ns)
@@ -267,7 +289,7 @@ class LiveMarket:
         """An order of the other account: it buys YES up to a price, or NO down to one."""
         self._made += 1
         outcome = Outcome.YES if side is _BID else Outcome.NO
-        name = ClientOrderId(f"t{self._made}")
+        name = ClientOrderId(f"{self._name}{self._made}")
         return QtyOrder(market, outcome, Side.BUY, canonical(outcome, price), Qty(qty), tif, name)
 
     # --- what the engine says ---------------------------------------------------------------------
@@ -367,6 +389,8 @@ class LiveMarket:
         comes to none."""
         if isinstance(command, v.PlaceOrder) and isinstance(command.order, QtyOrder):
             order = command.order
+            if order.market_id not in self.depths:
+                return None
             price = canonical(order.outcome, order.price)
             return order.market_id, book_side(order.outcome, order.side), price, order.qty
         if isinstance(command, v.AmendOrder) and command.amend.price is not None:

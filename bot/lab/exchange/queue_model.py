@@ -214,6 +214,10 @@ class OwnQueues:
             position = QueuePosition(others, shown_ns, self._model, self._power)
             self._join(QueuedOrder(state, position))
 
+    def requeue(self, queued: QueuedOrder, others: int, shown_ns: int) -> None:
+        """Nobody saw the queue of an order for a while: it is behind everything that is there."""
+        queued.position = QueuePosition(others, shown_ns, self._model, self._power)
+
     def _join(self, queued: QueuedOrder) -> None:
         row = self._sides.setdefault((queued.market_id, queued.side), [])
         row.append(queued)

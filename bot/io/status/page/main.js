@@ -27,7 +27,8 @@ function draw(status) {
   announce(`${flat}. ${status.unhealthy}. ${report ? report.findings.join(". ") : ""}`, report);
   if (!report) return;
   say(byId("series"), report.series_ticker);
-  document.title = `${flat} · ${report.series_ticker}`;
+  byId("paper").hidden = !report.paper;
+  document.title = `${report.paper ? "PAPER · " : ""}${flat} · ${report.series_ticker}`;
   drawFindings(report);
   drawFigures(report);
   if (byId("events").hasChildNodes()) {
