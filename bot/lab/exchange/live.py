@@ -10,10 +10,12 @@ The channel shows the depth of others less what we took of it, with our own orde
 others order their books and prints; everything that we are shown is of our own clock.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bot.core import messages as m
+from bot.core.desk.outbox import keep_newest
 from bot.core.strategy import Levels
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
@@ -44,6 +46,7 @@ _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _SIDES: Final = (_BID, _ASK)
 _PAGES: Final = PageLimits(PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT)
+_TRADE_IDS_MAX: Final = 10_000
 _SET_BACK_NS: Final = 60 * NS_PER_SECOND
 """A stamp that is older by more than this says that the clock of others was set back."""
 
@@ -57,7 +60,6 @@ class Depth:
 
     def __init__(self) -> None:
         self.at_ns = 0
-        self.newest_print = ""
         self._set_back_ns = 0
         self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
         self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
@@ -143,6 +145,7 @@ class LiveMarket:
         self._queues = OwnQueues(queue_model, terms.power)
         self._changed: dict[MarketId, None] = {}
         self._acting_as_print = False
+        self._trade_ids: OrderedDict[str, None] = OrderedDict()
         self._made = 0
         self._name = f"t{start_ns}-"
         self._cash_cents = terms.cash_cents
@@ -173,7 +176,7 @@ class LiveMarket:
 
     def on_frame(self, event: m.BookSeen | m.TradeSeen, now_ns: int) -> None:
         """A frame of the channel, without our own orders in it. Frames of markets that are not
-        listed, older books and a print that is shown again change nothing."""
+        listed, older books and prints that are shown again change nothing."""
         depth = self.depths.get(event.market_id)
         if depth is None:
             return
@@ -181,8 +184,8 @@ class LiveMarket:
         if isinstance(event, m.BookSeen):
             if at_ns >= depth.at_ns:
                 self._show(event.market_id, event.bids, event.asks, at_ns, now_ns)
-        elif event.trade_id != depth.newest_print:
-            depth.newest_print = event.trade_id
+        elif event.trade_id not in self._trade_ids:
+            keep_newest(self._trade_ids, event.trade_id, None, _TRADE_IDS_MAX)
             self._print(event, at_ns, now_ns)
 
     def on_gap(self, markets: Iterable[MarketId]) -> None:

@@ -270,8 +270,12 @@ class SessionMarket(LiveMarket):
     def act(self, act: Act) -> None:
         """A book or a print of others happens now."""
         before, seen = len(self.account.fills), act.seen
-        self.on_frame(seen, seen.ts_ns)
-        if not act.ours or not isinstance(seen, m.TradeSeen):
+        if isinstance(seen, m.BookSeen):
+            self.on_frame(seen, seen.ts_ns)
+            return
+        # Prints of several fills of ours may have one id: each counts.
+        self._print(seen, seen.ts_ns, seen.ts_ns)
+        if not act.ours:
             return
         left = seen.size - sum(fill.qty for fill in self.account.fills[before:])
         depth = self.depths[seen.market_id]

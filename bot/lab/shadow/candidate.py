@@ -72,6 +72,9 @@ class CandidateRun:
                     self._market.on_series(event.events, at_ns)
                 case v.ResolveMarket():
                     self._market.resolve(event.market_id, event.winner, at_ns)
+                case m.FeedClosed():
+                    self._market.on_gap(self._market.markets)
+                    self._run.receive([event])
                 case m.Reconfigured():
                     self._run.receive([_with_own_strategy(event)])
                 case _:
