@@ -199,11 +199,10 @@ def _cases(
     tape: tuple[str, str, str, str, bool],
     parts: tuple[int, int, int | None],
 ) -> "tuple[World | None, tuple[Case, ...]]":
-    from bot.lab.backtest.roundtrips import latency as round_trip
     from bot.lab.evaluate.seeds import seeds_named
     from bot.lab.evaluate.worlds import sized, worlds_named
     from bot.lab.exchange.queue_model import parse_queue_models
-    from bot.lab.exchange.terms import Terms
+    from bot.lab.exchange.terms import Latency, Terms
     from bot.lab.sweep.cases import recorded, seeded
     from venue.wire.money import FeeRate
 
@@ -221,7 +220,7 @@ def _cases(
     if others:
         raise ValueError(f"--reading {reading}: one of them")
     terms = Terms(
-        latency=option_of("--latency", latency, round_trip),
+        latency=option_of("--latency", latency, Latency.parse),
         maker_rate=option_of("--maker-fee", maker_fee, FeeRate.parse),
         taker_rate=option_of("--taker-fee", taker_fee, FeeRate.parse),
         with_index=index,
@@ -256,7 +255,7 @@ def _prepared(
     files: tuple[Path | None, Path | None],
 ) -> "Sweep":
     """files: that of results, and the page."""
-    from bot.lab.backtest.opens import watched
+    from bot.lab.backtest.guard import watched
     from bot.lab.sweep.cases import Recorded, folders_of
     from bot.lab.sweep.configured import Configured
     from bot.lab.sweep.sweep import Sweep, splits_of

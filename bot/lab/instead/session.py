@@ -12,18 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 from msgspec import Struct, structs
 
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
+from bot.lab.exchange.live import catalogue_of, is_readable
 from bot.lab.instead.measure import Measure
 from bot.lab.own_orders import OwnFill, OwnOrders
 from bot.lab.session import Run, Until, beside_of, placed_entries
 from venue.core import messages as v
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord
-from venue.wire import instant, model
+from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, canonical
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, canonical
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
 GIVEN_BACK_NS: Final = 10 * NS_PER_SECOND
@@ -186,7 +188,7 @@ class _Reader:
     def _listed(self, at_ns: int, event: model.Event) -> None:
         """A page of the series: rungs, and whether they take orders. What of it cannot be read is
         passed over, as the trader does."""
-        if not _is_readable(event):
+        if not is_readable(event):
             return
         states = self._session.states
         self._events.setdefault(event.event_ticker, event)
@@ -291,55 +293,18 @@ class _Reader:
         )
 
     def _catalogue(self) -> list[v.Command]:
-        """The commands that list what the series showed."""
-        companies: dict[str, v.Command] = {}
-        for event in self._events.values():
-            company = v.ListCompany(event.project_id, event.series_ticker, event.series_ticker)
-            companies.setdefault(event.project_id, company)
-        events = [
-            v.ListEvent(
-                event_ticker=event.event_ticker,
-                series_ticker=event.series_ticker,
-                project_market_id=event.project_market_id,
-                project_id=event.project_id,
-                title=event.title,
-                category=event.category,
-                status=model.EventStatus.OPEN,
-                mutually_exclusive=event.mutually_exclusive,
-                resolution_date_ns=instant.to_ns(event.resolution_date),
-                sub_title=event.sub_title,
-                resolution_source=event.resolution_source,
+        """The commands that list what the series showed, its markets as they were shown last."""
+        return catalogue_of(
+            msgspec.structs.replace(
+                event,
+                markets=tuple(
+                    market
+                    for market in self._markets.values()
+                    if market.event_ticker == event.event_ticker
+                ),
             )
             for event in self._events.values()
-        ]
-        markets = [
-            v.ListMarket(
-                market_id=market.market_id,
-                ticker=market.ticker,
-                event_ticker=market.event_ticker,
-                name=market.name,
-                outcome_label=market.outcome_label,
-                maker_fee_rate=FeeRate.parse(market.maker_fee_rate),
-                taker_fee_rate=FeeRate.parse(market.taker_fee_rate),
-                strike_value=market.strike_value,
-                strike_unit=market.strike_unit,
-                description=market.description,
-            )
-            for market in self._markets.values()
-        ]
-        return [*companies.values(), *events, *markets]
-
-
-def _is_readable(event: model.Event) -> bool:
-    """Whether its date and its rungs' fees are what they ought to be."""
-    try:
-        instant.to_ns(event.resolution_date)
-        for market in event.markets:
-            FeeRate.parse(market.maker_fee_rate)
-            FeeRate.parse(market.taker_fee_rate)
-    except ValueError:
-        return False
-    return True
+        )
 
 
 class _Others:

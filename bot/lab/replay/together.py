@@ -7,13 +7,12 @@ instant of the `Beat` is read within it. So the instants of their beats are the 
 turns of all series were taken, and with it every journal of them is lived again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from bot.core.reconfigure import Remake
-from bot.core.settings import Candidate
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
@@ -29,7 +28,6 @@ _BEGAN_WITHIN_NS: Final = 10 * NS_PER_SECOND
 def relived(
     run: Run,
     remake: Remake,
-    candidates: Sequence[Candidate] = (),
     *,
     notes: bool = False,
     around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
@@ -40,7 +38,7 @@ def relived(
     the journal of one of the other series is not found beside that of the run.
     """
     if not beside_of(run):
-        return Relived(run, remake, candidates, notes=notes, around=around)
+        return Relived(run, remake, notes=notes, around=around)
     others = _Others()
     first: Trader | None = None
     for each in sorted((run, *_runs_beside(run)), key=lambda run: run.begun_ns):
@@ -48,7 +46,6 @@ def relived(
             made = found = Relived(
                 run,
                 remake,
-                candidates,
                 notes=notes,
                 around=around,
                 first=first,

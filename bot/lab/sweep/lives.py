@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from bot.core.fault_text import named
-from bot.lab.backtest.opens import watched
+from bot.lab.backtest.guard import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, winners
 from bot.lab.evaluate.compare import AVERAGED, MONEY
