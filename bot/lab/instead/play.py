@@ -21,14 +21,13 @@ from bot.io.run.watched import Retold
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER
+from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.recorded import RecordedMarket
 from bot.lab.exchange.terms import Terms
 from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.session import Act, Session
 from bot.lab.replay.replay import MakeStrategy
 from venue.core import messages as v
-from venue.crowd.tape import TradeRecord
 from venue.wire.instant import NS_PER_MS
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
@@ -106,9 +105,9 @@ class Play:
         self._ticks.schedule(self._awake(self.now_ns))
         self._hand(began)
         for done, act in enumerate(session.acts):
-            if act.record.ts > session.ended_ns:
+            if act.seen.ts_ns > session.ended_ns:
                 break
-            driver.reach(act.record.ts)
+            driver.reach(act.seen.ts_ns)
             self.venue.act(act)
             self._publish(act.arrives_ns)
             if done % 500 == 0:
@@ -230,7 +229,7 @@ def _trader(setup: Setup) -> Trader:
     )
 
 
-class SessionMarket(RecordedMarket):
+class SessionMarket(LiveMarket):
     """The markets of a session under one model of the queue: a backtest's exchange around what the
     others did, holdings as they were at the start.
 
@@ -240,7 +239,7 @@ class SessionMarket(RecordedMarket):
 
     def __init__(self, session: Session, terms: Terms, queue_model: QueueModel) -> None:
         begun_ns = session.run.begun_ns
-        super().__init__(session.tape, terms, queue_model, 0, begun_ns, session.catalogue)
+        super().__init__(session.catalogue, terms, queue_model, begun_ns)
         # No order is larger than the venue takes; what is held may be.
         parts = [
             (market_id, outcome, min(qty - begin, QTY_MAX))
@@ -269,20 +268,15 @@ class SessionMarket(RecordedMarket):
         self.account.shares = held
 
     def act(self, act: Act) -> None:
-        """A record of the market happens now."""
-        before = len(self.account.fills)
-        self.play(act.record)
-        record = act.record
-        if not act.ours or not isinstance(record, TradeRecord):
+        """A book or a print of others happens now."""
+        before, seen = len(self.account.fills), act.seen
+        self.on_frame(seen, seen.ts_ns)
+        if not act.ours or not isinstance(seen, m.TradeSeen):
             return
-        met = sum(fill.qty for fill in self.account.fills[before:])
-        self._to_others(MarketId(record.ticker), record, record.qty - met)
-
-    def _to_others(self, market_id: MarketId, record: TradeRecord, qty: int) -> None:
-        """A print of so many shares meets others at its price."""
-        depth = self.depths[market_id]
-        side = BookSide.ASK if record.taker_outcome is Outcome.YES else BookSide.BID
+        left = seen.size - sum(fill.qty for fill in self.account.fills[before:])
+        depth = self.depths[seen.market_id]
+        side = BookSide.ASK if seen.taker_bought_yes else BookSide.BID
         for price, size in [*depth.left(side)]:
-            if price == record.price:
-                depth.take(side, price, min(qty, size))
-                self._changed[market_id] = None
+            if price == seen.price:
+                depth.take(side, price, min(left, size))
+                self._changed[seen.market_id] = None
