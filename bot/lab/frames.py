@@ -21,10 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bot.lab.export.sheets import BIG_MAX, LibraryFault, within
 from bot.lab.export.sheets import COLUMNS as SHEET_COLUMNS
-from bot.lab.report.gathered import sessions_of
-from bot.lab.report.intervals import markout_cents
-from bot.lab.report.relive import ReportFault
 from bot.lab.report.session import Session
+from bot.lab.report.sources import ReportFault, sessions_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -93,7 +91,7 @@ def quotes(
     and what rested there best, and whether all that was wanted rested.
 
     config: the file that the run had, for a strategy in a file of its folder. Of a backtest's
-    result the pictures that it keeps. Raises JournalFault, ReportFault and LibraryFault.
+    result the moments that it keeps. Raises JournalFault, ReportFault and LibraryFault.
     """
     return _framed("quotes", _sessions(source, every_s, config), _quotes)
 
@@ -120,9 +118,9 @@ def markouts(source: Source, *, config: Source | None = None) -> "DataFrame":
 
 
 def _quotes(session: Session) -> Iterator[Row]:
-    for picture in session.pictures:
-        for each in picture.levels:
-            row = _named(session, each.rung) | {"at_ns": picture.at_ns, "phase": picture.phase}
+    for moment in session.moments:
+        for each in moment.levels:
+            row = _named(session, each.rung) | {"at_ns": moment.at_ns, "phase": moment.phase}
             yield row | {
                 "side": "bid",
                 "others_cents": each.bid,
@@ -142,11 +140,11 @@ def _quotes(session: Session) -> Iterator[Row]:
 
 
 def _curve(session: Session) -> Iterator[Row]:
-    for picture in session.pictures:
-        for each in picture.levels:
+    for moment in session.moments:
+        for each in moment.levels:
             yield _named(session, each.rung) | {
-                "at_ns": picture.at_ns,
-                "phase": picture.phase,
+                "at_ns": moment.at_ns,
+                "phase": moment.phase,
                 "strike": session.rungs[each.rung].strike,
                 "fair_cents": each.fair_cents,
                 "sd_cents": each.sd_cents,
@@ -186,7 +184,7 @@ def _markouts(session: Session) -> Iterator[Row]:
                 "against": value.against,
                 "horizon_s": value.horizon_s,
                 "value_cents": value.value_millicents / 1000,
-                "markout_cents": markout_cents(fill, value.value_millicents),
+                "markout_cents": fill.markout_cents(value),
             }
 
 

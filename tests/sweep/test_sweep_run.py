@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from bot.lab.evaluate.results import Lines, code_digest
-from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.sweep import lives
 from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.configured import Configured
@@ -207,7 +206,8 @@ def test_a_trial_that_is_the_configuration_as_it_stands_is_kept_under_its_own_se
         cases = seeded(SMALL, range(3, 4))
         sweep = Sweep(Configured(CONFIG, SMALL), cases, Aim("net"), (), results)
         assert run(sweep, Here(), how="grid", over=over)
-    tried = {tuple(each.settings.items()): each.mean for each in sensitivity_of(results).tried}
+    kept = Lines(results, Kept).kept.values()
+    tried = {tuple(each.settings.items()): each.outcome.values["net"] for each in kept}
     as_it_stands = {("strategy.params.levels", "2"), (LOT, "10")}
     assert [set(each) for each in tried] == [
         as_it_stands,
