@@ -23,12 +23,11 @@ from bot.commands.progress import Meter, progress
 if TYPE_CHECKING:
     from bot.config import BotConfig
     from bot.lab.backtest.guard import Peek
-    from bot.lab.backtest.run import Result
     from bot.lab.backtest.tapes import Tape
     from bot.lab.exchange.queue_model import QueueModel
     from bot.lab.exchange.terms import Terms
-    from bot.lab.report.plays import Play, Played
     from bot.lab.report.session import Session
+    from bot.lab.report.sources import Play, Played
 
 _EXAMPLE = (
     "\b\nExample: bot backtest --data state/demo-record \\\n"
@@ -142,8 +141,7 @@ def _all(
     from bot.lab.backtest import tables
     from bot.lab.backtest.guard import watched
     from bot.lab.backtest.tapes import read_tapes, tape_folders, warnings, winners
-    from bot.lab.report.plays import plays_of
-    from bot.lab.report.relive import broken_off
+    from bot.lab.report.sources import broken_off, plays_of
 
     tapes = [
         (folder, tape)
@@ -176,7 +174,7 @@ def _all(
     if files != (None, None):
         sessions = [session for each in came for session in each.sessions]
         sessions = sessions if whole else broken_off(sessions)
-        _keep(files, results, sessions, whole=whole)
+        _keep(files, sessions, whole=whole)
     if json_line:
         told = {
             "whole": whole,
@@ -244,7 +242,7 @@ def _played(
     """What came of each, until no more is wanted. data: where none of them may open anything."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from bot.lab.report.plays import played_apart
+    from bot.lab.report.sources import played_apart
 
     came: list[Played] = []
     with progress("records", sum(play.records for play in plays)) as meter:
@@ -271,7 +269,7 @@ def _played_here(
     play: "Play", config: "BotConfig", wanted: Callable[[], bool], meter: Meter, done: int
 ) -> "Played":
     """done: records of the plays before it."""
-    from bot.lab.report.plays import played
+    from bot.lab.report.sources import played
 
     def told(through: int) -> bool:
         if through % _SHOWN_EVERY == 0:
@@ -286,7 +284,6 @@ def _played_here(
 
 def _keep(
     files: tuple[Path | None, Path | None],
-    results: "list[Result]",
     sessions: "list[Session]",
     *,
     whole: bool,
@@ -295,7 +292,7 @@ def _keep(
     import msgspec
 
     from bot.io.folder.whole import replace_named
-    from bot.lab.report.gathered import report
+    from bot.lab.report.page import report
     from bot.lab.report.session import Saved
 
     html, save = files
@@ -303,7 +300,7 @@ def _keep(
         if html is not None and sessions:
             replace_named(html, report(sessions).encode())
         if save is not None:
-            kept = Saved(whole=whole, results=results, sessions=sessions)
+            kept = Saved(whole=whole, sessions=sessions)
             replace_named(save, msgspec.json.encode(kept))
     except OSError as fault:
         fail_unwritten(fault, html, save)

@@ -41,10 +41,6 @@ def report(
         typer.Option(metavar="A B", help="Two of these beside each other, instead of one."),
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page here.")] = None,
-    swept: Annotated[
-        Path | None,
-        typer.Option("--sweep", metavar="FILE", help="Draw what `bot sweep --results` kept, too."),
-    ] = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help=_CONFIG_HELP)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
@@ -58,14 +54,14 @@ def report(
     when its run cannot be lived again to its end.
     """
     from bot.ideas import Makers
-    from bot.lab.report.gathered import compared, pairs, sessions_of
-    from bot.lab.report.gathered import report as reported
-    from bot.lab.report.relive import NoSource, ReportFault
-    from bot.lab.report.sensitivity import sensitivity_of
+    from bot.lab.report.compare import pairs
+    from bot.lab.report.page import compared
+    from bot.lab.report.page import report as reported
+    from bot.lab.report.sources import NoSource, ReportFault, sessions_of
 
     if (source is None) == (compare is None):
         fail(EXIT_CONFIGURATION, f"{_SOURCE}, or --compare A B: one of them")
-    places_for(html, read=(source, *(compare or ()), swept, config))
+    places_for(html, read=(source, *(compare or ()), config))
     with faults_told(), printed_aside():
         try:
             makers = Makers(Path() if config is None else config.parent)
@@ -74,15 +70,9 @@ def report(
                 assert path is not None
                 with progress("events", quiet=quiet) as meter:
                     found.append(sessions_of(path, makers, partial(meter.told, what=str(path))))
-            sensitivity = None if swept is None else sensitivity_of(swept)
             paired = pairs(found[0], found[1]) if compare is not None else []
             if html is not None:
-                page = (
-                    compared(found[0], found[1], sensitivity)
-                    if compare is not None
-                    else reported(found[0], sensitivity)
-                )
-                _write(html, page)
+                _write(html, reported(found[0]) if compare is None else compared(*found))
         except NoSource as fault:
             fail(EXIT_VENUE, str(fault))
         except ReportFault as fault:
@@ -121,7 +111,7 @@ def _tell(
     import msgspec
 
     from bot.lab.report.compare import plain_pair, said
-    from bot.lab.report.shown import plain
+    from bot.lab.report.text import plain
 
     if json_line:
         line: dict[str, Any] = (
@@ -139,7 +129,7 @@ def _tell(
 
 
 def _text(session: "Session") -> str:
-    from bot.lab.report.shown import dollars, filled, final_cents, findings, span_text
+    from bot.lab.report.text import dollars, filled, final_cents, findings, span_text
 
     totals = final_cents(session)
     bound = f", queue {session.bound}" if session.bound else ""
@@ -150,7 +140,7 @@ def _text(session: "Session") -> str:
         parts = ", ".join(f"{name} {dollars(cents)}" for name, cents in totals.items())
         lines.append(f"  {parts}; {filled(session)[0]} fills")
     else:
-        profit = dollars(session.closing.pnl_cents)
+        profit = dollars(session.pnl_cents)
         lines.append(f"  profit {profit}; {filled(session)[0]} fills")
     sent = ", ".join(f"{row.sent} {kind}s" for kind, row in session.answers.items())
     refused = sum(session.refused.values())

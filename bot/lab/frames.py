@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import structs
 
 from bot.lab.export.sheets import BIG_MAX, LibraryFault, within
-from bot.lab.report.gathered import sessions_of
-from bot.lab.report.intervals import markout_cents
-from bot.lab.report.relive import ReportFault
 from bot.lab.report.session import Session
+from bot.lab.report.sources import ReportFault, sessions_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -99,7 +97,7 @@ def quotes(
     and what rested there best, and whether all that was wanted rested.
 
     config: the file that the run had, for a strategy in a file of its folder. Of a backtest's
-    result the pictures that it keeps. Raises JournalFault, ReportFault and LibraryFault.
+    result the moments that it keeps. Raises JournalFault, ReportFault and LibraryFault.
     """
     return _framed("quotes", _sessions(source, every_s, config), _quotes)
 
@@ -126,13 +124,13 @@ def markouts(source: Source, *, config: Source | None = None) -> "DataFrame":
 
 
 def _quotes(session: Session) -> Iterator[Row]:
-    for picture in session.pictures:
-        for each in picture.levels:
+    for moment in session.moments:
+        for each in moment.levels:
             level = structs.asdict(each)
             for side in ("bid", "ask"):
                 yield _named(session, each.rung) | {
-                    "at_ns": picture.at_ns,
-                    "phase": picture.phase,
+                    "at_ns": moment.at_ns,
+                    "phase": moment.phase,
                     "side": side,
                     "others_cents": level[side],
                     "wanted_cents": level[f"want_{side}"],
@@ -143,14 +141,14 @@ def _quotes(session: Session) -> Iterator[Row]:
 
 
 def _curve(session: Session) -> Iterator[Row]:
-    for picture in session.pictures:
-        for each in picture.levels:
+    for moment in session.moments:
+        for each in moment.levels:
             yield (
                 _named(session, each.rung)
                 | structs.asdict(each)
                 | {
-                    "at_ns": picture.at_ns,
-                    "phase": picture.phase,
+                    "at_ns": moment.at_ns,
+                    "phase": moment.phase,
                     "strike": session.rungs[each.rung].strike,
                     "bid_cents": each.bid,
                     "ask_cents": each.ask,
@@ -181,7 +179,7 @@ def _markouts(session: Session) -> Iterator[Row]:
                 | {
                     "side": fill.side.value,
                     "value_cents": value.value_millicents / 1000,
-                    "markout_cents": markout_cents(fill, value.value_millicents),
+                    "markout_cents": fill.markout_cents(value),
                 }
             )
 

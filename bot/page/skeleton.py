@@ -15,12 +15,10 @@ def escaped(value: str) -> str:
     return html.escape(value)
 
 
-def html_page(title: str, inner: str, script: str = "") -> str:
-    """The whole file. Its policy allows a script only where one is given."""
+def html_page(title: str, inner: str) -> str:
+    """The whole file. Its policy allows no script."""
     style = (resources.files("bot.page") / "page.css").read_text(encoding="utf-8")
     policy = "default-src 'none'; style-src 'unsafe-inline'"
-    if script:
-        policy, script = f"{policy}; script-src 'unsafe-inline'", f"<script>{script}</script>"
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -29,7 +27,7 @@ def html_page(title: str, inner: str, script: str = "") -> str:
         f"<title>{escaped(title)}</title><style>{style}</style></head><body>"
         "<a class='skip' href='#main'>Skip to the figures</a>"
         f"<header><h1>{escaped(title)}</h1></header><main id='main' tabindex='-1'>"
-        f"{inner}</main>{script}</body></html>\n"
+        f"{inner}</main></body></html>\n"
     )
 
 

@@ -2,21 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.lab.report.session import (
-    AHEAD_FROM,
-    Answers,
-    Closing,
-    Fill,
-    Level,
-    Mode,
-    Moment,
-    Picture,
-    Rung,
-    Session,
-    Stay,
-    Uptime,
-    Value,
-)
+from bot.lab.report.session import Answers, Fill, Level, Moment, Rung, Session, Uptime, Value
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
 
@@ -44,23 +30,20 @@ def fill(number: int, markouts: Iterable[tuple[int, int]] = (), price: int = 50)
     )
 
 
+def level(second: int, place: int) -> Level:
+    """A rung so many seconds after the start."""
+    low = 5 * place
+    return Level(place, 97.123 - low, 1.234, 90 - low, 99 - low, 91 - low, 110, 98 - low, 120,
+                 91 - low, 98 - low, second % 31 - place, True, False)  # fmt: skip
+
+
 def moment(second: int, profit_cents: int = 0, rungs: int = 17) -> Moment:
-    """The account so many seconds after the start."""
+    """The account and the ladder so many seconds after the start."""
     return Moment(
-        BEGUN_NS + second * NS_PER_SECOND, 1_000 * profit_cents, 1_000 * profit_cents, 0, 0, 0, 0,
-        10_000 + second % 97, 40_000, tuple(second % 31 - place for place in range(rungs)),
-        second // 3, second // 2, (second, second, second, 4 * second), second // 9, second,
+        BEGUN_NS + second * NS_PER_SECOND, "quoting", 1_000 * profit_cents, 1_000 * profit_cents,
+        0, 0, 0, 0, 10_000 + second % 97, 40_000, (second, second, second, 4 * second),
+        tuple(level(second, place) for place in range(rungs)),
     )  # fmt: skip
-
-
-def picture(second: int, rungs: int = 17) -> Picture:
-    """The ladder so many seconds after the start."""
-    levels = tuple(
-        Level(place, 97.123 - 5 * place, 1.234, 90 - 5 * place, 99 - 5 * place, 91 - 5 * place, 110,
-              98 - 5 * place, 120, 91 - 5 * place, 98 - 5 * place, second % 100 - 50, True, False)
-        for place in range(rungs)
-    )  # fmt: skip
-    return Picture(BEGUN_NS + second * NS_PER_SECOND, "quoting", levels)
 
 
 def session(
@@ -69,7 +52,6 @@ def session(
     seconds: int = 60,
     fills: Iterable[Fill] = (),
     moments: Iterable[Moment] = (),
-    pictures: Iterable[Picture] = (),
     rungs: int = 17,
     prints: dict[int, int] | None = None,
     run: str = "ab" * 10,
@@ -77,7 +59,6 @@ def session(
     """A run with these samples."""
     return Session(
         name=name,
-        mode=Mode.JOURNAL,
         series="ACME-VAL",
         run=run,
         strategy="made {}",
@@ -86,20 +67,10 @@ def session(
         events=seconds,
         rungs=[Rung(str(n), f"ACME-VAL-27Q1-{100 + n}B", "ACME-VAL-27Q1") for n in range(rungs)],
         moments=list(moments),
-        pictures=list(pictures),
         every_ns=NS_PER_SECOND,
-        picture_ns=NS_PER_SECOND,
         fills=list(fills),
         uptime=[(Uptime(), Uptime()) for _ in range(rungs)],
-        stays=[Stay() for _ in AHEAD_FROM],
         answers={"create": Answers(sent=seconds)},
-        refused={},
-        unsampled=0,
         prints=prints or {},
-        closing=Closing(
-            phase="stopped", pnl_cents=0, fees_cents=0, ledger_difference_cents=None,
-            worst_max_cents=0, decisions=0, strategy_errors=0, self_trades=0, latched="",
-            profit=None,
-        ),
         limits=["made by hand"],
-    )  # fmt: skip
+    )

@@ -10,7 +10,7 @@ from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import Entry, framed
 from bot.lab import frames
-from bot.lab.report.relive import ReportFault
+from bot.lab.report.sources import ReportFault
 from tests.backtest.made import book, configured, trade, written
 from tests.report.lived import CONFIG, invoke
 from venue.wire import model
@@ -114,7 +114,7 @@ def test_a_backtests_result_says_the_reading_and_has_no_books(tmp_path):
     config = configured(tmp_path, "fixed_spread")
     done = invoke("backtest", "--data", tape, "--config", config, "--save", result)
     assert done.exit_code == 0, done.output
-    bounds = {each["bound"] for each in json.loads(result.read_text())["results"]}
+    bounds = {each["bound"] for each in json.loads(result.read_text())["sessions"]}
     assert set(frames.quotes(result)["bound"]) == bounds
     with pytest.raises(ReportFault, match="keeps no books"):
         frames.books(result)

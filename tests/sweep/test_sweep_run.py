@@ -10,7 +10,6 @@ import pytest
 
 from bot.lab.evaluate.results import Lines, code_digest
 from bot.lab.pool import in_order
-from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.findings import Findings, findings
 from bot.lab.sweep.output import markdown
@@ -184,7 +183,8 @@ def test_a_trial_that_is_the_configuration_as_it_stands_is_kept_under_its_own_se
         cases = seeded(SMALL, range(3, 4))
         sweep = Sweep(TrialConfig(CONFIG, SMALL), cases, Aim("net"), (), results)
         assert run(sweep, how="grid", over=over)
-    tried = {tuple(each.settings.items()): each.mean for each in sensitivity_of(results).tried}
+    kept = Lines(results, LifeRecord).kept.values()
+    tried = {tuple(each.settings.items()): each.outcome.values["net"] for each in kept}
     as_it_stands = {("strategy.params.levels", "2"), (LOT, "10")}
     assert [set(each) for each in tried] == [
         as_it_stands,

@@ -1,4 +1,4 @@
-"""What a report knows of one run: plain values, sampled at bounded times while it is lived again.
+"""What a report knows of one run: plain values, sampled while the run goes on or is replayed.
 
 Money in cents or, where named so, thousandths of one; times in nanoseconds since 1970 by the bot's
 clock, of a backtest by the recorded one; prices canonical YES cents; sizes shares.
@@ -17,7 +17,7 @@ from venue.wire.money import BookSide
 class Mode(enum.StrEnum):
     """Where a run lived."""
 
-    JOURNAL = "journal"  # live, paper or embedded: its journal was lived again
+    JOURNAL = "journal"  # live, paper or embedded: its journal was replayed
     BACKTEST = "backtest"
 
 
@@ -30,36 +30,11 @@ class Rung(msgspec.Struct):
     strike: str = ""
 
 
-class Moment(msgspec.Struct, frozen=True, array_like=True):
-    """The account at one instant. The first five parts, less the fees, add up to the profit.
-
-    worst_cents: the most that could be lost then (>= 0), of `limit_cents`. net: YES shares less NO
-    shares by rung, in the order of `Session.rungs`; rungs that came later are missing at its end.
-    kept, lost: amends so far that kept and lost their place. requests: so far, create, amend,
-    cancel and read.
-    """
-
-    at_ns: int
-    profit_millicents: int
-    spread_millicents: int
-    adverse_millicents: int
-    drift_millicents: int
-    settlement_millicents: int
-    fees_cents: int
-    worst_cents: int
-    limit_cents: int
-    net: tuple[int, ...]
-    kept: int
-    lost: int
-    requests: tuple[int, int, int, int]
-    refused: int
-    fills: int
-
-
 class Level(msgspec.Struct, frozen=True, array_like=True):
-    """One rung in a picture. rung: its place in `Session.rungs`. bid, ask: the others' best prices;
-    own_bid, own_ask: our best that rest, with the shares there; want_bid, want_ask: the best that
-    orders were steered to. None: there is none, or it was not known."""
+    """One rung at one instant. rung: its place in `Session.rungs`. bid, ask: the others' best
+    prices; own_bid, own_ask: our best that rest, with the shares there; want_bid, want_ask: the
+    best that orders were steered to; None: there is none, or it was not known. net_qty: YES shares
+    less NO shares."""
 
     rung: int
     fair_cents: float | None
@@ -77,11 +52,22 @@ class Level(msgspec.Struct, frozen=True, array_like=True):
     ask_on_target: bool
 
 
-class Picture(msgspec.Struct, frozen=True, array_like=True):
-    """The whole ladder at one instant."""
+class Moment(msgspec.Struct, frozen=True, array_like=True):
+    """The account and the ladder at one instant. The four sources less the fees add up to the
+    profit. worst_cents: the most that could be lost then (>= 0), of `limit_cents`. requests: so
+    far, create, amend, cancel and read. levels: of the rungs of then."""
 
     at_ns: int
     phase: str
+    profit_millicents: int
+    spread_millicents: int
+    adverse_millicents: int
+    drift_millicents: int
+    settlement_millicents: int
+    fees_cents: int
+    worst_cents: int
+    limit_cents: int
+    requests: tuple[int, int, int, int]
     levels: tuple[Level, ...]
 
 
@@ -114,10 +100,10 @@ class Fill(msgspec.Struct, kw_only=True):
     reason: str
     values: list[Value] = []
 
-    @property
-    def sign(self) -> int:
-        """+1 when it made us longer YES."""
-        return 1 if self.side is BookSide.BID else -1
+    def markout_cents(self, value: Value) -> float:
+        """How far a value lies in favour of the fill, cents a share."""
+        sign = 1 if self.side is BookSide.BID else -1
+        return sign * (value.value_millicents / 1_000 - self.price)
 
 
 class Uptime(msgspec.Struct):
@@ -128,19 +114,10 @@ class Uptime(msgspec.Struct):
     missing_ns: int = 0
     idle_ns: int = 0
 
-
-class Stay(msgspec.Struct):
-    """Orders that stood behind so many shares: how many stays of a minute at most there were, what
-    was expected to fill of them by the estimate at their beginning, and what did; shares."""
-
-    stays: int = 0
-    qty: int = 0
-    expected_qty: float = 0.0
-    filled_qty: int = 0
-
-
-AHEAD_FROM = (0, 1, 11, 51, 201)
-"""The least shares ahead of each group of stays."""
+    @property
+    def parts(self) -> tuple[int, int, int]:
+        """The three of them."""
+        return self.on_target_ns, self.missing_ns, self.idle_ns
 
 
 class Answers(msgspec.Struct):
@@ -157,65 +134,55 @@ class Answers(msgspec.Struct):
         return self.sent - self.done - self.refused - self.unknown
 
 
-class Closing(msgspec.Struct, frozen=True, kw_only=True):
-    """The account at the end of the run, each figure as the trader has it.
-
-    pnl_cents: cash of all fills less fees, and shares at fair. ledger_difference_cents: the venue's
-    cash less ours, None unless both were read. unsettled_millicents: of a backtest, what the end
-    brought beyond the trader's last belief: payouts or the last middle, and fills that had not
-    reached it.
-    """
-
-    phase: str
-    pnl_cents: int
-    fees_cents: int
-    ledger_difference_cents: int | None
-    worst_max_cents: int
-    decisions: int
-    strategy_errors: int
-    self_trades: int
-    latched: str
-    profit: ProfitReport | None
-    unsettled_millicents: int = 0
-
-
 class Session(msgspec.Struct, kw_only=True):
-    """One run as it was sampled.
+    """One run as it was sampled, with its account at the end as the trader has it.
 
-    name: for a person; bound: of a backtest, which reading of the queue. settings: what it was
-    configured with, as text. limits: what this mode cannot show, a line each. every_ns: how far
-    apart the moments are, picture_ns the pictures: doubled whenever there were too many. prints:
-    a digest of the prints of every ten seconds, by which two runs are known to have met the same
-    market. stays: by `AHEAD_FROM`. damage: why it ends early, else empty. ended: False where the
-    journal holds no end of the run.
+    name: for a person; bound: of a backtest, which reading of the queue. every_ns: how far apart
+    the moments are: doubled whenever there were too many. uptime: bid and ask, by rung. prints: a
+    digest of the prints of every ten seconds, by which two runs are known to have met the same
+    market. pnl_cents: cash of all fills less fees, and shares at fair. ledger_difference_cents: the
+    venue's cash less ours, None unless both were read. unsettled_millicents: of a backtest, what
+    the end brought beyond the trader's last belief: payouts or the last middle, and fills that had
+    not reached it. amends: how many kept and lost their place, None where totals alone are known.
+    limits: what this mode cannot show, a line each. damage: why it ends early, else empty. ended:
+    False where the journal holds no end of the run. result: of a backtest.
     """
 
-    name: str
-    mode: Mode
-    series: str
-    run: str
+    name: str = ""
+    series: str = ""
+    run: str = ""
     bound: str = ""
     strategy: str = ""
-    begun_ns: int
-    until_ns: int
-    events: int
-    rungs: list[Rung]
-    moments: list[Moment]
-    pictures: list[Picture]
-    every_ns: int
-    picture_ns: int
-    fills: list[Fill]
-    uptime: list[tuple[Uptime, Uptime]]
-    stays: list[Stay]
-    answers: dict[str, Answers]
-    refused: dict[str, int]
-    unsampled: int
-    prints: dict[int, int]
-    closing: Closing
+    begun_ns: int = 0
+    until_ns: int = 0
+    events: int = 0
+    rungs: list[Rung] = []
+    moments: list[Moment] = []
+    every_ns: int = 0
+    fills: list[Fill] = []
+    uptime: list[tuple[Uptime, Uptime]] = []
+    answers: dict[str, Answers] = {}
+    refused: dict[str, int] = {}
+    prints: dict[int, int] = {}
+    pnl_cents: int = 0
+    fees_cents: int = 0
+    ledger_difference_cents: int | None = None
+    worst_max_cents: int = 0
+    decisions: int = 0
+    strategy_errors: int = 0
+    latched: str = ""
+    profit: ProfitReport | None = None
+    unsettled_millicents: int = 0
+    amends: tuple[int, int] | None = None
     limits: list[str] = []
     damage: str = ""
     ended: bool = True
     result: Result | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """Where it lived."""
+        return Mode.JOURNAL if self.result is None else Mode.BACKTEST
 
     @property
     def seconds(self) -> float:
@@ -224,9 +191,8 @@ class Session(msgspec.Struct, kw_only=True):
 
 
 class Saved(msgspec.Struct, kw_only=True):
-    """What `bot backtest --save FILE` writes: the results, and the sessions they came of."""
+    """What `bot backtest --save FILE` writes."""
 
-    saved: Literal["laddermaker backtest 1"] = "laddermaker backtest 1"
+    saved: Literal["laddermaker backtest 2"] = "laddermaker backtest 2"
     whole: bool
-    results: list[Result]
     sessions: list[Session]

@@ -1,4 +1,4 @@
-"""Figures of a session as a person reads them: whole cents that close, times, names of rungs."""
+"""Figures of a session as people and programs read them: whole cents that close, times, names."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,8 +6,7 @@ from typing import Final
 from bot.core.profit.markouts import MILLI
 from bot.io.metrics.profits import plain_profit, row_cents
 from bot.lab.report.session import Mode, Moment, Rung, Session
-from bot.page.plot import ticks
-from venue.wire.instant import NS_PER_SECOND, from_ns
+from venue.wire.instant import from_ns
 
 PARTS: Final = {
     "spread": "captured by trading away from fair",
@@ -30,11 +29,11 @@ def dollars(cents: int) -> str:
 def final_cents(session: Session) -> dict[str, int]:
     """The profit and its sources in whole cents, fees below zero: the sources add up to it. What
     rounding leaves, two cents at most, is in the drift. Empty where no account was kept."""
-    profit = session.closing.profit
+    profit = session.profit
     if profit is None:
         return {}
     row = row_cents(profit.total)
-    unsettled = session.closing.unsettled_millicents
+    unsettled = session.unsettled_millicents
     paid = session.moments[-1].settlement_millicents if session.moments else 0
     settlement = round((paid + unsettled) / MILLI)
     whole = round((profit.total.profit_millicents + unsettled) / MILLI)
@@ -85,33 +84,6 @@ def when(at_ns: int) -> str:
     return f"{from_ns(at_ns)[:19].replace('T', ' ')} UTC"
 
 
-class Clock:
-    """One axis of time for several sessions, each from its own beginning."""
-
-    def __init__(self, sessions: Sequence[Session]) -> None:
-        longest = max((each.seconds for each in sessions), default=1.0) or 1.0
-        self._unit, self._unit_s = "s", 1
-        if longest >= 4 * _HOUR_S:
-            self._unit, self._unit_s = "h", _HOUR_S
-        elif longest >= 4 * _MINUTE_S:
-            self._unit, self._unit_s = "min", _MINUTE_S
-        self.across = (0.0, longest / self._unit_s)
-
-    def of(self, session: Session, at_ns: int) -> float:
-        """Where an instant of a session lies, never before its beginning."""
-        return max(0.0, (at_ns - session.begun_ns) / NS_PER_SECOND / self._unit_s)
-
-    @property
-    def name(self) -> str:
-        """What the axis counts."""
-        return f"{self._unit} since the start"
-
-    @property
-    def marks(self) -> list[tuple[float, str]]:
-        """Round numbers on it."""
-        return [(value, f"{value:g}") for value in ticks(*self.across, 6)]
-
-
 def rung_names(rungs: Sequence[Rung]) -> list[str]:
     """Short names: the tickers without what all of them begin with, up to a dash."""
     words = [rung.ticker.split("-") for rung in rungs]
@@ -127,8 +99,7 @@ def rung_names(rungs: Sequence[Rung]) -> list[str]:
 
 def plain(session: Session) -> dict[str, object]:
     """The totals of a session as plain values; `profit` as `bot pnl --json` has it."""
-    closing = session.closing
-    profit = closing.profit
+    profit, amends = session.profit, session.amends
     return {
         "name": session.name,
         "mode": session.mode.value,
@@ -138,26 +109,26 @@ def plain(session: Session) -> dict[str, object]:
         "seconds": round(session.seconds, 3),
         "events": session.events,
         "fills": filled(session)[0],
-        "pnl_cents": closing.pnl_cents,
+        "pnl_cents": session.pnl_cents,
         "sources_cents": final_cents(session),
         "profit": None if profit is None else plain_profit(profit, ("side", "rung")),
-        "ledger_difference_cents": closing.ledger_difference_cents,
-        "worst_case_max_cents": closing.worst_max_cents,
+        "ledger_difference_cents": session.ledger_difference_cents,
+        "worst_case_max_cents": session.worst_max_cents,
         "requests": {kind: row.sent for kind, row in session.answers.items()},
         "refused": session.refused,
         "amends": {
-            "kept_place": session.moments[-1].kept if session.moments else None,
-            "lost_place": session.moments[-1].lost if session.moments else None,
+            "kept_place": None if amends is None else amends[0],
+            "lost_place": None if amends is None else amends[1],
         },
         "uptime": {
             rung.ticker: {
-                side: share(up.on_target_ns, up.on_target_ns + up.missing_ns + up.idle_ns)
+                side: round(up.on_target_ns / sum(up.parts), 4) if sum(up.parts) else None
                 for side, up in zip(("bid", "ask"), pair, strict=True)
             }
             for rung, pair in zip(session.rungs, session.uptime, strict=True)
         },
-        "decisions": closing.decisions,
-        "strategy_errors": closing.strategy_errors,
+        "decisions": session.decisions,
+        "strategy_errors": session.strategy_errors,
         "limits": session.limits,
         "damage": session.damage,
         "ended": session.ended,
@@ -167,7 +138,7 @@ def plain(session: Session) -> dict[str, object]:
 
 def findings(session: Session) -> list[str]:
     """What a reader has to know before any figure: a session cut short, latched, or at fault."""
-    errors, latched = session.closing.strategy_errors, session.closing.latched
+    errors, latched = session.strategy_errors, session.latched
     told = [session.damage] if session.damage else []
     if not (session.ended or session.damage):
         told.append(
@@ -179,8 +150,3 @@ def findings(session: Session) -> list[str]:
         counted = "once" if errors == 1 else f"{errors:,} times"
         told.append(f"the strategy was at fault {counted}: its event was pulled each time")
     return told
-
-
-def share(part: int, whole: int) -> float | None:
-    """A part of a whole to the ten-thousandth; None of nothing."""
-    return round(part / whole, 4) if whole else None

@@ -1,0 +1,524 @@
+"""The figures of a report: each drawn of one session, on axes that several sessions share."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from bot.core.profit.markouts import HORIZONS_S
+from bot.core.report import Against, MarkoutReport
+from bot.io.metrics.profits import sure_cents
+from bot.lab.report.sampler import KINDS
+from bot.lab.report.session import Fill, Level, Moment, Session
+from bot.lab.report.text import (
+    PARTS,
+    dollars,
+    final_cents,
+    moment_dollars,
+    rung_names,
+    span_text,
+    when,
+)
+from bot.page.plot import BELOW, TOP, Plot, hue_css, room_for, span_of, ticks
+from bot.page.skeleton import figure, folded, table
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import PAYOUT_CENTS, BookSide
+
+FILLS_DRAWN_MAX: Final = 2_000
+FILLS_LISTED_MAX: Final = 200
+_NOTHING: Final = "No samples: the run never opened its books, or totals alone were kept."
+_ROW: Final = 15
+_STATES: Final = ("on target", "missing", "nothing wanted")
+_MINUTE_S: Final = 60
+_HOUR_S: Final = 3_600
+
+Span = tuple[float, float]
+Line = tuple[str, str, str, Sequence[float]]
+"""Of a line: its name at its end, empty for none, its style, its CSS, and its values."""
+
+
+class Clock:
+    """One axis of time for several sessions, each from its own beginning."""
+
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        longest = max((each.seconds for each in sessions), default=1.0) or 1.0
+        self._unit, self._unit_s = "s", 1
+        if longest >= 4 * _HOUR_S:
+            self._unit, self._unit_s = "h", _HOUR_S
+        elif longest >= 4 * _MINUTE_S:
+            self._unit, self._unit_s = "min", _MINUTE_S
+        self.across = (0.0, longest / self._unit_s)
+
+    def of(self, session: Session, at_ns: int) -> float:
+        """Where an instant of a session lies, never before its beginning."""
+        return max(0.0, (at_ns - session.begun_ns) / NS_PER_SECOND / self._unit_s)
+
+    def plot(self, up: Span, unit: str, height: int = 230, right: int = 92) -> Plot:
+        """A plot with this axis of time. unit: of the other one."""
+        plot = Plot(self.across, up, height, right)
+        plot.marks_across(
+            [(value, f"{value:g}") for value in ticks(*self.across, 6)],
+            f"{self._unit} since the start",
+        )
+        plot.marks_up(unit)
+        return plot
+
+    def lines(
+        self, plot: Plot, session: Session, lines: Sequence[Line], *, steps: bool = False
+    ) -> None:
+        """Draw a value for each moment of a session. steps: each holds until the next."""
+        times = [self.of(session, each.at_ns) for each in session.moments]
+        for _, style, css, values in lines:
+            plot.trace(style, zip(times, values, strict=True), steps=steps, css=css)
+        plot.names((name, style, values[-1], css) for name, style, css, values in lines if name)
+
+
+class Figure(NamedTuple):
+    """One figure. ups: the values of a session that its upward axis has to hold. draw: it as HTML,
+    or in words why there is none."""
+
+    key: str
+    head: str
+    ups: Callable[[Session], Iterable[float]]
+    draw: Callable[[Session, Clock, Span], str]
+
+
+def drawn(each: Figure, sessions: Sequence[Session]) -> list[str]:
+    """A figure of each session, all on the same axes."""
+    clock, up = Clock(sessions), span_of(v for session in sessions for v in each.ups(session))
+    return [each.draw(session, clock, up) for session in sessions]
+
+
+# --- profit by source -----------------------------------------------------------------------------
+
+
+def _profit_ups(session: Session) -> Iterable[float]:
+    for moment in session.moments:
+        yield from moment_dollars(moment).values()
+    yield from (cents / 100 for cents in final_cents(session).values())
+
+
+def _profit(session: Session, clock: Clock, up: Span) -> str:
+    title, totals = "Profit by source over time", final_cents(session)
+    nothing = "No account of profit: the run never opened its books, or totals alone were kept."
+    if not totals or not session.moments:
+        total = f"<p>In all {dollars(session.pnl_cents)} after fees.</p>"
+        return figure("profit", title, "", nothing, total if session.result is not None else "")
+    plot = clock.plot(up, "$")
+    rows = [(clock.of(session, each.at_ns), moment_dollars(each)) for each in session.moments]
+    if session.unsettled_millicents:
+        # The end of a backtest is the last move of all that is held.
+        rows.append((rows[-1][0], {name: cents / 100 for name, cents in totals.items()}))
+    for name in totals:
+        plot.trace(f"ink {name}", [(at, row[name]) for at, row in rows])
+    plot.names((name, f"ink {name}", rows[-1][1][name], "") for name in totals)
+    said = f"{title}, at the end: " + ", ".join(f"{k} {dollars(v)}" for k, v in totals.items())
+    return figure("profit", title, plot.svg(said), nothing, _sources(session, totals))
+
+
+def _sources(session: Session, totals: dict[str, int]) -> str:
+    rows = [(name, dollars(totals[name]), what) for name, what in PARTS.items()]
+    rows.append(("profit", dollars(totals["profit"]), "the sum, to the cent"))
+    found = session.profit
+    assert found is not None
+    by_sureness = sure_cents(found)
+    sure = [
+        ("realised", dollars(by_sureness["realised_cents"]), "sold again, at average cost"),
+        ("settled", dollars(by_sureness["settled_cents"]), "held to the payout"),
+        ("open", dollars(by_sureness["open_cents"]), "held still, at fair"),
+    ]
+    ledger = session.ledger_difference_cents
+    told = [
+        f"The account of fills and the bot's ledger differ by {found.difference_millicents} "
+        "thousandths of a cent.",
+        "The venue's cash was not read while nothing was under way."
+        if ledger is None
+        else f"The venue's cash less ours, as read last: {dollars(ledger)}.",
+    ]
+    if session.result is not None:
+        told.append(
+            "The settlement holds what the end brought beyond the trader's last belief; the profit "
+            f"is the venue's ledger's: {dollars(round(session.result.net_millicents / 1000))}."
+        )
+    head = ("source", "dollars", "what it is")
+    more = table("The same before fees, by how sure it is", head, sure, words=True)
+    notes = "".join(f"<p class='soft'>{line}</p>" for line in told)
+    return table("What it came to", head, rows, sums=1, words=True) + folded(
+        "How it closes", more + notes
+    )
+
+
+# --- the ladder as it was quoted last -------------------------------------------------------------
+
+
+def _ladder(session: Session, _clock: Clock, _up: Span) -> str:
+    title = "Fair curve and quotes, as quoted last"
+    shown = _last_quoted(session)
+    if shown is None:
+        nothing = (
+            "No ladder: no fair value was known and nothing rested, or totals alone were kept."
+        )
+        return figure("curve", title, "", nothing)
+    moment, levels = shown
+    names = rung_names([session.rungs[each.rung] for each in levels])
+    plot = Plot((-0.5, len(levels) - 0.5), (0.0, float(PAYOUT_CENTS)), height=300, right=20)
+    room = max(map(len, names)) / 80  # so many letters fit beside each other
+    every = max(1, math.ceil(len(names) * room))
+    plot.marks_across([(at, name) for at, name in enumerate(names) if at % every == 0], "rung")
+    plot.marks_up("YES cents")
+    for at, level in enumerate(levels):
+        if level.bid is not None and level.ask is not None:
+            plot.block("range", at - 0.3, level.bid, at + 0.3, level.ask, "others' best prices")
+    spread = [
+        (at, level.fair_cents, 2 * (level.sd_cents or 0.0))
+        for at, level in enumerate(levels)
+        if level.fair_cents is not None
+    ]
+    plot.band("band", [(at, max(0.0, fair - sd), min(100.0, fair + sd)) for at, fair, sd in spread])
+    plot.trace("curve", [(at, fair) for at, fair, _ in spread])
+    for at, level in enumerate(levels):
+        for side, price in (("bid", level.own_bid), ("ask", level.own_ask)):
+            if price is not None:
+                y = plot.y(price)
+                plot.line(f"mark own {side}", plot.x(at - 0.36), y, plot.x(at + 0.36), y)
+    head = ("rung", "fair", "others' bid", "others' ask", "our bid", "our ask", "shares")
+    rows = [
+        (
+            name,
+            "-" if row.fair_cents is None else f"{row.fair_cents:.1f}",
+            "-" if row.bid is None else row.bid,
+            "-" if row.ask is None else row.ask,
+            "-" if row.own_bid is None else f"{row.own_bid} x {row.own_bid_qty}",
+            "-" if row.own_ask is None else f"{row.own_ask} x {row.own_ask_qty}",
+            f"{row.net_qty:+d}",
+        )
+        for name, row in zip(names, levels, strict=True)
+    ]
+    after = span_text((moment.at_ns - session.begun_ns) / NS_PER_SECOND)
+    note = (
+        f"<p class='soft'>{len(levels)} of {len(session.rungs)} rungs, after {after}. The line is "
+        "the fair value with twice its standard deviation around it; grey is between the others' "
+        "best prices; our best quotes are green and red.</p>"
+    )
+    below = note + folded("The quotes as a table", table("YES cents", head, rows))
+    said = f"{title}: {len(levels)} rungs after {after}"
+    return figure("curve", title, plot.svg(said), "", below)
+
+
+def _last_quoted(session: Session) -> tuple[Moment, list[Level]] | None:
+    """The last moment in which something of ours rests on the event with the most rungs, else in
+    which a fair value is known: at the end nothing rests."""
+    known: tuple[Moment, list[Level]] | None = None
+    for moment in reversed(session.moments):
+        events: dict[str, list[Level]] = {}
+        for level in moment.levels:
+            events.setdefault(session.rungs[level.rung].event_ticker, []).append(level)
+        levels = max(events.values(), key=len, default=[])
+        if any(each.own_bid or each.own_ask for each in levels):
+            return moment, levels
+        if known is None and any(each.fair_cents is not None for each in levels):
+            known = moment, levels
+    return known
+
+
+# --- risk -----------------------------------------------------------------------------------------
+
+
+def _nets(session: Session) -> list[list[int]]:
+    """The shares of every rung, moment by moment."""
+    nets = [[0] * len(session.moments) for _ in session.rungs]
+    for at, moment in enumerate(session.moments):
+        for level in moment.levels:
+            nets[level.rung][at] = level.net_qty
+    return nets
+
+
+def _inventory(session: Session, clock: Clock, up: Span) -> str:
+    title = "Inventory by rung: YES shares less NO shares"
+    count = len(session.rungs)
+    if not session.moments or not count:
+        return figure("inventory", title, "", _NOTHING)
+    names, nets = rung_names(session.rungs), _nets(session)
+    plot = clock.plot(up, "shares", 260, room_for(names))
+    lines = [
+        (names[rung] if any(row) else "", "rung", hue_css(rung, count), row)
+        for rung, row in enumerate(nets)
+    ]
+    clock.lines(plot, session, lines, steps=True)
+    rows = [
+        (name, f"{min(row):+d}", f"{max(row):+d}", f"{row[-1]:+d}")
+        for name, row in zip(names, nets, strict=True)
+    ]
+    head = ("rung", "least", "most", "at the end")
+    below = folded("Inventory as a table", table("Shares by rung, as sampled", head, rows))
+    name, least, most, last = max(rows, key=lambda row: max(abs(int(row[1])), abs(int(row[2]))))
+    said = f"{title}, from {least} to {most} on {name}, the furthest; {last} there at the end"
+    return figure("inventory", title, plot.svg(said), "", below)
+
+
+def _worst_ups(session: Session) -> Iterable[float]:
+    for moment in session.moments:
+        yield from (moment.worst_cents / 100, moment.limit_cents / 100)
+
+
+def _worst(session: Session, clock: Clock, up: Span) -> str:
+    title = "Worst case against its limit"
+    if not session.moments:
+        return figure("worst", title, "", _NOTHING)
+    plot = clock.plot(up, "$")
+    worst = [each.worst_cents / 100 for each in session.moments]
+    times = [clock.of(session, each.at_ns) for each in session.moments]
+    plot.band("loss", [(at, 0.0, value) for at, value in zip(times, worst, strict=True)])
+    limit = [each.limit_cents / 100 for each in session.moments]
+    lines = [("limit", "limit", "", limit), ("worst case", "worst", "", worst)]
+    clock.lines(plot, session, lines)
+    most = dollars(session.worst_max_cents)
+    limits = sorted({each.limit_cents for each in session.moments})
+    # The limit may have changed on the way: what was at most is not held against the last one.
+    ends = " to ".join(dollars(each) for each in dict.fromkeys((limits[0], limits[-1])))
+    said = f"At most {most} of {ends} could have been lost at any decision of the run."
+    return figure("worst", title, plot.svg(f"{title}. {said}"), "", f"<p>{said}</p>")
+
+
+# --- markouts and fills ---------------------------------------------------------------------------
+
+
+def _points(session: Session) -> tuple[MarkoutReport, ...]:
+    return () if session.profit is None else session.profit.total.markouts
+
+
+def _markout_ups(session: Session) -> Iterable[float]:
+    for each in _points(session):
+        error = 2 * (each.error_cents or 0.0)
+        yield from (each.mean_cents - error, each.mean_cents + error)
+
+
+def _markouts(session: Session, _clock: Clock, up: Span) -> str:
+    title = "Markouts: how far values moved in favour of fills"
+    points = _points(session)
+    if not points:
+        nothing = "No fill, or none whose horizon was over before the run was."
+        return figure("markouts", title, "", nothing)
+    plot = Plot((-0.5, len(HORIZONS_S) - 0.5), up, right=92)
+    plot.marks_across(
+        [(place, f"{horizon} s") for place, horizon in enumerate(HORIZONS_S)], "after the fill"
+    )
+    plot.marks_up("cents a share")
+    ends = []
+    for shift, against in zip((-0.06, 0.06), Against, strict=True):
+        curve = [
+            (HORIZONS_S.index(each.horizon_s) + shift, each)
+            for each in points
+            if each.against is against
+        ]
+        plot.trace(f"against {against}", [(x, each.mean_cents) for x, each in curve])
+        for x, each in curve:
+            if each.error_cents is not None:
+                plot.block(f"whisker {against}", x - 0.012, each.mean_cents - 2 * each.error_cents,
+                           x + 0.012, each.mean_cents + 2 * each.error_cents)  # fmt: skip
+            plot.dot(f"against {against}", x, each.mean_cents, 3.5, _said(each))
+        if curve:
+            ends.append((f"to {against}", str(against), curve[-1][1].mean_cents, ""))
+    plot.names(ends)
+    rows = [
+        (
+            f"{each.horizon_s} s, {each.against}",
+            f"{each.mean_cents:+.3f}",
+            "-" if each.error_cents is None else f"{each.error_cents:.3f}",
+            each.fills,
+            f"{each.qty:,}",
+        )
+        for each in points
+    ]
+    head = ("after", "cents a share", "standard error", "fills", "shares")
+    below = table("Means weighted by shares; errors over stretches of time", head, rows)
+    if session.profit is not None and session.profit.unsampled:
+        left_out = f"{session.profit.unsampled} markouts were left out for want of a value."
+        below += f"<p class='soft'>{left_out}</p>"
+    said = f"{title}: " + "; ".join(map(_said, points))
+    return figure("markouts", title, plot.svg(said), "", below)
+
+
+def _said(point: MarkoutReport) -> str:
+    return f"{point.mean_cents:+.2f} c after {point.horizon_s} s against {point.against}"
+
+
+def _fills(session: Session, clock: Clock, _up: Span) -> str:
+    title = "Fills on the ladder: time, price, side and size"
+    if not session.fills:
+        return figure("fills", title, "", "No fill in this run.")
+    names, count = rung_names(session.rungs), len(session.rungs)
+    plot = clock.plot((0.0, float(PAYOUT_CENTS)), "YES cents", 330, room_for(names))
+    fairs: list[list[tuple[float, float]]] = [[] for _ in names]
+    for moment in session.moments:
+        for level in moment.levels:
+            if level.fair_cents is not None:
+                fairs[level.rung].append((clock.of(session, moment.at_ns), level.fair_cents))
+    for rung, line in enumerate(fairs):
+        if line:
+            plot.trace("rung faint", line, css=hue_css(rung, count))
+    plot.names(
+        (names[rung], "rung", line[-1][1], hue_css(rung, count))
+        for rung, line in enumerate(fairs)
+        if line
+    )
+    every = -(-len(session.fills) // FILLS_DRAWN_MAX)
+    shown = session.fills[::-every]
+    for fill in shown:
+        size = 2.2 + 1.1 * math.log2(1 + fill.qty / 4)
+        told = f"{names[fill.rung]}: {fill.side} {fill.qty} at {fill.price}, {fill.reason}"
+        plot.arrow(str(fill.side), clock.of(session, fill.at_ns), fill.price, size,
+                   up=fill.side is BookSide.BID, said=told)  # fmt: skip
+    bought = sum(fill.qty for fill in session.fills if fill.side is BookSide.BID)
+    sold = sum(fill.qty for fill in session.fills if fill.side is BookSide.ASK)
+    said = f"{title}: {len(session.fills)} fills, {bought} shares bought and {sold} sold"
+    thinned = ""
+    if len(shown) < len(session.fills):
+        thinned = f"<p class='soft'>Drawn are {len(shown)} of {len(session.fills)} fills.</p>"
+    legend = (
+        "<p class='soft'><span class='bid'>▲ bought YES</span>, "
+        "<span class='ask'>▼ sold YES</span>; larger is more shares; lines are the fair values.</p>"
+    )
+    return figure("fills", title, plot.svg(said), "", legend + thinned + _listed(session, names))
+
+
+def _listed(session: Session, names: Sequence[str]) -> str:
+    shown = session.fills[-FILLS_LISTED_MAX:]
+    rows = [
+        (
+            when(fill.at_ns)[11:19],
+            names[fill.rung],
+            fill.side,
+            fill.price,
+            fill.qty,
+            fill.fee_cents,
+            "maker" if fill.maker else "taker",
+            f"{fill.fair_millicents / 1000:.1f}",
+            *(_after(fill, horizon) for horizon in HORIZONS_S),
+        )
+        for fill in reversed(shown)
+    ]
+    head = ("time", "rung", "side", "price", "shares", "fee c", "as", "fair",
+            *(f"{horizon} s" for horizon in HORIZONS_S))  # fmt: skip
+    caption = "Fills, the newest first, with their markouts against fair in cents"
+    if len(shown) < len(session.fills):
+        caption += f": the last {len(shown)} of {len(session.fills)}"
+    return folded("The fills as a table", table(caption, head, rows))
+
+
+def _after(fill: Fill, horizon_s: int) -> str:
+    for value in fill.values:
+        if value.horizon_s == horizon_s and value.against == Against.FAIR:
+            return f"{fill.markout_cents(value):+.1f}"
+    return "-"
+
+
+# --- quotes and requests --------------------------------------------------------------------------
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _uptime(session: Session, _clock: Clock, _up: Span) -> str:
+    title = "Quote uptime by rung and side"
+    lines = [
+        (f"{name} {side}", up.parts)
+        for name, pair in zip(rung_names(session.rungs), session.uptime, strict=True)
+        for side, up in zip(("bid", "ask"), pair, strict=True)
+    ]
+    if not any(any(parts) for _, parts in lines):
+        return figure("uptime", title, "", "No time was sampled: the run never quoted, or totals "
+                      "alone were kept.")  # fmt: skip
+    count = len(lines)
+    plot = Plot((0.0, 100.0), (0.0, float(count)), height=TOP + BELOW + _ROW * count, right=20,
+                left=118)  # fmt: skip
+    plot.marks_across(
+        [(v, f"{v} %") for v in range(0, 101, 25)], "share of the time in which orders were taken"
+    )
+    plot.marks_up("", [(count - place - 0.6, name) for place, (name, _) in enumerate(lines)])
+    for place, (name, parts) in enumerate(lines):
+        at = 0.0
+        for style, said, part in zip(("on", "missing", "idle"), _STATES, parts, strict=True):
+            end = at + 100 * part / (sum(parts) or 1)
+            if part:
+                plot.block(style, at, count - place - 0.12, end, count - place - 0.88,
+                           f"{name}: {said} {_percent(part, sum(parts))}")  # fmt: skip
+            at = end
+    total = [sum(parts[place] for _, parts in lines) for place in range(3)]
+    rows = [
+        (name, *(_percent(part, sum(parts)) for part in parts))
+        for name, parts in [*lines, ("all", total)]
+    ]
+    legend = (
+        "<p class='soft'><span class='key on'></span>all that is wanted rests "
+        "<span class='key missing'></span>something wanted does not <span class='key idle'></span>"
+        "nothing is wanted. Looked at once a second, while the market took orders.</p>"
+    )
+    head = ("rung and side", *_STATES)
+    below = legend + folded("Uptime as a table", table("Share of the time", head, rows, sums=1))
+    said = f"{title}: on target {_percent(total[0], sum(total))} of the time over all of them"
+    return figure("uptime", title, plot.svg(said), "", below)
+
+
+def _requests(session: Session, clock: Clock, up: Span) -> str:
+    title = "Requests by kind"
+    kinds = [kind for kind in KINDS if kind in session.answers]
+    answers = [(kind, session.answers[kind]) for kind in kinds]
+    head = ("kind", "sent", "done", "refused", "unknown", "no answer")
+    rows = [
+        (kind, row.sent, row.done, row.refused, row.unknown, row.unanswered)
+        for kind, row in answers
+    ]
+    if session.moments:
+        below = table("What became of them", head, rows)
+    else:
+        below = table("Sent", head[:2], [row[:2] for row in rows]) if rows else ""
+    if session.amends is not None:
+        kept, lost = session.amends
+        below += (
+            f"<p>{kept} amends kept their place in the queue and {lost} lost it: smaller at the "
+            "same price keeps it, another price or more shares lose it.</p>"
+        )
+    if session.refused:
+        codes = sorted(session.refused.items(), key=lambda row: (-row[1], row[0]))
+        below += table("Refusals by code", ("code", "refused"), codes)
+    if not session.moments or not rows:
+        return figure("requests", title, "", "No samples over time: nothing was sent, or totals "
+                      "alone were kept.", below)  # fmt: skip
+    plot = clock.plot(up, "sent", 210)
+    clock.lines(
+        plot,
+        session,
+        [
+            (f"{kind}s", f"kind {kind}", "", [float(m.requests[place]) for m in session.moments])
+            for place, kind in enumerate(KINDS)
+        ],
+    )
+    said = f"{title}: " + ", ".join(f"{row.sent} {kind}s" for kind, row in answers)
+    return figure("requests", title, plot.svg(said), "", below)
+
+
+def _none(_session: Session) -> Iterable[float]:
+    return ()
+
+
+FIGURES: Final = (
+    Figure("profit", "Profit", _profit_ups, _profit),
+    Figure("curve", "Fair curve", _none, _ladder),
+    Figure(
+        "inventory",
+        "Inventory",
+        lambda session: (float(net) for nets in _nets(session) for net in nets),
+        _inventory,
+    ),
+    Figure("worst", "Worst case", _worst_ups, _worst),
+    Figure("markouts", "Markouts", _markout_ups, _markouts),
+    Figure("fills", "Fills", _none, _fills),
+    Figure("uptime", "Uptime", _none, _uptime),
+    Figure(
+        "requests",
+        "Requests",
+        lambda session: (float(v) for moment in session.moments for v in moment.requests),
+        _requests,
+    ),
+)

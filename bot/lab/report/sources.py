@@ -1,0 +1,298 @@
+"""Makes sessions: of the newest run in a state directory, replayed, and of backtests, played here,
+in other processes, or read from a file.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bot.config import BotConfig, finish, read_draft
+from bot.core import messages as m
+from bot.core.reconfigure import Remake
+from bot.core.trader import Trader
+from bot.io.journal.journal import number_of
+from bot.io.journal.records import JournalFault
+from bot.lab.backtest.guard import watched
+from bot.lab.backtest.run import Result, Told, Winners, backtest, distinct
+from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.recorded import Kind
+from bot.lab.exchange.terms import Terms
+from bot.lab.exchange.trader_run import Observer
+from bot.lab.pool import in_order
+from bot.lab.replay.together import relived
+from bot.lab.report.sampler import Sampler
+from bot.lab.report.session import Answers, Saved, Session
+from bot.lab.session import runs_meant
+from venue.crowd.tape import Tape
+
+_TOLD_EVERY: Final = 500
+_SEGMENTS: Final = (".log", ".arc")
+
+_JOURNAL_LIMITS: Final = (
+    "What the bot believed and did, event by event; what others thought it cannot show.",
+    "Between the first and the last moment only what reached the bot is known: a fill counts from "
+    "when it could first have been heard of.",
+    "Markouts against fair use the bot's own fair value, which its own orders may have moved.",
+    "One session is one draw of luck: an error here is of this session, not of the strategy.",
+)
+_BACKTEST_LIMITS: Final = (
+    "Recorded history does not react to us: nothing here is said of larger sizes.",
+    "Between `averse` and `kind`, the bounds of the queue, lies what cannot be known; `likely` is "
+    "a guess between them, and a profit under it alone is none.",
+    "Time between records is made up of turns of the trader.",
+)
+_BROKEN_OFF: Final = "the backtest was ended early: plays that it had not begun are missing"
+
+
+class ReportFault(Exception):
+    """What was asked for cannot be told; the text names the file or the option."""
+
+
+class NoSource(ReportFault):
+    """Neither a state directory, nor a journal, nor a backtest's result; the text says which."""
+
+
+def sessions_of(
+    source: Path,
+    remake: Remake,
+    told: Callable[[int], None] = lambda _events: None,
+    every_s: float | None = None,
+) -> list[Session]:
+    """The sessions of a state directory, a journal or a backtest's result. told: called now and
+    then with how many events are through. every_s: of a journal a moment so often, however many;
+    None: a bounded number of them.
+
+    Raises JournalFault for a journal that cannot be replayed at all, and NoSource for what cannot
+    be read or is none of these.
+    """
+    try:
+        is_folder = source.is_dir()
+    except OSError as fault:  # such as in the folder of another user
+        raise NoSource(f"{source}: {fault.strerror}") from None
+    if is_folder or source.suffix in _SEGMENTS or number_of(source) >= 0:
+        return [_replayed(source, remake, told, every_s)]
+    found = _saved(source)
+    if not found:
+        raise NoSource(f"{source}: a backtest without any result")
+    return found
+
+
+def _replayed(
+    path: Path, remake: Remake, told: Callable[[int], None], every_s: float | None
+) -> Session:
+    """A run that cannot be replayed to its end gives what came before, and why in `damage`."""
+    (run,) = runs_meant(path, every=False)
+    again = relived(run, remake)
+    trader = again.trader
+    sampler = Sampler(trader) if every_s is None else Sampler(trader, most=None, every_s=every_s)
+    damage = ""
+    try:
+        for step in again.steps():
+            event = step.placed.entry.message
+            assert isinstance(event, m.Event)
+            sampler.saw(event, step.effects, step.at_ns)
+            if step.placed.number % _TOLD_EVERY == 0:
+                told(step.placed.number)
+    except JournalFault as fault:
+        if sampler.session.events == 0:
+            raise
+        damage = str(fault)
+    session, configured = sampler.close(), run.started.configured
+    # That of the state directory, also where it is the folder that the command was given in.
+    there = Path(os.path.abspath(path))  # noqa: PTH100 - a link keeps its own name
+    session.name = there.name if path.is_dir() else there.parent.name
+    session.series, session.run = trader.series_ticker, run.started.boot_nonce
+    session.strategy = "" if configured is None else _strategy(configured.strategy)
+    session.limits, session.damage = list(_JOURNAL_LIMITS), damage
+    session.ended = again.finished
+    return session
+
+
+def _strategy(choice: m.StrategyChoice) -> str:
+    return f"{choice.name} {choice.params_json}"
+
+
+# --- files of backtests ---------------------------------------------------------------------------
+
+
+class _Line(msgspec.Struct):
+    """What `bot backtest --json` prints, of which the results are taken."""
+
+    results: list[Result]
+    whole: bool = True
+
+
+def _saved(path: Path) -> list[Session]:
+    """The sessions in a file that `bot backtest --save` wrote, or `--json` printed: the latter
+    holds totals alone."""
+    try:
+        content = path.read_bytes()
+    except OSError as fault:
+        raise NoSource(f"{path}: {fault.strerror}") from None
+    try:
+        head = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        head = None
+    if not isinstance(head, dict) or not {"sessions", "results"} & head.keys():
+        raise NoSource(
+            f"{path}: neither a state directory, nor a journal, nor a result of `bot backtest`"
+        )
+    try:
+        if "sessions" in head:
+            kept = msgspec.convert(head, Saved, str_keys=True)
+            sessions, whole = kept.sessions, kept.whole
+        else:
+            line = msgspec.convert(head, _Line)
+            sessions, whole = [_bare(each) for each in line.results], line.whole
+    except msgspec.ValidationError as fault:
+        raise NoSource(f"{path}: a result of another version: {fault}") from None
+    return sessions if whole else broken_off(sessions)
+
+
+def _of_result(session: Session, result: Result) -> Session:
+    """The session with what its result says."""
+    session.name, session.series = f"{result.tape} {result.event}", result.event
+    session.bound, session.result = result.bound, result
+    befallen = sum(result.faults.values())
+    faults = f"Faults befell {befallen:,} requests." if befallen else "No faults were injected."
+    session.limits = [*_BACKTEST_LIMITS, faults]
+    return session
+
+
+def _bare(result: Result) -> Session:
+    """A result without a session: totals alone."""
+    session = _of_result(Session(), result)
+    session.until_ns = round(result.hours * 3600 * 10**9)
+    session.events, session.decisions = result.events, result.decisions
+    session.answers = {kind: Answers(sent=count) for kind, count in result.requests.items()}
+    session.refused, session.strategy_errors = result.refused, result.strategy_errors
+    session.pnl_cents = round(result.net_millicents / 1000)
+    session.fees_cents, session.latched = result.fees_cents, result.latched
+    session.ledger_difference_cents = result.ledger_difference_cents
+    session.worst_max_cents = result.worst_case_max_cents
+    session.limits.append("Totals alone: `bot backtest --save FILE` keeps the rest.")
+    return session
+
+
+def broken_off(sessions: Sequence[Session]) -> list[Session]:
+    """The sessions of a backtest that was ended early: each says so."""
+    return [msgspec.structs.replace(each, damage=each.damage or _BROKEN_OFF) for each in sessions]
+
+
+# --- plays of a backtest --------------------------------------------------------------------------
+
+
+class Play(msgspec.Struct, frozen=True):
+    """A tape under a reading. winners: what its rungs paid, None where that is not known. same: the
+    readings that it answers for. records_max: of its records the first so many, None for all.
+    reports: whether all is kept that a report needs."""
+
+    tape: Tape
+    winners: Winners | None
+    reading: QueueModel
+    same: tuple[QueueModel, ...]
+    terms: Terms
+    records_max: int | None
+    reports: bool
+
+    @property
+    def records(self) -> int:
+        """How many records it has to play."""
+        return len(self.tape.lines[: self.records_max])
+
+
+class Played(msgspec.Struct, frozen=True):
+    """What came of a play, by the readings that it answers for. sessions: empty where no report was
+    wanted. opened: the recorded files that were opened meanwhile in a process of its own."""
+
+    results: tuple[Result, ...]
+    sessions: tuple[Session, ...]
+    opened: tuple[str, ...] = ()
+
+
+def plays_of(
+    tapes: Sequence[tuple[Tape, Winners | None]],
+    readings: Sequence[QueueModel],
+    terms: Terms,
+    records_max: int | None,
+    *,
+    reports: bool,
+) -> list[Play]:
+    """Every tape under every reading that makes a difference to it."""
+    return [
+        Play(tape, winners, reading, same, terms, records_max, reports)
+        for tape, winners in tapes
+        for reading, same in distinct(tape, readings).items()
+    ]
+
+
+def played(play: Play, config: BotConfig, told: Told) -> Played:
+    """Play it here. told: as of `Backtest.run`. Raises Stalled, and DoesNotClose."""
+    samplers: list[Sampler] = []
+
+    def observing(trader: Trader) -> Observer:
+        samplers.append(Sampler(trader))
+        return samplers[0].saw
+
+    most = play.records_max
+    came = backtest(
+        play.tape,
+        config.trader,
+        config.make_strategy,
+        play.reading,
+        play.terms,
+        play.winners,
+        lambda through: told(through) and (most is None or through < most),
+        observing if play.reports else None,
+    )
+    came = msgspec.structs.replace(came, asked=most)
+    results = [msgspec.structs.replace(came, bound=other.value) for other in play.same]
+    if not samplers:
+        return Played(tuple(results), ())
+    whole = _closed(samplers[0], came, _strategy(config.choice))
+    sessions = [msgspec.structs.replace(whole, bound=one.bound, result=one) for one in results]
+    return Played(tuple(results), tuple(sessions))
+
+
+def _closed(sampler: Sampler, result: Result, strategy: str) -> Session:
+    """The session of a backtest, with what its end brought beyond the trader's last belief."""
+    session = _of_result(sampler.close(), result)
+    session.strategy = strategy
+    session.limits.append(f"Recorded: {TAPE_LIMITS[Kind(result.recorded)]}.")
+    if result.settled == "mid":
+        session.limits.append("No known outcome, or not played whole: marked at the last middle.")
+    if result.settled == "part":
+        session.limits.append("Rungs without a known outcome are marked at the last middle.")
+    if result.ended_early:
+        session.damage = "ended early: these are the figures up to there"
+    elif not result.whole:
+        session.limits.append(f"The first {result.asked} records, as asked for.")
+    believed = 0 if session.profit is None else session.profit.total.profit_millicents
+    session.unsettled_millicents = result.net_millicents - believed
+    return session
+
+
+def played_apart(
+    plays: Sequence[Play],
+    config: Path,
+    data: Sequence[Path],
+    jobs: int,
+    wanted: Callable[[], bool],
+) -> Iterator[tuple[Play, Played]]:
+    """Play them in so many processes, in their order, until no more is wanted: what was begun is
+    played to its end. config: the file, which each process reads for itself. data: where nothing
+    may be opened meanwhile. Raises what `played` does, and BrokenProcessPool."""
+    work = partial(_played_alone, config=config, data=tuple(data))
+    yield from in_order(work, plays, jobs, wanted)
+
+
+def _played_alone(play: Play, config: Path, data: tuple[Path, ...]) -> Played:
+    """In a process of a pool."""
+    with watched(data, config) as opened:
+        came = played(play, finish(read_draft(config)), lambda _records: True)
+    return msgspec.structs.replace(came, opened=tuple(opened))
