@@ -19,12 +19,10 @@ from bot.core.fault_text import named
 from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, winners
-from bot.lab.evaluate.compare import AVERAGED, MONEY
 from bot.lab.evaluate.draws import Draws, draw
-from bot.lab.evaluate.life import live
+from bot.lab.evaluate.life import AVERAGED, live
 from bot.lab.evaluate.patience import Stalled
-from bot.lab.evaluate.results import code_digest
-from bot.lab.evaluate.sources import sources_of
+from bot.lab.evaluate.results import code_digest, sources_of
 from bot.lab.evaluate.worlds import World
 from bot.lab.sweep.cases import Case, Recorded, Seeded, cut, data_digest, folders_of
 from bot.lab.sweep.setup import Setup
@@ -45,8 +43,8 @@ ON_TAPES: Final = (
 
 _ROOT: Final = Path(__file__).parents[3]
 _PARTS: Final = ("bot/lab/backtest", "venue/crowd")
-_OTHERS: Final = ("bot/lab/calibrate/calibrate.py", "bot/lab/evaluate/compare.py")
-"""Where how a tape's rungs ended is read, and where it stands which numbers of a life are money."""
+_OTHERS: Final = ("bot/lab/calibrate/calibrate.py",)
+"""Where how a tape's rungs ended is read."""
 
 _OWN: Final = ("lives.py", "setup.py", "cases.py", "configured.py")
 _ONE: Final = threading.Lock()
@@ -147,10 +145,7 @@ def _came(job: Job) -> tuple[dict[str, float], str]:
 def _in_world(setup: Setup, case: Seeded) -> tuple[dict[str, float], str]:
     draws = _draws(case.world, case.seed)
     came = live(case.world, draws, setup.makers(), settings=setup.trader)
-    values = {
-        name: float(getattr(came, name)) / (100 if name in MONEY or name == "net" else 1)
-        for name in IN_WORLDS
-    }
+    values = {name: came.figure(name) for name in IN_WORLDS}
     ended = {"errors": float(came.errors), "latched": float(bool(came.latched))}
     return values | ended, came.fault
 
