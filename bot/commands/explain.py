@@ -18,7 +18,6 @@ from bot.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from bot.config import BotConfig
     from bot.lab.explain.explain import Explainer
     from bot.lab.explain.explained import Decision
     from bot.lab.explain.lives import Deed, Life, Told
@@ -64,17 +63,14 @@ def explain(
     if at and not rung:
         fail(EXIT_CONFIGURATION, "--at is for --rung")
     with faults_told():
-        from bot.config import finish
         from bot.lab.explain.lives import LifeFault, lives_of
 
         draft = read(config)
-        with printed_aside():
-            whole = finish(draft)
         told = lives_of(state_dir or draft.state.directory)
         for damage in told.damage:
             typer.echo(f"warning: {damage}", err=True)
         if rung:
-            _tell_rung(told, whole, config.parent, rung, at, json_line=json_line)
+            _tell_rung(told, config.parent, rung, at, json_line=json_line)
         elif order is None:
             _tell_list(told, json_line=json_line)
         else:
@@ -82,15 +78,13 @@ def explain(
                 life = told.lives.find(order)
             except LifeFault as fault:
                 fail(EXIT_CONFIGURATION, str(fault))
-            _tell_order(told, whole, config.parent, life, every=every, json_line=json_line)
+            _tell_order(told, config.parent, life, every=every, json_line=json_line)
 
 
 # --- an order -------------------------------------------------------------------------------------
 
 
-def _tell_order(
-    told: "Told", whole: "BotConfig", folder: Path, life: "Life", *, every: bool, json_line: bool
-) -> None:
+def _tell_order(told: "Told", folder: Path, life: "Life", *, every: bool, json_line: bool) -> None:
     from bot.commands.explain_text import decision_text, life_text
 
     choices = [deed for deed in life.deeds if deed.is_choice]
@@ -101,7 +95,7 @@ def _tell_order(
     for run in told.runs:
         mine = [deed for deed in choices if deed.run == run.started.boot_nonce]
         if mine:
-            fault = _decisions(run, whole, folder, life, mine, found)
+            fault = _decisions(run, folder, life, mine, found)
             faults += [fault] if fault else []
     if not choices or any(not deed.run for deed in choices):
         faults.append(_GONE)
@@ -127,7 +121,6 @@ _GONE: Final = (
 
 def _decisions(
     run: "Run",
-    whole: "BotConfig",
     folder: Path,
     life: "Life",
     deeds: "list[Deed]",
@@ -138,30 +131,28 @@ def _decisions(
 
     try:
         with printed_aside():
-            found.extend(_explainer(run, whole, folder).of_deeds(life, deeds))
+            found.extend(_explainer(run, folder).of_deeds(life, deeds))
     except JournalFault as fault:
         return str(fault)
     return ""
 
 
-def _explainer(run: "Run", whole: "BotConfig", folder: Path) -> "Explainer":
+def _explainer(run: "Run", folder: Path) -> "Explainer":
     from bot.ideas import Makers
     from bot.lab.explain.explain import Explainer
 
-    return Explainer(run, whole.trader, whole.make_strategy, Makers(folder))
+    return Explainer(run, Makers(folder))
 
 
 # --- a rung ---------------------------------------------------------------------------------------
 
 
-def _tell_rung(
-    told: "Told", whole: "BotConfig", folder: Path, ticker: str, at: str, *, json_line: bool
-) -> None:
+def _tell_rung(told: "Told", folder: Path, ticker: str, at: str, *, json_line: bool) -> None:
     from bot.commands.explain_text import decision_text
 
     run, at_ns = _moment(told, at)
     with printed_aside():
-        explainer = _explainer(run, whole, folder)
+        explainer = _explainer(run, folder)
         decision = explainer.of_rung(ticker, at_ns)
     if decision is None:
         known = ", ".join(explainer.tickers) or "none yet at that time"

@@ -64,7 +64,7 @@ def pnl(
     The run may be over or still going on, and is not touched. With --shadow the candidates of the
     configuration run beside it, whether they did then or not. A run whose beginning the journal no
     longer keeps can only be asked while it goes on, with --running. Ends with 3 when there is no
-    journal, when it is of another configuration or program, and when no bot answers.
+    journal, when another program wrote it, and when no bot answers.
     """
     names = [each.value for each in by or (By.SIDE,)]
     if running or status:
@@ -108,20 +108,25 @@ def _told_again(
     config: Path, by: list[str], state_dir: Path | None, *, shadow: bool
 ) -> dict[str, Any]:
     with faults_told(), printed_aside():
+        import msgspec
+
         from bot.config import finish
         from bot.ideas import Makers
-        from bot.lab.replay.together import retell
+        from bot.lab.replay.together import relived
+        from bot.lab.session import newest_run
+        from bot.lab.shadow.shadow import shadow_reports
 
         draft = read(config)
-        whole = finish(draft)
-        again = retell(
-            state_dir or draft.state.directory,
-            whole.trader,
-            whole.make_strategy,
-            whole.shadows if shadow else (),
-            Makers(config.parent),
-        )
-    return _accounts(again.trader.report(again.until_ns), by, shadow=shadow)
+        run = newest_run(state_dir or draft.state.directory)
+        again = relived(run, Makers(config.parent))
+        for _ in again.steps():
+            pass
+        report = again.trader.report(again.until_ns)
+        if shadow:
+            whole = finish(draft)
+            scores = shadow_reports(run, whole.shadows, whole.trader)
+            report = msgspec.structs.replace(report, shadows=scores)
+    return _accounts(report, by, shadow=shadow)
 
 
 def _accounts(report: "Report | ShownReport", by: list[str], *, shadow: bool) -> dict[str, Any]:

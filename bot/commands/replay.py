@@ -14,7 +14,6 @@ from bot.commands.common import (
     fail,
     faults_told,
     printed_aside,
-    read,
 )
 from bot.commands.progress import is_watched, progress
 
@@ -22,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.core import messages as m
+    from bot.ideas import Makers
     from bot.lab.explain.differs import Told
-    from bot.lab.replay.again import Again, Difference, Happened, Replayed
+    from bot.lab.replay.replay import Difference, Happened, Replayed
     from bot.lab.session import Run, Until
 
 _EXAMPLE: Final = "Example: bot replay state/demo --until 90s"
@@ -31,10 +31,7 @@ _UNTIL_HELP: Final = (
     "Stop there: 90s after the start, 2026-11-21T21:38:43Z, the number of an event, or an entry "
     "such as journal-00000003.log:1234."
 )
-_CONFIG_HELP: Final = (
-    "The file that the run had: for a journal that does not say what it was configured with, and "
-    "for strategies in files of its folder."
-)
+_CONFIG_HELP: Final = "The file that the run had, for strategies in files of its folder."
 _PLACE: Final = re.compile(r"(journal-[0-9]{8,18}\.(?:log|arc)):([0-9]{1,12})", re.ASCII)
 
 
@@ -72,19 +69,22 @@ def replay(
     Ends with 0 when nothing differs, with 4 when something does, with 2 for a wrong option, and
     with 3 when there is no journal, when it is damaged, or when it cannot be lived again.
     """
+    from bot.ideas import Makers
+    from bot.lab.replay.replay import replay as replayed
+    from bot.lab.replay.together import relived
     from bot.lab.session import entries_of, runs_meant
 
-    worst = 0
+    worst, makers = 0, Makers(Path() if config is None else config.parent)
     with faults_told():
         meant = runs_meant(journal, every=every)
         for run in meant:
             stop = until_of(until, run, meant)
             with printed_aside():
-                again = _again(run, config, notes=not no_notes)
+                again = relived(run, makers, notes=not no_notes)
             entries = entries_of(run) if is_watched() and not quiet else None
             with progress("entries", entries, quiet=quiet) as meter, printed_aside():
-                found = again.live(stop, meter.told)
-            why = _explained(run, config, found) if explain else ()
+                found = replayed(again, stop, meter.told)
+            why = _explained(run, makers, found) if explain else ()
             typer.echo(_line(found, why) if json_line else _text(found, why))
             worst = max(worst, _code(found))
     if worst:
@@ -97,38 +97,14 @@ def _code(found: "Replayed") -> int:
     return EXIT_VENUE if found.damage else 0
 
 
-def _again(run: "Run", config: Path | None, *, notes: bool) -> "Again":
-    """The run with what it was made with. Raises JournalFault where that is not known."""
-    from bot.ideas import Makers
-    from bot.lab.replay.again import Again
-
-    if config is None:
-        return Again(run, None, None, Makers(Path()), notes=notes)
-    from bot.config import finish
-
-    whole = finish(read(config))
-    return Again(run, whole.trader, whole.make_strategy, Makers(config.parent), notes=notes)
-
-
-def _explained(run: "Run", config: Path | None, found: "Replayed") -> "tuple[Told, ...]":
+def _explained(run: "Run", makers: "Makers", found: "Replayed") -> "tuple[Told, ...]":
     """The order that the difference is about, looked into; empty where there is none."""
-    from bot.ideas import Makers
     from bot.lab.explain.differs import explained
     from bot.lab.explain.explain import Explainer
 
     if found.difference is None:
         return ()
-    configured = run.started.configured
-    folder = Path() if config is None else config.parent
-    if config is not None and configured is None:
-        from bot.config import finish
-
-        whole = finish(read(config))
-        settings, make = whole.trader, whole.make_strategy
-    else:
-        assert configured is not None
-        settings, make = configured.settings, Makers(folder)(configured.strategy)
-    return explained(run, found.difference, lambda: Explainer(run, settings, make, Makers(folder)))
+    return explained(run, found.difference, lambda: Explainer(run, makers))
 
 
 def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":

@@ -15,21 +15,16 @@ from bot.commands.common import (
     faults_told,
     places_for,
     printed_aside,
-    read,
 )
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
-    from bot.config import BotConfig
     from bot.lab.report.session import Session
 
 _EXAMPLE: Final = "Example: bot report state/demo --html report.html"
 _SOURCE: Final = "STATE_DIR|JOURNAL|RESULT"
 _SOURCE_HELP: Final = "A state directory, a segment, or a file that `bot backtest --save` wrote."
-_CONFIG_HELP: Final = (
-    "The file that the run had: for a journal that does not say what it was configured with, and "
-    "for strategies in files of its folder."
-)
+_CONFIG_HELP: Final = "The file that the run had, for strategies in files of its folder."
 
 
 def register(app: typer.Typer) -> None:
@@ -62,6 +57,7 @@ def report(
     Ends with 2 for a wrong option or configuration; with 3 when there is nothing to report of, or
     when its run cannot be lived again to its end.
     """
+    from bot.ideas import Makers
     from bot.lab.report.gathered import compared, pairs, sessions_of
     from bot.lab.report.gathered import report as reported
     from bot.lab.report.relive import NoSource, ReportFault
@@ -72,15 +68,12 @@ def report(
     places_for(html, read=(source, *(compare or ()), swept, config))
     with faults_told(), printed_aside():
         try:
-            whole = None if config is None else _whole(config)
-            makers = _makers(config)
+            makers = Makers(Path() if config is None else config.parent)
             found = []
             for path in [source] if compare is None else compare:
                 assert path is not None
                 with progress("events", quiet=quiet) as meter:
-                    found.append(
-                        sessions_of(path, whole, makers, partial(meter.told, what=str(path)))
-                    )
+                    found.append(sessions_of(path, makers, partial(meter.told, what=str(path))))
             sensitivity = None if swept is None else sensitivity_of(swept)
             paired = pairs(found[0], found[1]) if compare is not None else []
             if html is not None:
@@ -97,18 +90,6 @@ def report(
     _tell(found, paired, json_line=json_line)
     if any(map(_cut_short, (each for sessions in found for each in sessions))):
         raise typer.Exit(EXIT_VENUE)
-
-
-def _whole(config: Path) -> "BotConfig":
-    from bot.config import finish
-
-    return finish(read(config))
-
-
-def _makers(config: Path | None) -> Any:
-    from bot.ideas import Makers
-
-    return Makers(Path() if config is None else config.parent)
 
 
 def _write(path: Path, page: str) -> None:

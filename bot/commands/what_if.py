@@ -11,23 +11,17 @@ from bot.commands.common import (
     faults_told,
     option_of,
     printed_aside,
-    read,
 )
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
-    from bot.core.messages import Configuration
     from bot.lab.exchange.queue_model import QueueModel
     from bot.lab.exchange.terms import Terms
     from bot.lab.instead.compare import Compared
-    from bot.lab.replay.again import Again
     from bot.lab.session import Run
 
 _EXAMPLE: Final = "Example: bot what-if state/demo --set strategy.params.levels=3"
-_CONFIG_HELP: Final = (
-    "Another configuration file, instead of what the session had. For a journal that does not say "
-    "what it was configured with: the file that it had."
-)
+_CONFIG_HELP: Final = "Another configuration file, instead of what the session had."
 _BOUNDS: Final = {"averse": ("averse",), "likely": ("likely",), "both": ("averse", "likely")}
 
 
@@ -106,42 +100,26 @@ def _compared(
     *,
     quiet: bool,
 ) -> "Compared":
+    import msgspec
+
     from bot.commands.replay import until_of
     from bot.ideas import Makers
     from bot.lab.instead.changes import Trial
     from bot.lab.instead.compare import compare
+    from bot.lab.replay.together import relived
 
     stop = until_of(until, run)
     folder = Path() if config is None else config.parent
-    again, had = _as_it_was(run, config, folder)
-    trial = Trial(sets, None if run.started.configured is None else config, folder)
+    again = relived(run, Makers(folder))
+    had = run.started.configured
+    assert had is not None  # else it could not have been made
+    # A tape brings a series of its own, whatever the file says.
+    settings = msgspec.structs.replace(had.settings, series_ticker=again.trader.series_ticker)
+    had = msgspec.structs.replace(had, settings=settings)
+    trial = Trial(sets, config, folder)
     with progress("events", quiet=quiet) as meter:
 
         def told(what: str, done: int, of: int) -> None:
             meter.told(done, what, of or None)
 
         return compare(run, again, had, trial, Makers(folder), *how, stop, told)
-
-
-def _as_it_was(run: "Run", config: Path | None, folder: Path) -> "tuple[Again, Configuration]":
-    """The run with what it was made with. Raises JournalFault where that is not known."""
-    import msgspec
-
-    from bot.ideas import Makers
-    from bot.lab.replay.again import Again
-
-    had = run.started.configured
-    if had is None and config is not None:
-        from bot.config import finish
-
-        whole = finish(read(config))
-        again = Again(run, whole.trader, whole.make_strategy, Makers(folder), notes=False)
-        had = whole.configured
-    else:
-        again = Again(run, None, None, Makers(folder), notes=False)
-        assert had is not None
-    # A tape brings a series of its own, whatever the file says.
-    series = again.trader.series_ticker
-    return again, msgspec.structs.replace(
-        had, settings=msgspec.structs.replace(had.settings, series_ticker=series)
-    )

@@ -98,8 +98,8 @@ def quotes(
     """A row for each rung and side every `every_s` seconds: the others' best price, what was wanted
     and what rested there best, and whether all that was wanted rested.
 
-    config: the file that the run had, where its journal does not say it. Of a backtest's result the
-    pictures that it keeps. Raises JournalFault, ReportFault and LibraryFault.
+    config: the file that the run had, for a strategy in a file of its folder. Of a backtest's
+    result the pictures that it keeps. Raises JournalFault, ReportFault and LibraryFault.
     """
     return _framed("quotes", _sessions(source, every_s, config), _quotes)
 
@@ -252,9 +252,8 @@ def _sessions(source: Source, every_s: float, config: Source | None) -> list[Ses
     if not 0 <= every_s < math.inf:
         raise ReportFault(f"every_s: {every_s}; accepted is a number of seconds, 0 or more")
     path = Path(source)
-    file = None if config is None else Path(config)
-    stamped = _stamp(path), None if file is None else _stamp(file)
-    found = _remembered(path, stamped, every_s, file)
+    folder = Path() if config is None else Path(config).parent
+    found = _remembered(path, _stamp(path), every_s, folder)
     # Of several readings of one backtest that was broken off, once.
     _warn(dict.fromkeys(each.damage for each in found if each.damage))
     return found
@@ -273,12 +272,7 @@ def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _remembered(path: Path, _stamped: object, every_s: float, config: Path | None) -> list[Session]:
+def _remembered(path: Path, _stamped: object, every_s: float, folder: Path) -> list[Session]:
     from bot.ideas import Makers
 
-    if config is None:
-        return sessions_of(path, None, Makers(Path()), every_s=every_s)
-    from bot.config import finish, read_draft
-
-    whole = finish(read_draft(config))
-    return sessions_of(path, whole, Makers(config.parent), every_s=every_s)
+    return sessions_of(path, Makers(folder), every_s=every_s)

@@ -47,16 +47,23 @@ class Lived(Thin):
         whole = finish(read_draft(path))
         super().__init__([70, 50, 30], whole.make_strategy)
         self.trader = Trader(whole.trader, whole.make_strategy)
-        self.nonce = nonce
+        self.nonce, self.configured = nonce, whole.configured
         self.entries: list[Entry] = []
 
     def begin(self, state: Path | None = None) -> None:
         """Start; with a state directory as one that knows what its journal says."""
         if state is None:
-            self.give(m.Started(self.nonce, (), new_account=True))
+            self.give(m.Started(self.nonce, (), new_account=True, configured=self.configured))
         else:
             memory = remember(segments(state))
-            self.give(m.Started(self.nonce, memory.open_intents, working=memory.working))
+            self.give(
+                m.Started(
+                    self.nonce,
+                    memory.open_intents,
+                    working=memory.working,
+                    configured=self.configured,
+                )
+            )
         self.give(m.FeedOpened())
         self.show_all()
         self.live(8)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core import messages as m
-from bot.io.journal.records import JournalFault
+from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.lab.explain.lives import LifeFault, lives_of
 from bot.lab.session import runs
 from tests.explain import lived as lives
@@ -193,26 +193,21 @@ def test_an_emptied_segment_beside_a_run_is_told_and_the_run_is_explained(first,
     assert f"{path}: holds nothing whole" in done.stderr
 
 
-def test_with_another_configuration_the_life_is_told_and_it_ends_with_3(first, tmp_path):
+def test_a_run_that_another_program_made_has_its_life_told_and_ends_with_3(first, tmp_path):
     state = first.written(tmp_path / "state")
-    other = config(tmp_path, lives.CONFIG.replace("order_qty: 100", "order_qty: 5"))
-    done = invoke(str(other), f"{FIRST}-1", "--state-dir", str(state))
+    beat = next(at for at, each in enumerate(first.entries) if type(each.message) is m.Beat)
+    added = [*first.entries[:beat], Entry(first.entries[beat - 1].at_ns, m.WakeAt(1))]
+    (path,) = state.glob("journal-*")
+    entries = map(framed, [*added, *first.entries[beat:]])
+    path.write_bytes(OPENING + framed(Head(0, ())) + b"".join(entries))
+    done = invoke(str(config(tmp_path)), f"{FIRST}-1", "--state-dir", str(state))
     assert done.exit_code == 3
     assert "create: quote" in done.stdout
     assert "takes another course" in done.stderr
 
 
-def test_a_run_that_says_what_it_was_made_with_is_explained_whatever_the_file_says_now(tmp_path):
-    from bot.config import finish, read_draft
-
-    run = Lived(config(tmp_path))
-    whole = finish(read_draft(config(tmp_path)))
-    choice = m.StrategyChoice("fixed_spread", "{}")
-    configured = m.Configuration(whole.trader, choice, "d")
-    run.give(m.Started(run.nonce, (), new_account=True, configured=configured))
-    run.give(m.FeedOpened())
-    run.live(3)
-    state = run.written(tmp_path / "state")
+def test_a_run_is_explained_with_its_own_configuration_whatever_the_file_says_now(first, tmp_path):
+    state = first.written(tmp_path / "state")
     other = config(tmp_path, lives.CONFIG.replace("order_qty: 100", "order_qty: 5"))
     done = invoke(str(other), f"{FIRST}-1", "--state-dir", str(state), "--json")
     assert done.exit_code == 0, done.output

@@ -198,14 +198,6 @@ def changed(entries: list[Entry], **fields: object) -> list[Entry]:
     return [Entry(entries[at].at_ns, started), *entries[at + 1 :]]
 
 
-def test_a_journal_that_does_not_say_its_configuration_needs_the_file(entries, tmp_path):
-    older = changed(entries, configured=None)
-    path = journal(tmp_path / "journal-00000001.log", older)
-    done = invoke(path)
-    assert done.exit_code == 3
-    assert "--config" in done.stderr
-
-
 def test_a_run_beside_other_series_ends_with_3(entries, tmp_path):
     (started,) = [each.message for each in entries if isinstance(each.message, m.Started)]
     configured = started.configured

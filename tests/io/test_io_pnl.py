@@ -58,10 +58,13 @@ class Filling(Thin):
         whole = finish(read_draft(path))
         super().__init__([70, 50, 30], whole.make_strategy)
         self.trader = Trader(whole.trader, whole.make_strategy)
+        self.configured = whole.configured
         self.entries: list[Entry] = []
         self.fills: list[model.Fill] = []
 
     def give(self, event: m.Event) -> list[m.Effect]:
+        if isinstance(event, m.Started):
+            event = msgspec.structs.replace(event, configured=self.configured)
         receive = self.trader.receive
 
         def kept(given: m.Event, now_ns: int) -> list[m.Effect]:
@@ -169,10 +172,19 @@ def test_candidates_live_a_past_run_in_which_they_did_not_run(tmp_path, lived):
     assert all(each["decisions"] > 0 for each in shadows)
 
 
-def test_another_configuration_than_that_of_the_run_is_refused(tmp_path, lived):
+def test_the_run_has_its_own_configuration_whatever_the_file_says_now(tmp_path, lived):
     state = lived.written(tmp_path / "state")
     other = config(tmp_path, CONFIG.replace("order_qty: 100", "order_qty: 5"))
-    done = invoke(str(other), "--state-dir", str(state))
+    assert invoke(str(other), "--state-dir", str(state)).exit_code == 0
+
+
+def test_a_run_in_which_another_program_did_otherwise_is_refused(tmp_path, lived):
+    state = lived.written(tmp_path / "state")
+    sent = [at for at, entry in enumerate(lived.entries) if isinstance(entry.message, m.Send)]
+    frames = [framed(each) for at, each in enumerate(lived.entries) if at != sent[-1]]
+    (path,) = state.glob("journal-*")
+    path.write_bytes(OPENING + framed(Head(0, ())) + b"".join(frames))
+    done = invoke(str(config(tmp_path)), "--state-dir", str(state))
     assert done.exit_code == 3
     assert "takes another course" in done.output
 

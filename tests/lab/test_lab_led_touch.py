@@ -50,7 +50,7 @@ class Leader(Crowd):
                 self.order(True, ask + 1, 100, now_ns)
         # YES and NO are worth the same at the middle.
         Leader.lost_to_it_cents = sum(
-            (1 if each.side is Side.BUY else -1) * each.qty * (each.price - MIDDLE_CENTS)
+            (1 if each.side is Side.BUY else -1) * each.qty * (each.outcome_price - MIDDLE_CENTS)
             for each in self._venue.account.fills
         )
 

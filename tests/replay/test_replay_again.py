@@ -26,8 +26,8 @@ from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.io.run.watched import Retold
 from bot.io.settings.plugins import StrategyFault
-from bot.lab.replay.again import Again, Replayed
-from bot.lab.replay.replay import _made_again
+from bot.lab.replay.replay import Replayed, replay
+from bot.lab.replay.together import relived
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.lab.sim.run import Patch, planted
 from tests.replay.recorded import brutal, recorded
@@ -39,10 +39,10 @@ ROOT = Path(__file__).resolve().parents[2]
 HASH_SEEDS = ("0", "1", "4242")
 
 
-def again(path: Path, until: Until = TO_THE_END, **more: bool) -> list[Replayed]:
+def again(path: Path, until: Until = TO_THE_END, *, notes: bool = True) -> list[Replayed]:
     """What comes of every run of a state directory."""
     return [
-        Again(run, None, None, Makers(Path()), **more).live(until)
+        replay(relived(run, Makers(Path()), notes=notes), until)
         for run in runs_meant(path, every=True)
     ]
 
@@ -76,11 +76,8 @@ def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
 
 def lone(path: Path, entries: list[Entry]) -> Replayed:
     """What comes of a segment of these entries."""
-    (found,) = [
-        Again(run, None, None, Makers(Path())).live()
-        for run in runs_meant(journal(path, entries), every=False)
-    ]
-    return found
+    (run,) = runs_meant(journal(path, entries), every=False)
+    return replay(relived(run, Makers(Path()), notes=True))
 
 
 # --- nothing differs ------------------------------------------------------------------------------
@@ -157,8 +154,8 @@ def test_a_drain_that_the_loop_gave_up_is_no_difference(entries, tmp_path):
     )
     before = entries[:end]
     (run,) = runs_meant(journal(tmp_path / "run.log", before), every=False)
-    lived = Again(run, None, None, Makers(Path()))
-    lived.live()
+    lived = relived(run, Makers(Path()))
+    list(lived.steps())
     left = lived.trader.left_over()
     found = lone(tmp_path / "given-up.log", [*before, Entry(before[-1].at_ns, left)])
     assert found.difference is None
@@ -350,19 +347,6 @@ def test_a_difference_ends_with_4_and_shows_both_sides(entries, tmp_path):
     assert line["events_per_second"] > 0
 
 
-def older(entries: list[Entry]) -> list[Entry]:
-    """The same entries as an earlier version has them: nothing says the configuration."""
-    (first,) = [n for n, each in enumerate(entries) if isinstance(each.message, m.Started)]
-    started = msgspec.structs.replace(entries[first].message, configured=None)
-    return [Entry(entries[first].at_ns, started), *entries[first + 1 :]]
-
-
-def test_a_journal_that_does_not_say_its_configuration_wants_the_file(entries, tmp_path):
-    done = invoke(str(journal(tmp_path / "journal-00000001.log", older(entries))))
-    assert done.exit_code == 3
-    assert "--config" in done.stderr
-
-
 def test_a_journal_of_a_later_version_is_refused(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
     done = invoke(str(path))
@@ -423,11 +407,17 @@ def test_where_no_run_begins_it_says_so_and_ends_with_3(entries, tmp_path, optio
 @pytest.mark.parametrize(
     ("name", "is_told"), [("../mine.py:Mine", True), ("/srv/mine.py", False), ("mine", False)]
 )
-def test_of_a_strategy_with_a_relative_path_it_says_where_that_starts(name, is_told):
+def test_of_a_strategy_with_a_relative_path_it_says_where_that_starts(
+    entries, tmp_path, name, is_told
+):
     def remake(choice):
         raise StrategyFault(f"{choice.name}: no such Python file")
 
+    (run,) = runs_meant(journal(tmp_path / "run.log", entries), every=False)
+    choice = m.StrategyChoice(name, "")
+    configured = msgspec.structs.replace(run.started.configured, strategy=choice)
+    started = msgspec.structs.replace(run.started, configured=configured)
     with pytest.raises(JournalFault) as raised:
-        _made_again(remake, m.StrategyChoice(name, ""))
+        relived(msgspec.structs.replace(run, started=started), remake)
     assert ("its path starts from the configuration's folder" in str(raised.value)) is is_told
     assert ("(--config)" in str(raised.value)) is is_told

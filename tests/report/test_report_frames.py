@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.config import ConfigFault
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import Entry, framed
@@ -99,15 +98,6 @@ def test_a_frame_of_a_whole_run_comes_without_a_warning(state, recwarn):
     for name in frames.COLUMNS:
         getattr(frames, name)(state)
     assert not [each for each in recwarn if issubclass(each.category, frames.CutShortWarning)]
-
-
-def test_a_configuration_that_was_edited_is_read_again(state, tmp_path):
-    config = tmp_path / "bot.yaml"
-    config.write_text(CONFIG)
-    assert len(frames.fills(state, config=config)) > 0
-    config.write_text(f"{CONFIG}\nunknown: 1\n")
-    with pytest.raises(ConfigFault, match="unknown"):
-        frames.fills(state, config=config)
 
 
 @pytest.mark.parametrize("every_s", [float("nan"), float("inf"), -1.0])

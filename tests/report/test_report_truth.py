@@ -101,7 +101,7 @@ def test_the_markouts_on_the_page_are_those_of_pnl(told):
 
 
 def test_uptime_is_of_the_time_in_which_the_market_took_orders(told):
-    (session,) = sessions_of(told.state, None, Makers(Path()), every_s=1.0)
+    (session,) = sessions_of(told.state, Makers(Path()), every_s=1.0)
     resolved = told.world.auditor.truth.resolved
     looked_at: dict[bool, set[int]] = {True: set(), False: set()}
     for rung, pair in zip(session.rungs, session.uptime, strict=True):

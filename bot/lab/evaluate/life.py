@@ -33,16 +33,15 @@ from bot.lab.sim.venue.simulated import PROJECT, SERIES
 from venue.core.messages import TradePrinted
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.model import Liquidity
 from venue.wire.money import (
     PAYOUT_CENTS,
     BookSide,
     Cents,
     Outcome,
-    Price,
     Qty,
     Side,
     book_side,
-    canonical,
 )
 
 START_NS: Final = 1_800_000_000 * NS_PER_SECOND
@@ -351,15 +350,17 @@ class _Run:
         market, latent, account = self._market, self._draws.latent, self._market.account
         net_cents = market.exchange.cash_cents - CASH_CENTS
         account.prove(net_cents)
+        world = self._world
+        rate_of = {Liquidity.MAKER: world.maker_rate.e8, Liquidity.TAKER: world.taker_rate.e8}
         rows = [
             (
                 fill.at_ns - START_NS,
                 market.rung_of[fill.market_id],
                 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1,
-                canonical(fill.outcome, Price(fill.price)),
+                fill.trade_price,
                 fill.qty,
                 fill.fee_cents,
-                (self._world.maker_rate if fill.maker else self._world.taker_rate).e8,
+                rate_of[fill.liquidity],
             )
             for fill in account.fills
         ]

@@ -32,6 +32,8 @@ from bot.lab.pool import in_order
 _ROOT: Final = Path(__file__).parents[3]
 CODE: Final = (
     "bot/core",
+    "bot/io/client/answers.py",
+    "bot/io/client/folded.py",
     "bot/lab/driver.py",
     "bot/lab/evaluate",
     "bot/lab/exchange",

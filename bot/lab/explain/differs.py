@@ -13,7 +13,7 @@ from bot.io.journal.records import Entry
 from bot.lab.explain.explain import Explainer
 from bot.lab.explain.explained import Decision
 from bot.lab.explain.lives import Deed, Life, Lives
-from bot.lab.replay.again import Difference
+from bot.lab.replay.replay import Difference
 from bot.lab.session import EVENTS, Placed, Run, placed_entries
 
 

@@ -22,7 +22,7 @@ from bot.lab.instead.changes import Trial, Wanted
 from bot.lab.instead.measure import Measured
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import Session, session_of
-from bot.lab.replay.again import Again
+from bot.lab.replay.replay import Relived, replay
 from bot.lab.session import Run, Until, beside_of, version_of
 from venue.wire.names import Ticker
 
@@ -74,7 +74,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(
     run: Run,
-    again: Again,
+    again: Relived,
     had: m.Configuration,
     trial: Trial,
     remake: Remake,
@@ -145,10 +145,10 @@ def _otherwise(wanted: Wanted | None, trial: Trial, remake: Remake) -> Setup | N
 _WHAT_HAPPENED: Final = "what happened"
 
 
-def _happened(run: Run, again: Again, session: Session, until: Until, told: Told) -> Measured:
+def _happened(run: Run, again: Relived, session: Session, until: Until, told: Told) -> Measured:
     """Raises JournalFault when the run cannot be lived again."""
     upto = Until(min(session.ended_ns, until.at_ns), until.number, until.place)
-    found = again.live(upto, lambda done: told(_WHAT_HAPPENED, done, 0))
+    found = replay(again, upto, lambda done: told(_WHAT_HAPPENED, done, 0))
     if found.difference is not None:
         at = found.difference.before[-1].place
         raise JournalFault(

@@ -1,168 +1,366 @@
-"""Lives a journalled run again: the same events through a fresh trader, its effects compared.
+"""Gives the events of a journalled run to a fresh trader and compares its effects with those kept.
 
-The journal holds every event of a run, so the trader that they make is the one that lived then, to
-the byte. Candidates may run beside it that did not run then: they change nothing of it. Of a run
-that goes on all is retold that has reached the disk. Where an effect is another one than then, the
-answers that follow are answers to something else: there the retelling ends, with a fault.
+The trader is a pure function of its events, so its effects are those in the journal, to the byte:
+requests and timers, notes and the end. Where one differs, another program wrote the journal, or
+something read a clock, drew a random number, or went through a set.
+
+These are no differences: effects of the last event that a crash left unwritten; answers after the
+end, which the loop journals without giving them to the trader; notes of shadow candidates, which
+earlier programs journaled.
 """
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.spend import Purse
+from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
-from bot.core.settings import BudgetSettings, Candidate, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.io.journal.journal import (
-    read_segment,
-)
-from bot.io.journal.records import JournalFault, entry_of
+from bot.io.journal.records import Entry, JournalFault, entry_of
 from bot.io.run.watched import Retold, interruptions
 from bot.lab.session import (
     EVENTS,
+    TO_THE_END,
+    Place,
     Placed,
     Run,
     Step,
+    Until,
     is_recording,
     must_be_of_this_version,
-    placed_entries,
-    turns,
+    payloads_of,
+    version_of,
 )
-from bot.lab.shadow.shadow import shadow_of
-from venue.wire.names import Ticker
+from venue.wire.names import MarketId, Ticker
 
 MakeStrategy = Callable[[], Strategy]
+Payload = tuple[str, int, bytes]
+"""An entry as bytes: segment, number there from 1, content."""
+
+_EVENTS_SHOWN: Final = 5
+_TOLD_EVERY: Final = 500
+"""Events between two calls for the progress."""
+
+_FRAMES: Final = (m.BookSeen, m.TradeSeen, m.ImpliedValueSeen)
+_SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+class Happened(msgspec.Struct, frozen=True):
+    """An event of the run: where it stands, its number among the events, when it arrived."""
+
+    place: Place
+    number: int
+    at_ns: int
+    event: m.Event
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The first effect that differs. nth: of those of its event, from 1. then: as the journal has
+    it; now: as it is made again; None on the side that has no more. raised: what the trader raised
+    now, else empty. fields: the paths in which the two differ. frame: the newest that had arrived,
+    of its market where the effect is about one. before: the last events, that of the effect at the
+    end."""
+
+    nth: int
+    then: m.Effect | None
+    now: m.Effect | None
+    raised: str
+    fields: tuple[str, ...]
+    frame: Happened | None
+    before: tuple[Happened, ...]
+
+
+class DifferenceFault(JournalFault):
+    """The trader makes another effect now than the journal has."""
+
+    def __init__(self, run: Run, difference: Difference) -> None:
+        super().__init__(
+            f"{run.paths[0].parent}: with this program the run takes another course, from event "
+            f"{difference.before[-1].number} on (`bot replay` shows where); use the program that "
+            "wrote it"
+        )
+        self.difference = difference
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What came of a run. version: of its journal. events, effects: compared and found equal, up to
+    `until_ns`. cpu_s: processor time of it. ended: True if the run had come to its end. notes: True
+    if they were compared. unwritten: effects of the last event that the journal does not hold.
+    damage: why the journal could not be read any further, else empty."""
+
+    nonce: str
+    segments: tuple[str, ...]
+    version: int
+    events: int
+    effects: int
+    until_ns: int
+    cpu_s: float
+    phase: str
+    ended: bool
+    notes: bool
+    unwritten: int
+    damage: str
+    difference: Difference | None
+
+    @property
+    def events_per_second(self) -> int:
+        """Events a second of processor time."""
+        return round(self.events / self.cpu_s) if self.cpu_s else 0
 
 
 class Relived:
-    """A run that is being lived again, by the trader that lived it. finished: whether its end was
-    met in the journal."""
+    """A run and the trader that gets its events again. events, effects: compared so far; until_ns:
+    the latest instant of them; entries: read so far; finished: True once the journal has shown the
+    end of the run."""
 
     def __init__(
         self,
         run: Run,
-        settings: TraderSettings,
-        make_strategy: MakeStrategy,
-        candidates: Sequence[Candidate] = (),
+        remake: Remake,
         *,
-        remake: Remake | None = None,
-        purse_of: Callable[[BudgetSettings], Purse] | None = None,
+        notes: bool = False,
         around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
         first: Trader | None = None,
         others: Callable[[int], bool] | None = None,
     ) -> None:
-        """settings, make_strategy: what it was made with, where its journal does not say so itself
-        or there is no `remake`. remake: makes the strategies that the journal names. purse_of:
-        makes one that behaves as the trader's own would. around: what each strategy is wrapped in,
-        which must answer as the strategy does. first: the trader whose purses and account this one
-        shares. others: lives the other series of the process up to an instant, and tells whether
-        their journals reach so far (`bot.lab.replay.together`). Raises JournalFault as `steps`
-        does, when the strategy that it was made with cannot be made, and for a run of an earlier
-        version."""
+        """remake: makes the strategies that the journal names. notes: True to compare them, too.
+        around: what each strategy is wrapped in, which must answer as the strategy does. first: the
+        trader whose purses and account this one shares. others: gives the other series of the
+        process their turns before an instant; False where their journals do not reach so far
+        (`bot.lab.replay.together`).
+
+        Raises JournalFault for a run of an earlier version, and when its strategy cannot be made.
+        """
+        configured = run.started.configured
+        if not is_recording(run):
+            must_be_of_this_version(run)
+        if configured is None:
+            raise JournalFault(f"{run.paths[0]}: does not say what its run was configured with")
         self.run = run
-        self.others = others
+        self.events = self.effects = self.until_ns = self.entries = 0
         self.finished = False
+        self.notes = notes
+        self._others = others
+        self._begun = False
+        self._at_ns = 0
         self._step: Step | None = None
-        self._made: deque[m.Effect] = deque()
+        self._made: list[m.Effect] = []
+        self._compared = 0
+        self._raised = ""
+        self._before: deque[Placed] = deque(maxlen=_EVENTS_SHOWN)
+        self._newest: Placed | None = None
+        self._books: dict[MarketId, Placed] = {}
+        self.lives: Observer | Trader
+        if is_recording(run):
+            self.lives = Observer(configured.settings)
+            return
         interrupted, asked_for = _known_ahead(run.paths)
         calls: dict[Ticker, int] = {}
 
         def retold(make: MakeStrategy) -> MakeStrategy:
             return lambda: around(Retold(make, interrupted, calls))
 
-        configured = run.started.configured
-        if is_recording(run):
-            raise JournalFault(f"{run.paths[0].parent}: a recording: nothing was traded in it")
-        must_be_of_this_version(run)
-        if configured is not None and remake is not None:
-            settings = configured.settings
-            make_strategy = _made_again(remake, configured.strategy)
-        series = settings.series_ticker if asked_for is None else asked_for
-        self.settings = msgspec.structs.replace(settings, series_ticker=series)
-        purse = None if purse_of is None else purse_of(settings.budget)
-        self.trader = Trader(
-            self.settings,
-            retold(make_strategy),
-            purse if first is None else first.out.purse_of(m.Key.TRADE),
+        settings = configured.settings
+        self.lives = Trader(
+            msgspec.structs.replace(settings, series_ticker=asked_for or settings.series_ticker),
+            retold(_made_again(remake, configured.strategy)),
+            None if first is None else first.out.purse_of(m.Key.TRADE),
             None if first is None else first.out.purse_of(m.Key.READ),
             None if first is None else first.quoting.weighing.account,
-            shadow_of(candidates),
-            None if remake is None else lambda choice: retold(remake(choice)),
+            lambda choice: retold(remake(choice)),
             None if first is None else first.out.purse_of(m.Key.STANDBY),
         )
 
-    def steps(self, last: int | None = None) -> Iterator[Step]:
-        """The events, in order, each once its effects were found to be those of then. When one is
-        given out, the trader has taken it in and nothing after it. last: the event of that number
-        ends it, whatever came of it then.
+    @property
+    def trader(self) -> Trader:
+        """The trader of the run. Raises JournalFault for a recording, which had none."""
+        if isinstance(self.lives, Observer):
+            raise JournalFault(f"{self.run.paths[0].parent}: a recording: nothing was traded in it")
+        return self.lives
 
-        Raises JournalFault when the journal cannot be read, and when the run had another
-        configuration or another program.
+    @property
+    def unwritten(self) -> int:
+        """Effects of the last event that the journal does not hold (yet)."""
+        return len(self._made) - self._compared
+
+    def steps(self, until: Until = TO_THE_END, *, last: int | None = None) -> Iterator[Step]:
+        """The events in order, each once its effects were compared. When one is given out, the
+        trader has taken it in and nothing after it. last: the event of that number ends it, and its
+        effects are not compared.
+
+        Raises DifferenceFault at the first difference, and JournalFault when the journal cannot be
+        read.
         """
-        for placed in self._entries():
-            message = placed.entry.message
-            if type(message) in EVENTS:
-                if self.finished:
-                    break  # answers after the end are kept by the loop and not given to the trader
-                if self._step is not None:
-                    yield self._step
-                self.happens(placed)
-                if placed.number == last:
-                    break
-            else:
-                self.follows(placed)
-                self.finished = self.finished or isinstance(message, m.Finished)
+        for segment, number, payload in self._payloads():
+            self.entries += 1
+            entry = self._event(segment, payload)
+            if entry is None:
+                continue
+            place = Place(segment, number)
+            if self.finished or until.has_passed(entry.at_ns, self.events + 1, place):
+                self._made, self._compared = [], 0
+                break
+            if self._step is not None:
+                yield self._step
+            self._receive(Placed(place, entry, self.events + 1))
+            if self.events == last:
+                break
         if self._step is not None:
             yield self._step
 
-    def _entries(self) -> Iterator[Placed]:
-        """Those of the run, each once the other series have done what they did before it."""
-        entries = placed_entries(self.run.paths)
-        if self.others is None:
-            yield from entries
+    def turns(self) -> Iterator[int]:
+        """Takes the turns of the loop; gives out the instant of each before it is taken. Raises
+        JournalFault as `steps` does."""
+        for at_ns, turn in turns_of(payloads_of(self.run.paths)):
+            yield at_ns
+            for segment, number, payload in turn:
+                entry = self._event(segment, payload)
+                if entry is not None and not self.finished:
+                    self._receive(Placed(Place(segment, number), entry, self.events + 1))
+
+    def _payloads(self) -> Iterator[Payload]:
+        """The entries of the run, each after the earlier turns of the other series."""
+        payloads = payloads_of(self.run.paths)
+        if self._others is None:
+            yield from payloads
             return
-        for at_ns, turn in turns(entries):
-            if not self.others(at_ns):
+        for at_ns, turn in turns_of(payloads):
+            if not self._others(at_ns):
                 return
             yield from turn
 
-    def happens(self, placed: Placed) -> None:
-        """Let the trader take in the next event of the run."""
-        effects = self._receive(cast(m.Event, placed.entry.message), placed.entry.at_ns)
-        self._made = deque(each for each in effects if not isinstance(each, _TELLING))
-        self._step = Step(placed, tuple(effects))
-
-    def follows(self, placed: Placed) -> None:
-        """Compare the next effect of then. Raises JournalFault when it is another one now."""
-        message = placed.entry.message
-        if not isinstance(message, _TELLING) and (
-            not self._made or self._made.popleft() != message
+    def _event(self, segment: str, payload: bytes) -> Entry | None:
+        """The entry of an event; None for an effect, which is compared. Raises DifferenceFault."""
+        # Compared as bytes: an effect is decoded only where it differs.
+        if self.unwritten and payload == _ENCODER.encode(
+            Entry(self._at_ns, self._made[self._compared])
         ):
-            raise JournalFault(
-                f"{self.run.paths[0].parent}: with this configuration or program the run takes "
-                f"another course, from event {placed.number} on; name the configuration that "
-                "it had, or use the program that wrote it"
-            )
+            self._count()
+            return None
+        entry = entry_of(payload, segment)
+        message = entry.message
+        self._begun = self._begun or type(message) is m.Started
+        if not self._begun:
+            return None
+        if type(message) in EVENTS:
+            if self.unwritten:
+                raise self._differs(None)
+            return entry
+        self._compare(cast(m.Effect, message))
+        return None
 
-    def _receive(self, event: m.Event, at_ns: int) -> list[m.Effect]:
-        """The effects of an event. Where the trader raised then, it raises now: of that nothing was
-        kept, and the run went on."""
+    def _receive(self, placed: Placed) -> None:
+        entry = placed.entry
+        event = cast(m.Event, entry.message)
+        self._at_ns, self.events = entry.at_ns, placed.number
+        self.until_ns = max(self.until_ns, entry.at_ns)
+        self._before.append(placed)
+        if isinstance(event, _FRAMES):
+            self._newest = placed
+            if isinstance(event, m.BookSeen):
+                self._books[event.market_id] = placed
+        self._compared, self._raised = 0, ""
         try:
-            return self.trader.receive(event, at_ns)
-        except Exception:  # noqa: BLE001 - the boundary that the loop had then
-            return []
+            effects = self.lives.receive(event, entry.at_ns)
+        except Exception as fault:  # noqa: BLE001 - the boundary that the loop had then
+            effects, self._raised = [], f"{type(fault).__name__}: {fault}"
+        self._step = Step(placed, tuple(effects))
+        self._made = effects if self.notes else [x for x in effects if type(x) is not m.Noted]
+
+    def _count(self) -> None:
+        self.finished = self.finished or type(self._made[self._compared]) is m.Finished
+        self._compared += 1
+        self.effects += 1
+
+    def _compare(self, then: m.Effect) -> None:
+        """An effect that is not written byte for byte as it is now. Raises DifferenceFault."""
+        if isinstance(then, m.Noted) and (not self.notes or then.name in _SHADOW_NOTES):
+            return
+        if self.unwritten:
+            # A field that was added since within this version is not a difference.
+            if _ENCODER.encode(then) != _ENCODER.encode(self._made[self._compared]):
+                raise self._differs(then)
+            self._count()
+        # A drain that took too long: the loop gave up and wrote what the trader had left.
+        elif then == self.lives.left_over():
+            self.finished = True
+        else:
+            raise self._differs(then)
+
+    def _differs(self, then: m.Effect | None) -> DifferenceFault:
+        now = self._made[self._compared] if self.unwritten else None
+        about = {_market_of(each) for each in (then, now)} - {None}
+        frame = self._newest
+        if len(about) == 1:
+            frame = self._books.get(cast(MarketId, about.pop()), frame)
+        difference = Difference(
+            self._compared + 1,
+            then,
+            now,
+            self._raised,
+            _differing(then, now),
+            None if frame is None else _happened(frame),
+            tuple(map(_happened, self._before)),
+        )
+        return DifferenceFault(self.run, difference)
 
 
-def no_strategy() -> Strategy:
-    """For a run whose journal names its strategy: never asked."""
-    raise JournalFault("no strategy is known")
+def replay(
+    lived: Relived, until: Until = TO_THE_END, told: Callable[[int], None] = lambda _entries: None
+) -> Replayed:
+    """Replay a run, up to the first difference at most. told: called now and then with how many
+    entries are done. Raises nothing: damage is part of the answer."""
+    began_s = time.process_time()
+    difference, damage = None, ""
+    try:
+        for step in lived.steps(until):
+            if step.placed.number % _TOLD_EVERY == 0:
+                told(lived.entries)
+    except DifferenceFault as fault:
+        difference = fault.difference
+    except JournalFault as fault:
+        damage = str(fault)
+    return Replayed(
+        lived.run.started.boot_nonce,
+        tuple(path.name for path in lived.run.paths),
+        version_of(lived.run),
+        lived.events,
+        lived.effects,
+        lived.until_ns,
+        time.process_time() - began_s,
+        str(lived.lives.phase),
+        lived.finished,
+        lived.notes,
+        lived.unwritten if difference is None and not lived.finished else 0,
+        damage,
+        difference,
+    )
+
+
+_BEAT: Final = m.Beat.__name__.encode()
+
+
+def turns_of(payloads: Iterable[Payload]) -> Iterator[tuple[int, list[Payload]]]:
+    """Entries by the turns of the loop, each with the instant of the `Beat` that ends it; what
+    stands behind the last one comes with the instant of its last entry."""
+    turn: list[Payload] = []
+    for payload in payloads:
+        turn.append(payload)
+        if _BEAT in payload[2]:
+            entry = entry_of(payload[2], payload[0])
+            if type(entry.message) is m.Beat:
+                yield entry.at_ns, turn
+                turn = []
+    if turn:
+        yield entry_of(turn[-1][2], turn[-1][0]).at_ns, turn
 
 
 def _made_again(remake: Remake, choice: m.StrategyChoice) -> MakeStrategy:
@@ -181,13 +379,6 @@ def _made_again(remake: Remake, choice: m.StrategyChoice) -> MakeStrategy:
         ) from None
 
 
-_TELLING: Final = (m.Noted, m.Finished)
-"""Effects that no answer hangs on: notes, and the end, which the loop may write down by itself."""
-
-
-# --- the runs of a state directory ----------------------------------------------------------------
-
-
 _OVERRAN: Final = m.StrategyOverran.__name__.encode()
 _READS_SERIES: Final = m.ReadSeries.__name__.encode()
 
@@ -197,14 +388,46 @@ def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], T
     entries are decoded: the calls of strategies that were interrupted, by event, and the series
     that it asked for, if it asked for one: a tape brings its own."""
     found: list[m.Event | m.Effect] = []
-    with suppress(JournalFault):
-        for path in paths:
-            segment = read_segment(path)
-            for payload in segment.payloads():
-                if _OVERRAN in payload or _READS_SERIES in payload:
-                    found.append(entry_of(payload, path.name).message)
-            if segment.damaged_at is not None:
-                break
+    with suppress(JournalFault):  # up to damage, to which the replay comes by itself
+        for segment, _, payload in payloads_of(paths):
+            if _OVERRAN in payload or _READS_SERIES in payload:
+                found.append(entry_of(payload, segment).message)
     sent = [each.request for each in found if isinstance(each, m.Send)]
     asked = [each.series_ticker for each in sent if isinstance(each, m.ReadSeries)]
     return interruptions(found), asked[0] if asked else None
+
+
+# --- what differs ---------------------------------------------------------------------------------
+
+
+def _happened(placed: Placed) -> Happened:
+    event = cast(m.Event, placed.entry.message)
+    return Happened(placed.place, placed.number, placed.entry.at_ns, event)
+
+
+def _market_of(effect: m.Effect | None) -> MarketId | None:
+    """The market of a create or a read of a book; None of all else."""
+    if isinstance(effect, m.Send):
+        if isinstance(effect.request, m.Create):
+            return effect.request.order.market_id
+        if isinstance(effect.request, m.ReadBook):
+            return effect.request.market_id
+    return None
+
+
+def _differing(then: m.Effect | None, now: m.Effect | None) -> tuple[str, ...]:
+    """The paths of the fields in which two effects differ, with both values; empty when one of them
+    is not there."""
+    if then is None or now is None:
+        return ()
+    return tuple(_unlike("", msgspec.to_builtins(then), msgspec.to_builtins(now)))
+
+
+def _unlike(path: str, then: Any, now: Any) -> Iterator[str]:
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*then, *now)):
+            yield from _unlike(f"{path}.{key}".lstrip("."), then.get(key), now.get(key))
+        if then == now and list(then) != list(now):
+            yield f"{path or 'fields'}: in another order"
+    elif then != now:
+        yield f"{path}: {then!r} -> {now!r}"

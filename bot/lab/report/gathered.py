@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import structs
 
@@ -17,9 +17,6 @@ from bot.lab.report.session import Mode, Session
 from bot.lab.report.watch import Watch
 from bot.page.skeleton import columns, escaped, panel
 
-if TYPE_CHECKING:
-    from bot.config import BotConfig
-
 EVENTS_DRAWN_MAX: Final = 3
 """Events of a backtest that have figures of their own; all of them have their row."""
 
@@ -28,7 +25,6 @@ _SEGMENTS: Final = (".log", ".arc")
 
 def sessions_of(
     source: Path,
-    configured: "BotConfig | None",
     remake: Remake,
     told: Told = lambda _events: None,
     every_s: float | None = None,
@@ -45,7 +41,7 @@ def sessions_of(
         raise NoSource(f"{source}: {fault.strerror}") from None
     if is_folder or source.suffix in _SEGMENTS or number_of(source) >= 0:
         watching = Watch if every_s is None else partial(Watch, most=None, every_s=every_s)
-        return [session_of(source, configured, remake, watching, told)]
+        return [session_of(source, remake, watching, told)]
     found = saved(source)
     if not found:
         raise NoSource(f"{source}: a backtest without any result")

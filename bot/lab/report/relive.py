@@ -17,11 +17,10 @@ from bot.io.journal.records import JournalFault
 from bot.lab.backtest.run import Result
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
 from bot.lab.exchange.recorded import Kind
-from bot.lab.replay import together
-from bot.lab.replay.replay import MakeStrategy, Relived, no_strategy
+from bot.lab.replay.together import relived
 from bot.lab.report.session import Answers, Closing, Mode, Saved, Session
 from bot.lab.report.watch import Watch
-from bot.lab.session import Run, must_be_of_this_version, runs_meant, version_of
+from bot.lab.session import runs_meant
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
@@ -57,29 +56,8 @@ class NoSource(ReportFault):
     """Neither a state directory, nor a journal, nor a backtest's result; the text says which."""
 
 
-def relived(run: Run, configured: "BotConfig | None", remake: Remake) -> Relived:
-    """A run, ready to be lived again. configured: what it was made with, where its journal does not
-    say so; None: not known.
-
-    Raises JournalFault when that is not known, and as `bot.lab.replay.together.relived`.
-    """
-    must_be_of_this_version(run)
-    said = run.started.configured
-    settings = said.settings if said is not None else None
-    make: MakeStrategy = no_strategy
-    if configured is not None:
-        settings, make = settings or configured.trader, configured.make_strategy
-    if settings is None:
-        raise JournalFault(
-            f"{run.paths[0]}: a journal of version {version_of(run)} that does not say what its "
-            "run was configured with; name the file with --config"
-        )
-    return together.relived(run, settings, make, remake=remake)
-
-
 def session_of(
     path: Path,
-    configured: "BotConfig | None",
     remake: Remake,
     watching: Callable[[Trader], Watch] = Watch,
     told: Told = lambda _events: None,
@@ -90,7 +68,7 @@ def session_of(
     in `damage`. Raises JournalFault when there is none, and when it cannot be lived again at all.
     """
     (run,) = runs_meant(path, every=False)
-    again = relived(run, configured, remake)
+    again = relived(run, remake)
     watch = watching(again.trader)
     damage = ""
     try:
@@ -109,7 +87,7 @@ def session_of(
         watch,
         name=_name(path),
         mode=Mode.JOURNAL,
-        series=again.settings.series_ticker,
+        series=again.trader.series_ticker,
         run=run.started.boot_nonce,
         strategy="" if said is None else _strategy(said.strategy),
         limits=list(_JOURNAL_LIMITS),
