@@ -80,7 +80,7 @@ def evaluate(
     from bot.io.settings.plugins import StrategyFault
     from bot.lab.evaluate.lineup import entries_named
     from bot.lab.evaluate.results import Results, code_digest, tasks_of
-    from bot.lab.evaluate.seeds import SeedFault, is_held_out, log_opening
+    from bot.lab.evaluate.seeds import SeedFault, blocks_named, is_held_out, log_opening
     from bot.lab.evaluate.worlds import sized, worlds_named
 
     _places(results, save, html, markdown)
@@ -88,7 +88,7 @@ def evaluate(
         with printed_aside():
             entries = entries_named(strategies, baselines=baselines)
         cells = tuple(sized(cell, steps) for cell in worlds_named(worlds))
-        reported, tuned = _blocks(seeds, tune, holdout=holdout)
+        reported, tuned = blocks_named(seeds, tune, holdout=holdout)
         with printed_aside():
             _proven(entries)
         lives = Results(results, Path.cwd())
@@ -108,20 +108,6 @@ def evaluate(
         fail(EXIT_CONFIGURATION, "\n".join(each.text for each in found.faults))
 
 
-def _blocks(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range | None]:
-    """The seeds that are reported, and those that settings are chosen on. Raises SeedFault."""
-    from bot.lab.evaluate.seeds import admit, apart, seeds_named
-
-    reported = seeds_named(seeds)
-    admit(reported, holdout=holdout)
-    if not tune:
-        return reported, None
-    tuned = seeds_named(tune)
-    admit(tuned, holdout=holdout)
-    apart(tuned, reported)
-    return reported, tuned
-
-
 def _today() -> str:
     from datetime import UTC, datetime
 
@@ -139,7 +125,7 @@ def _places(
     results: Path | None, save: Path | None, html: Path | None, markdown: Path | None
 ) -> None:
     """End with 2 for a file that could not be written in the end."""
-    from bot.lab.evaluate.tables import around
+    from bot.lab.evaluate.page import around
 
     if markdown is not None:
         try:
@@ -202,17 +188,16 @@ def _tell(
     import msgspec
 
     from bot.io.folder.whole import replace_named
-    from bot.lab.evaluate import tables
-    from bot.lab.evaluate.page import page
+    from bot.lab.evaluate import page
 
     as_json = msgspec.json.encode(found)
-    typer.echo(as_json.decode() if json_line else tables.markdown(found))
+    typer.echo(as_json.decode() if json_line else page.markdown(found))
     try:
         if save is not None:
             replace_named(save, msgspec.json.format(as_json) + b"\n")
         if html is not None:
-            replace_named(html, page(found).encode())
+            replace_named(html, page.page(found).encode())
         if markdown is not None:
-            tables.write_into(markdown, found)
+            page.write_into(markdown, found)
     except OSError as fault:
         fail_unwritten(fault, save, html, markdown)

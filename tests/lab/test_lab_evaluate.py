@@ -14,13 +14,11 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.io.settings.plugins import StrategyFault, find_strategy
-from bot.lab.evaluate import results, tables
-from bot.lab.evaluate.compare import Comparison, _markouts, compare
-from bot.lab.evaluate.gauge import Markout
+from bot.lab.evaluate import page, results
+from bot.lab.evaluate.compare import Comparison, compare
+from bot.lab.evaluate.life import RunMetrics
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
-from bot.lab.evaluate.page import page
 from bot.lab.evaluate.results import (
-    NOTHING,
     Kept,
     Lines,
     NotKept,
@@ -28,7 +26,7 @@ from bot.lab.evaluate.results import (
     code_digest,
     tasks_of,
 )
-from bot.lab.evaluate.seeds import SeedFault, admit, log_opening, seeds_named
+from bot.lab.evaluate.seeds import SeedFault, blocks_named, log_opening, seeds_named
 from bot.lab.evaluate.worlds import World
 from tests.house.tree import ROOT
 
@@ -76,12 +74,12 @@ def test_a_torn_last_line_is_one_life_to_be_lived_again(
 
 
 def test_a_file_that_holds_something_else_is_not_added_to_and_ends_with_two(tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    page.write_text("<!doctype html>\n", encoding="utf-8")
-    came = evaluated(tmp_path, "return {}", "--results", str(page))
+    other = tmp_path / "page.html"
+    other.write_text("<!doctype html>\n", encoding="utf-8")
+    came = evaluated(tmp_path, "return {}", "--results", str(other))
     assert came.exit_code == 2
-    assert came.stderr == f"{page}: holds something else than results that were kept\n"
-    assert page.read_text(encoding="utf-8") == "<!doctype html>\n"
+    assert came.stderr == f"{other}: holds something else than results that were kept\n"
+    assert other.read_text(encoding="utf-8") == "<!doctype html>\n"
 
 
 def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Results, Path]) -> None:
@@ -96,20 +94,20 @@ def test_tables_and_page_show_every_entry_and_the_document_keeps_the_rest(
     lives: tuple[Results, Path], tmp_path: Path
 ) -> None:
     found = compare(lives[0], PAIR, (SMALL,), range(1, 5), None, "code")
-    text = tables.markdown(found)
+    text = page.markdown(found)
     assert "chosen on the very seeds reported" in text
     for entry in PAIR:
         assert f"| {entry.name}" in text
     assert "What a budget does" in text
     document = tmp_path / "strategies.md"
-    document.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n", encoding="utf-8")
-    tables.write_into(document, found)
+    document.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n", encoding="utf-8")
+    page.write_into(document, found)
     written = document.read_text(encoding="utf-8")
     assert written.startswith("before\n")
     assert written.endswith("\nafter\n")
     assert text in written
     assert "old" not in written
-    shown = page(found)
+    shown = page.page(found)
     assert shown.count("<svg") == 2
     assert "<script" not in shown
 
@@ -142,8 +140,8 @@ def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(lived_widely:
     assert {claim.p for claim in found.claims} == {1.0}
     assert not any(claim.holds or claim.is_worse for claim in found.claims)
     assert {(each.above, each.below) for each in found.overall} == {(0, 0)}
-    assert "[-inf, +inf] | 1.0000 | open |" in tables.markdown(found)
-    assert "inf" not in page(found).partition("<table>")[0]
+    assert "[-inf, +inf] | 1.0000 | open |" in page.markdown(found)
+    assert "inf" not in page.page(found).partition("<table>")[0]
     assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
 
 
@@ -154,7 +152,7 @@ def test_a_gain_without_an_interval_is_drawn_where_it_is(lived_widely: Results) 
         replace(claim, gain=replace(claim.gain, value=value))
         for claim, value in zip(found.claims, gains, strict=True)
     ]
-    drawn = page(replace(found, claims=claims)).split("<svg ")[2]
+    drawn = page.page(replace(found, claims=claims)).split("<svg ")[2]
     low, high = (float(at) for at in re.findall(r"<circle [^>]*cx='([\d.]+)'", drawn))
     ((left, width),) = re.findall(r"<rect class='area' x='([\d.]+)' [^>]*width='([\d.]+)'", drawn)
     assert float(left) < low < high < float(left) + float(width)
@@ -172,20 +170,20 @@ def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Results) ->
 
 
 def test_many_worlds_are_told_of_at_a_glance_and_two_are_not(lived_widely: Results) -> None:
-    text = tables.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code"))
+    text = page.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code"))
     assert "| world | wide | do_nothing |" in text
     assert "| mean of the worlds | " in text
     assert "| worlds above, around, below zero | " in text
     few = compare(lived_widely, PAIR, WORLDS[:2], range(1, 5), None, "code")
-    assert "mean of the worlds" not in tables.markdown(few)
+    assert "mean of the worlds" not in page.markdown(few)
 
 
 def test_the_holdout_is_refused_without_its_flag() -> None:
     for text in ("9001-9002", "9500", "1-99999"):
         with pytest.raises(SeedFault, match="--holdout"):
-            admit(seeds_named(text), holdout=False)
-    admit(seeds_named("9001-9002"), holdout=True)
-    admit(seeds_named("1-1999"), holdout=False)
+            blocks_named(text, "", holdout=False)
+    assert blocks_named("9001-9002", "", holdout=True) == (range(9001, 9003), None)
+    assert blocks_named("1-1999", "", holdout=False) == (range(1, 2000), None)
 
 
 @pytest.mark.parametrize("text", ["", "5-1", "0-3", "a-b", "1-2-3", "-4", "9" * 5_000])
@@ -312,14 +310,6 @@ def test_naming_a_life_runs_nothing_that_its_strategy_does_not(
     assert len(names) == 4
 
 
-def test_a_life_drawn_by_another_release_of_the_library_has_another_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    before = results._shared_code.__wrapped__()
-    monkeypatch.setattr("numpy.__version__", "99.0")
-    assert results._shared_code.__wrapped__() != before
-
-
 def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
     for cents in ("1", "2"):
         (tmp_path / cents).mkdir()
@@ -355,13 +345,6 @@ def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: P
     (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, "code").budgets
     kept_share = line.edge_kept
     assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)
-
-
-def test_fills_of_which_not_one_share_was_sampled_have_no_markout() -> None:
-    sampled = Markout("informed", "mid", 10, -1.5, 0.5, 4)
-    lost = msgspec.structs.replace(sampled, horizon_s=60, cents=0.0, error=0.0, qty=0)
-    life = msgspec.structs.replace(NOTHING, markouts=[sampled, lost])
-    assert _markouts([life, life]) == {"informed": {"mid_10s": -1.5}}
 
 
 def test_the_command_evaluates_and_tells_it_as_json(tmp_path: Path) -> None:
@@ -440,7 +423,7 @@ def test_a_life_that_cannot_be_kept_ends_with_two_and_names_the_file(
 ) -> None:
     lines = Lines(tmp_path / "gone" / "lives.jsonl", Kept)
     with pytest.raises(NotKept, match=r"lives\.jsonl: No such file"):
-        lines.put(Kept("a life", NOTHING))
+        lines.put(Kept("a life", RunMetrics()))
 
     def full(*_: object) -> None:
         raise NotKept("lives.jsonl: No space left on device")

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from bot.lab.evaluate.results import NOTHING, Kept, Lines
+from bot.lab.evaluate.life import RunMetrics
+from bot.lab.evaluate.results import Kept, Lines
+
+NOTHING = RunMetrics()
 
 
 def put(path: Path, *keys: str) -> bytes:
@@ -49,10 +52,3 @@ def test_a_last_line_that_was_torn_off_is_no_damage(tmp_path: Path) -> None:
     path.write_bytes(put(path, "a", "b")[:-5])
     again = Lines(path, Kept)
     assert (list(again.kept), again.damage) == (["a"], "")
-
-
-def test_a_line_of_before_there_were_checksums_is_believed(tmp_path: Path) -> None:
-    path = tmp_path / "lives.jsonl"
-    bare = put(path, "a").replace(b',"crc32":', b"\0").split(b"\0")[0] + b"}"
-    path.write_bytes(bare + b"\n")
-    assert Lines(path, Kept).kept == {"a": Kept("a", NOTHING)}

@@ -5,11 +5,12 @@ from pathlib import Path
 import msgspec
 
 from bot.io.settings.plugins import find_strategy
-from bot.lab.evaluate.crowd import Crowd
 from bot.lab.evaluate.draws import Class, Noise, draw
 from bot.lab.evaluate.life import live
-from bot.lab.evaluate.worlds import sized, worlds_named
+from bot.lab.evaluate.market import Crowd
+from bot.lab.evaluate.worlds import STEP_NS, sized, worlds_named
 from venue.core import messages as v
+from venue.wire.money import Side
 from venue.wire.names import UserId
 
 STEPS = 200
@@ -47,9 +48,10 @@ class Leader(Crowd):
                 self.order(False, bid - 1, 100, now_ns)
             if not rises and ask is not None and ask < 59:
                 self.order(True, ask + 1, 100, now_ns)
-        fills = self._venue.account.fills
+        # YES and NO are worth the same at the middle.
         Leader.lost_to_it_cents = sum(
-            each.sign * each.qty * (each.price - MIDDLE_CENTS) for each in fills
+            (1 if each.side is Side.BUY else -1) * each.qty * (each.outcome_price - MIDDLE_CENTS)
+            for each in self._venue.account.fills
         )
 
     def order(
@@ -66,13 +68,13 @@ class Leader(Crowd):
     def step_aside(self, now_ns: int) -> None:
         """Take the share that led away."""
         if self.led is not None:
-            self._venue.cancel(LEADER, self.led.order_id, now_ns)
+            self._venue.exchange.apply(v.CancelOrder(LEADER, self.led.order_id), now_ns)
             self.led = None
 
 
 def test_whoever_leads_the_touch_with_one_share_earns_nothing_of_the_bot(monkeypatch):
     world = msgspec.structs.replace(sized(worlds_named("base")[0], STEPS), rungs=1)
-    acts = [(world.step_ns * (step + 1) + 1_000, Noise(0, True, 50, 1)) for step in range(STEPS)]
+    acts = [(STEP_NS * (step + 1) + 1_000, Noise(0, True, 50, 1)) for step in range(STEPS)]
     draws = draw(world, 1)._replace(acts=acts[:-2], stalls=())
     strategy = find_strategy("ladder_joint", Path())
     monkeypatch.setattr("bot.lab.evaluate.life.Crowd", Leader)

@@ -1,18 +1,18 @@
 """A life: the account closes to the cent, a budget binds, and nothing is measured that was not."""
 
+import numpy as np
 import pytest
 
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
-from bot.lab.evaluate.account import Account, DoesNotClose
 from bot.lab.evaluate.draws import Class, draw
-from bot.lab.evaluate.life import Lived, live
+from bot.lab.evaluate.life import RunMetrics, live, profit_of
 from bot.lab.evaluate.market import TrueValueMarket
 from bot.lab.evaluate.worlds import Flow, World
 from bot.lab.exchange.exchange import MAKER
 from strategies.fixed_spread import FixedSpread
 from venue.core import messages as v
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId
+from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 WORLD = World(steps=80, rungs=4, flow=Flow.TOXIC)
@@ -30,21 +30,8 @@ class Eager(Strategy):
         }
 
 
-def _lived(world: World = WORLD, seed: int = 2, budget_cents: int | None = None) -> Lived:
+def _lived(world: World = WORLD, seed: int = 2, budget_cents: int | None = None) -> RunMetrics:
     return live(world, draw(world, seed), lambda: FixedSpread(FixedSpread.Params()), budget_cents)
-
-
-def _fill(account: Account, sign: int, price: int, qty: int, fee_cents: int = 0) -> None:
-    account.filled(
-        rung=0,
-        sign=sign,
-        price=price,
-        qty=qty,
-        fee_cents=fee_cents,
-        maker=True,
-        by=Class.NOISE,
-        at_ns=0,
-    )
 
 
 def test_spread_and_inventory_less_fees_are_the_profit_to_the_cent() -> None:
@@ -67,50 +54,20 @@ def test_whoever_has_not_traded_by_a_tenth_of_the_life_has_made_nothing_there() 
     assert came.early == 0
 
 
-def test_the_account_of_one_trade_by_hand() -> None:
-    account = Account(1)
-    account.begin((50_000,))
-    _fill(account, 1, 48, 10, fee_cents=5)
-    assert account.spread_mc == 20_000
-    account.moved((47_500,))
-    _fill(account, -1, 49, 4)
-    account.moved((100_000,))
-    assert account.inventory_mc == 10 * -2_500 + 6 * 52_500
-    account.close(6 * 100 - 480 + 196 - 5)
-    assert account.net_mc == 311_000
-
-
-def test_each_part_of_the_edge_is_told_by_what_holdings_had_gained_when_it_came() -> None:
-    account = Account(1)
-    account.begin((50_000,))
-    _fill(account, 1, 48, 10, fee_cents=5)
-    account.moved((47_500,))
-    _fill(account, -1, 49, 4)
-    account.moved((100_000,))
-    # The first, 15 cents, when nothing was gained; the second, 6 cents, when 25 were lost.
-    assert account.edge_by_gain == 6 * -25
-    assert account.gain_mean == -25 / 2
-
-
-def test_a_cent_that_the_venue_does_not_know_is_told() -> None:
-    account = Account(1)
-    account.begin((50_000,))
-    _fill(account, 1, 48, 10)
-    account.moved((0,))
-    with pytest.raises(DoesNotClose, match="the venue says"):
-        account.close(-479)
-
-
-def test_an_account_does_not_close_before_every_rung_has_paid() -> None:
-    account = Account(1)
-    account.begin((50_000,))
-    _fill(account, 1, 48, 10)
-    with pytest.raises(DoesNotClose, match="not every rung has paid"):
-        account.close(20)
+def test_the_profit_of_one_trade_by_hand() -> None:
+    fairs = np.array([[50_000], [47_500], [100_000]])
+    fills = [(0, 0, 10, 48, 5), (1, 0, -4, 49, 0)]
+    profit = profit_of(*np.array(fills).T, fairs)
+    assert profit.edges_mc.tolist() == [20_000 - 5_000, 6_000]
+    assert profit.held.tolist() == [[10], [6]]
+    assert profit.gained_mc.tolist() == [0, 10 * -2_500]
+    assert profit.inventory_mc == 10 * -2_500 + 6 * 52_500
+    cash_cents = 6 * 100 - 480 + 196 - 5
+    assert profit.edges_mc.sum() + profit.inventory_mc == 1_000 * cash_cents
 
 
 def test_a_budget_is_never_exceeded_by_the_outcome() -> None:
-    def lived(budget_cents: int | None) -> Lived:
+    def lived(budget_cents: int | None) -> RunMetrics:
         return live(WORLD, draw(WORLD, 6), lambda: Eager(Eager.Params()), budget_cents)
 
     free, bound = lived(None), lived(3_000)
@@ -121,37 +78,27 @@ def test_a_budget_is_never_exceeded_by_the_outcome() -> None:
 
 def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
     venue = TrueValueMarket(World(rungs=2), [1, 2], 0)
-    account = venue.account
-    account.begin((60_000, 30_000))
-    _fill(account, 1, 60, 10)
-    assert venue.worst_cents() == 600
-    order = QtyOrder(
-        venue.markets[1],
-        Outcome.NO,
-        Side.BUY,
-        Price(70),
-        Qty(10),
-        TimeInForce.GTC,
-        ClientOrderId("a"),
-    )
-    venue.exchange.apply(v.PlaceOrder(MAKER, order), 1)
-    # Neither rung pays: 600 lost, and the NO gains. Both pay: 400 less 700 and 4 of fee.
-    assert venue.worst_cents() == 600
-    _fill(account, -1, 60, 10)
-    assert venue.worst_cents() == 704
+    low, high = venue.markets
+
+    def place(market: MarketId, outcome: Outcome, side: Side, price: int, at_ns: int) -> None:
+        name = ClientOrderId(f"a{at_ns}")
+        order = QtyOrder(market, outcome, side, Price(price), Qty(10), TimeInForce.GTC, name)
+        venue.exchange.apply(v.PlaceOrder(MAKER, order), at_ns)
+
+    place(low, Outcome.YES, Side.BUY, 60, 1)
+    assert venue.worst_cents() == 600 + 5
+    venue.trade(Class.NOISE, low, buys=False, price=60, qty=10, now_ns=2)
+    assert venue.worst_cents() == 600 + 5
+    # Neither rung pays: 605 lost, and the NO gains. Both pay: 395 less 700 and 4 of fee.
+    place(high, Outcome.NO, Side.BUY, 70, 3)
+    assert venue.worst_cents() == 605
+    venue.trade(Class.MAKER, low, buys=True, price=60, qty=10, now_ns=4, rests=True)
+    place(low, Outcome.YES, Side.SELL, 60, 5)
+    assert venue.worst_cents() == 5 + 17 + 700 + 4
 
 
 def test_a_life_is_the_same_each_time() -> None:
     assert _lived() == _lived()
-
-
-def test_whoever_traded_with_us_is_a_group_of_markouts() -> None:
-    came = _lived()
-    groups = {each.group for each in came.markouts}
-    assert {"all", "bid", "ask", "noise", "rung 0"} <= groups
-    whole = [each for each in came.markouts if each.group == "all" and each.against == "fair"]
-    assert [each.horizon_s for each in whole] == [1, 10, 60]
-    assert all(each.qty == came.filled_qty for each in whole)
 
 
 def test_slower_requests_are_fewer_or_later_but_the_account_still_closes() -> None:

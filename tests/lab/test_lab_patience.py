@@ -15,7 +15,7 @@ from bot.lab.evaluate.draws import draw
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.lineup import Entry
 from bot.lab.evaluate.patience import Stalled, ended_when_stalled
-from bot.lab.evaluate.results import Task, lived
+from bot.lab.evaluate.results import Task, run_of
 from bot.lab.evaluate.worlds import World
 from tests.house.tree import ROOT
 
@@ -139,4 +139,4 @@ def test_an_evaluation_names_entry_world_and_seed_of_such_a_life(tmp_path: Path)
     )
     task = Task(Entry("mine", str(path)), {}, SMALL, 7)
     with pytest.raises(StrategyFault, match=r"^mine: .* seed 7: .*, at mine\.py:[67]$"):
-        lived(task, ROOT)
+        run_of(task, ROOT)

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from bot.core.strategy import EventView, Quotes, Strategy
-from bot.lab.evaluate.draws import Informed, Noise, counted, draw
-from bot.lab.evaluate.latent import GRID, PAYOUT_MC, Latent, stream
+from bot.lab.evaluate.draws import GRID, PAYOUT_MC, Act, Informed, Latent, Noise, draw, stream
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.worlds import NATURE, Flow, World, grid, sized, worlds_named
 from strategies.fixed_spread import FixedSpread
@@ -44,8 +43,8 @@ class Idle(Strategy):
         return {}
 
 
-def _noise(world: World, seed: int) -> int:
-    return counted(draw(world, seed).acts, Noise)
+def _counted(world: World, kind: type[Act]) -> int:
+    return sum(type(act) is kind for _, act in draw(world, 1).acts)
 
 
 def test_the_grid_has_every_cell_once_and_the_base_worlds_first() -> None:
@@ -106,9 +105,8 @@ def test_the_theme_moves_no_draw_but_the_side_of_takers() -> None:
 
 def test_a_thin_world_has_under_a_third_of_the_noise_and_a_toxic_one_more_who_know() -> None:
     base, thin = World(), World(flow=Flow.THIN)
-    assert 0.2 < _noise(thin, 1) / _noise(base, 1) < 0.4
-    toxic = counted(draw(World(flow=Flow.TOXIC), 1).acts, Informed)
-    assert toxic > 3 * counted(draw(base, 1).acts, Informed)
+    assert 0.2 < _counted(thin, Noise) / _counted(base, Noise) < 0.4
+    assert _counted(World(flow=Flow.TOXIC), Informed) > 3 * _counted(base, Informed)
 
 
 def test_fair_values_fall_with_the_strike_and_end_at_what_is_paid() -> None:
@@ -145,6 +143,7 @@ def test_the_variance_of_the_next_move_is_that_of_the_fair_values_it_leads_to() 
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     weights /= weights.sum()
     held = (30, -20, 0, 45)
+    known = latent.move_variances(np.tile(held, (points + 1, 1)))
     moved = NATURE.diffusion_variance * (1 - NATURE.resolved_later) / points
     for point in (0, 1, points // 2, points - 1, *(latent.jump_points - 1)):
         jumps = [int((latent.jump_points > at).sum()) for at in (point, point + 1)]
@@ -156,34 +155,29 @@ def test_the_variance_of_the_next_move_is_that_of_the_fair_values_it_leads_to() 
             for qty, k in zip(held, strikes, strict=True)
         )
         exact = float(weights @ worth**2 - (weights @ worth) ** 2)
-        assert latent.move_variance(int(point), held) == pytest.approx(exact, rel=2e-4)
+        assert known[point] == pytest.approx(exact, rel=2e-4)
 
 
-def test_before_the_outcome_the_variance_is_that_of_the_payoffs_and_after_it_there_is_none() -> (
-    None
-):
+def test_before_the_outcome_the_variance_is_that_of_the_payoffs() -> None:
     latent = Latent(SMALL, 3)
-    last = len(latent.fair_mc) - 1
-    fairs = [fair / 1000 for fair in latent.fair_mc[last - 1]]
+    fairs = [fair / 1000 for fair in latent.fair_mc[-2]]
     held = (3, -2, 0, 5)
     # Outcomes by how many rungs pay, with what each is likely to.
     likely = -np.diff([100.0, *fairs, 0.0]) / 100
     paid = np.array([100 * sum(held[:rungs]) for rungs in range(5)])
     exact = float(likely @ paid**2 - (likely @ paid) ** 2)
-    assert latent.move_variance(last - 1, held) == pytest.approx(exact, rel=1e-6)
-    assert latent.move_variance(last, held) == 0.0
+    every = np.tile(held, (len(latent.fair_mc) - 1, 1))
+    assert latent.move_variances(every)[-1] == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.xdist_group("short lives")
 def test_what_holdings_were_known_to_vary_by_is_what_they_gained_squared_on_average() -> None:
     differences, beforehand = [], []
     for latent, fairs in short_lives():
-        held, gained, known = [0] * 4, 0.0, 0.0
-        for point, move in enumerate(np.diff(fairs, axis=0)):
-            if point % 20 == 0:
-                held = [round(40 - fair / 2) for fair in fairs[point]]  # more of what is cheap
-            gained += float(held @ move)
-            known += latent.move_variance(point, held)
+        moves = np.diff(fairs, axis=0)
+        cheap = np.round(40 - fairs[:-1:20] / 2).astype(int)  # more of what is cheap
+        held = np.repeat(cheap, 20, axis=0)[: len(moves)]
+        gained, known = float((held * moves).sum()), float(latent.move_variances(held).sum())
         differences.append(gained**2 - known)
         beforehand.append(known)
     error = np.std(differences) / np.sqrt(len(differences))

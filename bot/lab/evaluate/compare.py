@@ -1,73 +1,34 @@
-"""From lives to findings: points, frontiers, claims at equal risk, what a budget costs.
+"""From runs to findings: points, frontiers, claims at equal risk, what a budget costs.
 
-The setting of each strategy is chosen on the tuning seeds, by mean over standard deviation, and
-everything reported is of the report seeds. The first entry is the champion; each claim is that it
-gains more than another at equal standard deviation, in one world: on average of the standard
-deviations of all its settings, so that frontiers are compared and no setting is picked. Means are
-those of the edge, spread less fees, which holdings add nothing to on average; risk is that of the
-whole profit, with what holdings were known to vary by in place of what they did (`statistics`).
-
-See docs/pricing.md#section-3-protocol.
+The setting of each strategy is chosen on the tuning seeds, and everything reported is of the report
+seeds. The first entry is the champion; each claim is that it gains more than another at equal risk.
+See docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from bot.lab.evaluate import statistics as stats
-from bot.lab.evaluate.life import Lived
+from bot.lab.evaluate.life import AVERAGED, RunMetrics
 from bot.lab.evaluate.lineup import Entry
 from bot.lab.evaluate.results import Results, Task
+from bot.lab.evaluate.seeds import span
 from bot.lab.evaluate.statistics import Floats, Interval, Sample
-from bot.lab.evaluate.worlds import Tails, World
-
-AVERAGED: Final = (
-    "spread",
-    "inventory",
-    "fees",
-    "adverse",
-    "drift",
-    "early",
-    "drawdown",
-    "worst_max",
-    "worst_mean",
-    "locked",
-    "uptime",
-    "touch_share",
-    "quoted_spread",
-    "minute_ratio",
-    "fills",
-    "filled_qty",
-    "noise_share",
-    "requests",
-    "refused_for_pace",
-    "waste",
-    "errors",
-    "cpu_s",
-)
-MONEY: Final = frozenset(
-    (
-        *("spread", "inventory", "fees", "adverse", "drift", "early"),
-        *("drawdown", "worst_max", "worst_mean", "locked", "waste"),
-    )
-)
-"""What of a life is told in cents, and reported in dollars."""
+from bot.lab.evaluate.worlds import World
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One setting in one world over the report seeds. Money in dollars.
 
-    chosen: whether it was chosen on the tuning seeds. mean: of the profit. sd: its standard
-    deviation, seen_sd: as it came out in these lives; of a single one these, edge_error and ratio
-    are 0 and say nothing. edge, edge_error: mean of spread less fees
-    and its standard error; in a world whose fair values are no true expectations those of the
-    profit. ratio: edge by sd. worst_usage: mean of the largest worst case by the budget, None
-    without one. requests_per_fill: None where nothing filled. means: averages over seeds of what is
-    measured of each life. markouts: cents a share by horizon against the true value, and against
-    others' mid.
+    mean, sd: of the profit; seen_sd: as it came out in these runs. edge, edge_error: mean of spread
+    less fees and its standard error. ratio: edge by sd. Of a single run sd, seen_sd, edge_error and
+    ratio are 0 and say nothing. requests_per_fill: None where nothing filled. means: averages over
+    seeds of AVERAGED. markouts: cents a share by horizon against the true value.
     """
 
     value: float | None
@@ -83,11 +44,10 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     q05: float
     q01: float
     worst_99: float
-    worst_usage: float | None
     requests_per_fill: float | None
     latched: int
     means: dict[str, float]
-    markouts: dict[str, dict[str, float]]
+    markouts: dict[str, float]
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -100,14 +60,13 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def chosen(self) -> Point:
-        """The point that was chosen."""
         return next(point for point in self.points if point.chosen)
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """The champion against another in a world.
 
-    gain: dollars of edge a life at equal sd, on average of `sds`, those of the champion's settings.
+    gain: dollars of edge a run at equal sd, on average of `sds`, those of the champion's settings.
     chosen_gain: at `sd`, that of its chosen one. profit_gain: as `gain`, of profits, holdings and
     all. ratio_gain: of edge over sd, at the chosen settings. p: of the gain, corrected over every
     claim made. wins, losses: seeds on which the champion's edge was above or below the other's
@@ -128,19 +87,17 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Whether the whole interval is above zero."""
         return self.gain.low > 0
 
     @property
     def is_worse(self) -> bool:
-        """Whether the whole interval is below zero."""
         return self.gain.high < 0
 
 
 class Overall(msgspec.Struct, frozen=True, kw_only=True):
     """The champion against another in all worlds. gain: as in `Claim`, on average of the worlds,
-    the same seeds resampled in each of them. above, below: worlds in which the whole interval lies
-    above zero, or below."""
+    the same seeds resampled in each. above, below: worlds in which the whole interval lies there.
+    """
 
     rival: str
     gain: Interval
@@ -149,8 +106,8 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hard budget does to one setting in a world. Dollars; shares of what there was. Edges
-    are means, quantiles are of profits."""
+    """What a hard budget does to one setting in a world. Dollars; edges are means, quantiles are of
+    profits."""
 
     entry: str
     world: str
@@ -165,9 +122,8 @@ class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Faulty(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry whose strategy was at fault: it raised, or its answer was none. times: in all its
-    lives here, those of tuning too; lives: how many of them. first: the first of these faults, with
-    file and line where it has one."""
+    """An entry whose strategy raised or answered nonsense: `times` in so many `lives`, those of
+    tuning too. first: the first fault, with file and line where it has one."""
 
     entry: str
     times: int
@@ -176,8 +132,7 @@ class Faulty(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """That in words."""
-        often = f"{self.times} times in {self.lives} {'life' if self.lives == 1 else 'lives'}"
+        often = f"{self.times} times in {self.lives} {'run' if self.lives == 1 else 'runs'}"
         return f"{self.entry}: its strategy was at fault {often}, first {self.first}"
 
 
@@ -199,52 +154,45 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Cell:
-    """The lives of an entry in a world: a row by seed for each setting."""
+    """The runs of an entry in a world: a row by seed for each setting."""
 
     def __init__(
         self, results: Results, entry: Entry, world: World, seeds: range, tune: range | None
     ) -> None:
+        def runs(seeds: range) -> list[list[RunMetrics]]:
+            found = [
+                [results.get(Task(entry, params, world, seed)) for seed in seeds]
+                for params in self.settings
+            ]
+            return [[run for run in row if run is not None] for row in found]
+
         self.entry, self.world = entry, world
         self.settings = entry.settings()
-        self.lives = [_lives(results, entry, each, world, seeds) for each in self.settings]
-        self.sample = _sample(self.lives, world)
-        chosen_by, self.tuned = self.sample, list[list[Lived]]()
-        if tune is not None:
-            self.tuned = [_lives(results, entry, each, world, tune) for each in self.settings]
-            chosen_by = _sample(self.tuned, world)
+        self.runs = runs(seeds)
+        self.sample = _sample(self.runs)
+        self.tuned = [] if tune is None else runs(tune)
+        chosen_by = _sample(self.tuned) if self.tuned else self.sample
         self.chosen = int(np.argmax(chosen_by.ratios()))
 
     @property
     def best(self) -> Sample:
-        """What the chosen setting made, one row of each."""
+        """The sample of the chosen setting, one row of each."""
         return self.sample.at(self.chosen)
 
 
-def _sample(lives: Sequence[Sequence[Lived]], world: World) -> Sample:
-    """Dollars by setting and seed. Fair values are true expectations where jumps are normal."""
-    nets = _rows(lives, lambda one: one.net / 100)
-    if world.tails is not Tails.NORMAL:
-        return Sample.of_profits(nets)
-    edges = _rows(lives, lambda one: (one.spread - one.fees) / 100)
+def _sample(runs: Sequence[Sequence[RunMetrics]]) -> Sample:
+    """Dollars by setting and seed."""
+
+    def rows(figure: Callable[[RunMetrics], float]) -> Floats:
+        return np.array([[figure(run) for run in row] for row in runs])
+
     return Sample(
-        nets,
-        edges,
-        held=_rows(lives, lambda one: one.held_variance / 100**2),
-        edges_by_gains=_rows(lives, lambda one: one.edge_by_gain / 100**2),
-        gains=_rows(lives, lambda one: one.gain_mean / 100),
+        rows(lambda run: run.net / 100),
+        rows(lambda run: (run.spread - run.fees) / 100),
+        held=rows(lambda run: run.held_variance / 100**2),
+        edges_by_gains=rows(lambda run: run.edge_by_gain / 100**2),
+        gains=rows(lambda run: run.gain_mean / 100),
     )
-
-
-def _rows(lives: Sequence[Sequence[Lived]], figure: Callable[[Lived], float]) -> Floats:
-    return np.array([[figure(one) for one in row] for row in lives])
-
-
-def _lives(
-    results: Results, entry: Entry, params: dict[str, Any], world: World, seeds: range
-) -> list[Lived]:
-    found = [results.get(Task(entry, params, world, seed)) for seed in seeds]
-    assert all(each is not None for each in found), "a life is missing"
-    return [each for each in found if each is not None]
 
 
 def compare(
@@ -255,7 +203,7 @@ def compare(
     tune: range | None,
     code: str,
 ) -> Comparison:
-    """What there is to be said of lives that were all lived. The first entry is the champion."""
+    """Compare runs that were all made. The first entry is the champion."""
     cells = {
         (entry.name, world.name): _Cell(results, entry, world, seeds, tune)
         for world in worlds
@@ -274,8 +222,8 @@ def compare(
     return Comparison(
         champion=champion,
         code=code,
-        seeds=_span(seeds),
-        tuned_on=_span(tune) if tune is not None else "",
+        seeds=span(seeds),
+        tuned_on=span(tune) if tune is not None else "",
         worlds=[world.name for world in worlds],
         entries=names,
         lines=[_line(cell) for cell in cells.values()],
@@ -292,23 +240,19 @@ def _faults(cells: Sequence[_Cell], names: Sequence[str]) -> list[Faulty]:
     found = []
     for name in names:
         mine = [cell for cell in cells if cell.entry.name == name]
-        rows = [row for cell in mine for row in (*cell.tuned, *cell.lives)]
-        wrong = [life for row in rows for life in row if life.errors]
+        rows = [row for cell in mine for row in (*cell.tuned, *cell.runs)]
+        wrong = [run for row in rows for run in row if run.errors]
         if wrong:
-            times = sum(life.errors for life in wrong)
+            times = sum(run.errors for run in wrong)
             found.append(Faulty(entry=name, times=times, lives=len(wrong), first=wrong[0].fault))
     return found
 
 
-def _span(seeds: range) -> str:
-    return f"{seeds.start}-{seeds.stop - 1}"
-
-
 def _overall(made: Sequence[tuple[Claim, Floats]], cases: int) -> list[Overall]:
     """Each rival's claims, with what every resample of so many seeds makes of them, as one."""
-    by_rival: dict[str, list[tuple[Claim, Floats]]] = {}
+    by_rival: defaultdict[str, list[tuple[Claim, Floats]]] = defaultdict(list)
     for each in made:
-        by_rival.setdefault(each[0].rival, []).append(each)
+        by_rival[each[0].rival].append(each)
     return [
         Overall(
             rival=rival,
@@ -351,26 +295,23 @@ def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> tuple[Claim, Fl
 
 
 def _line(cell: _Cell) -> Line:
-    entry = cell.entry
-    values: Sequence[float | None] = entry.values or (None,)
-    points = [
-        _point(cell, place, value, chosen=place == cell.chosen)
-        for place, value in enumerate(values)
-    ]
-    return Line(entry.name, cell.world.name, entry.risk, points)
+    points = [_point(cell, place) for place in range(len(cell.settings))]
+    return Line(cell.entry.name, cell.world.name, cell.entry.risk, points)
 
 
-def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Point:
-    lives, nets, edges = cell.lives[place], cell.sample.nets[place], cell.sample.edges[place]
-    averages = {name: _average(lives, name) for name in AVERAGED}
-    worst = np.array([life.worst_max / 100 for life in lives])
-    fills = sum(life.fills for life in lives)
-    budget = cell.entry.budget_cents
+def _point(cell: _Cell, place: int) -> Point:
+    runs, nets, edges = cell.runs[place], cell.sample.nets[place], cell.sample.edges[place]
+    fills = sum(run.fills for run in runs)
+    qty = sum(run.filled_qty for run in runs)
+    marked: defaultdict[str, float] = defaultdict(float)
+    for run in runs:
+        for horizon, cents in run.markouts.items():
+            marked[horizon] += cents * run.filled_qty / qty
     return Point(
-        value=value,
+        value=cell.entry.values[place] if cell.entry.values else None,
         params=cell.settings[place],
-        chosen=chosen,
-        seeds=len(lives),
+        chosen=place == cell.chosen,
+        seeds=len(runs),
         mean=float(nets.mean()),
         sd=float(cell.sample.sds()[place]),
         seen_sd=float(stats.sds(nets)),
@@ -379,40 +320,18 @@ def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Poi
         ratio=float(cell.sample.ratios()[place]),
         q05=float(np.quantile(nets, 0.05)),
         q01=float(np.quantile(nets, 0.01)),
-        worst_99=float(np.quantile(worst, 0.99)),
-        worst_usage=None if budget is None else float(worst.mean()) * 100 / budget,
-        requests_per_fill=sum(life.requests for life in lives) / fills if fills else None,
-        latched=sum(bool(life.latched) for life in lives),
-        means=averages,
-        markouts=_markouts(lives),
+        worst_99=float(np.quantile([run.worst_max / 100 for run in runs], 0.99)),
+        requests_per_fill=sum(run.requests for run in runs) / fills if fills else None,
+        latched=sum(bool(run.latched) for run in runs),
+        means={name: sum(run.figure(name) for run in runs) / len(runs) for name in AVERAGED},
+        markouts=dict(marked),
     )
-
-
-def _average(lives: Sequence[Lived], name: str) -> float:
-    total = sum(float(getattr(life, name)) for life in lives) / len(lives)
-    return total / 100 if name in MONEY else total
-
-
-def _markouts(lives: Sequence[Lived]) -> dict[str, dict[str, float]]:
-    """Markouts of all fills of all lives, weighted by shares, by group and horizon; without a
-    share there is none."""
-    sums: dict[str, dict[str, tuple[float, int]]] = {}
-    for life in lives:
-        for each in life.markouts:
-            row = sums.setdefault(each.group, {})
-            name = f"{each.against}_{each.horizon_s}s"
-            cents, qty = row.get(name, (0.0, 0))
-            row[name] = (cents + each.cents * each.qty, qty + each.qty)
-    return {
-        group: {name: cents / qty for name, (cents, qty) in row.items() if qty}
-        for group, row in sums.items()
-    }
 
 
 def _budgets(
     cells: dict[tuple[str, str], _Cell], entries: Sequence[Entry], places: stats.Ints
 ) -> list[BudgetLine]:
-    """Each entry under a budget beside the same without it, at the setting chosen without it."""
+    """Each entry under a budget and the same without it, at the setting chosen without it."""
     found: list[BudgetLine] = []
     plain = {entry.name for entry in entries if entry.budget_cents is None}
     for (name, world), cell in cells.items():

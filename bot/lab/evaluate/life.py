@@ -1,14 +1,16 @@
-"""One life: a whole trader in one world, driven directly in virtual time, and what came of it.
+"""One run: a whole trader in one world, driven in virtual time, and what came of it.
 
 One thread, no shell, no journal: events into `Trader.receive`, effects out to the engine after the
-latency that was drawn for them. The same seed, world, strategy and code give the same result.
+latency that was drawn for them. The same seed, world, strategy and code give the same result. See
+docs/pricing.md#section-3-metrics.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
+import numpy as np
 
 from bot.core import messages as m
 from bot.core.settings import (
@@ -22,90 +24,114 @@ from bot.core.settings import (
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
-from bot.lab.evaluate.crowd import Crowd
-from bot.lab.evaluate.draws import Class, Draws, Informed, Look, Noise, Published, Visit, feed_ns
-from bot.lab.evaluate.gauge import Gauge, Markout
-from bot.lab.evaluate.latent import MILLICENTS
-from bot.lab.evaluate.market import CASH_CENTS, TrueValueMarket
+from bot.lab.evaluate.draws import GRID, MILLICENTS, POINT_NS, Draws, Ints, Published
+from bot.lab.evaluate.market import CASH_CENTS, Crowd, TrueValueMarket
 from bot.lab.evaluate.patience import ended_when_stalled
-from bot.lab.evaluate.worlds import NATURE, World
+from bot.lab.evaluate.worlds import NATURE, STEP_NS, World
+from bot.lab.exchange.account import DoesNotClose
 from bot.lab.sim.venue.simulated import PROJECT, SERIES
 from venue.core.messages import TradePrinted
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Cents, Outcome, Qty, Side
+from venue.wire.model import Liquidity
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    BookSide,
+    Cents,
+    Outcome,
+    Qty,
+    Side,
+    book_side,
+)
 
 START_NS: Final = 1_800_000_000 * NS_PER_SECOND
 NO_BUDGET_CENTS: Final = Cents(90_000_000)
 """A limit of loss that never binds: strategies are compared by what they do themselves."""
 
-DECISIONS: Final = 1
-"""In a step at most: quotes are a step stale, as in the reference, and a life costs seconds."""
+HORIZONS_S: Final = (1, 10, 60)
+ADVERSE_S: Final = 10
+"""A fill's adverse part is what its rung moves within so long; the rest of inventory is drift."""
 
-TURNS: Final = 2
-"""Beats in a step at most: what comes in between is met by one of them."""
+_TURN_NS: Final = STEP_NS // 2
+"""Ticks are at least so far apart: one of them serves everything that came in between."""
 
+_EARLY_SHARE: Final = 0.1
+_NEAR_CENTS: Final = 2
 _WAKE_IDLE_NS: Final = 90 * NS_PER_MS
 _PING_NS: Final = 5 * NS_PER_SECOND // 2
 _RETRY_NS: Final = NS_PER_SECOND
 _NONCE: Final = "e0" * 10
 _MANY: Final = 1_000_000
 
+MONEY: Final = frozenset(
+    (
+        *("net", "spread", "inventory", "fees", "adverse", "drift", "early"),
+        *("drawdown", "worst_max", "waste"),
+    )
+)
+"""The figures of a run in cents; they are reported in dollars."""
 
-class Lived(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a life. Money in cents, floats where it is an average of millicents.
+AVERAGED: Final = (
+    *("spread", "inventory", "fees", "adverse", "drift", "early", "drawdown", "worst_max"),
+    *("uptime", "touch_share", "fills", "filled_qty", "requests", "refused_for_pace", "waste"),
+    *("errors", "cpu_s"),
+)
+"""The figures of a run that are reported as averages over seeds."""
+
+
+class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a run; the defaults are what doing nothing comes to. Money in cents.
 
     net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, summed
-    over the points of the path, the variance of what holdings would gain until the next one; its
-    mean over lives is that of inventory squared (`Latent.move_variance`). edge_by_gain, gain_mean:
-    cents^2 and cents, of `Account`. early: the profit marked to the true values after a tenth of
-    the life. requests, writes, refused_for_pace: of ours.
-    errors: how often the strategy was at fault; fault: the first time, empty without one.
+    over the points of the path, the variance of what holdings would gain until the next one
+    (`Latent.move_variances`). edge_by_gain: cents^2, each change of spread - fees by what inventory
+    had gained by then, summed: no gain is foreseen, so its mean over runs is that of the whole edge
+    by the whole gain. gain_mean: what inventory had gained, on average of the points. early: the
+    profit marked to the true values after a tenth of the run. drawdown: the deepest fall of the
+    marked profit below its highest so far, outcome left out. uptime: share of steps and rungs with
+    both sides within 2c of others' mid; touch_share: of the sides quoted those at the best price or
+    better. waste: fees beyond the exact ones. markouts: cents a share after each horizon, against
+    the true value. errors: how often the strategy was at fault; fault: the first time.
     """
 
-    net: int
-    spread: float
-    inventory: float
-    fees: int
-    adverse: float
-    drift: float
-    held_variance: float
-    edge_by_gain: float
-    gain_mean: float
-    early: float
-    drawdown: float
-    minute_ratio: float
-    worst_max: int
-    worst_mean: float
-    locked: float
-    uptime: float
-    touch_share: float
-    quoted_spread: float
-    fills: int
-    filled_qty: int
-    taken_qty: int
-    noise_qty: int
-    noise_share: float
-    requests: int
-    writes: int
-    refused_for_pace: int
-    waste: float
-    decisions: int
-    errors: int
-    latched: str
-    markouts: list[Markout]
-    cpu_s: float = 0.0
+    net: int = 0
+    spread: float = 0.0
+    inventory: float = 0.0
+    fees: int = 0
+    adverse: float = 0.0
+    drift: float = 0.0
+    held_variance: float = 0.0
+    edge_by_gain: float = 0.0
+    gain_mean: float = 0.0
+    early: float = 0.0
+    drawdown: float = 0.0
+    worst_max: int = 0
+    uptime: float = 0.0
+    touch_share: float = 0.0
+    fills: int = 0
+    filled_qty: int = 0
+    requests: int = 0
+    refused_for_pace: int = 0
+    waste: float = 0.0
+    markouts: dict[str, float] = {}
+    errors: int = 0
+    latched: str = ""
     fault: str = ""
+    cpu_s: float = 0.0
+
+    def figure(self, name: str) -> float:
+        """One of `net` and AVERAGED, money in dollars."""
+        value = float(getattr(self, name))
+        return value / 100 if name in MONEY else value
 
 
 def settings_for(world: World, budget_cents: int | None) -> TraderSettings:
     """The trader's settings in a world: its own defaults, and limits that do not bind.
 
     budget_cents: what an event may lose at worst; None for no such limit. Breakers that would stop
-    a life until a person looks are set out of reach; what trips all the same is told. A life is a
-    few hours before the end of its event, drawn out over the whole of it: there is no curfew.
+    a run until a person looks are set out of reach. A run stands for the whole of its event, so
+    there is no curfew.
     """
-    pace_ns = world.step_ns // DECISIONS
     limit = NO_BUDGET_CENTS if budget_cents is None else Cents(budget_cents)
     return TraderSettings(
         series_ticker=SERIES,
@@ -116,15 +142,15 @@ def settings_for(world: World, budget_cents: int | None) -> TraderSettings:
             order_qty=Qty(2_000),
             resting_orders=400,
         ),
-        pace=PaceSettings(decide_ns=pace_ns, dwell_ns=pace_ns),
+        pace=PaceSettings(decide_ns=STEP_NS, dwell_ns=STEP_NS),
         trust=TrustSettings(
             lag_ns=500 * NS_PER_MS * world.latency,
-            gap_ns=world.step_ns,
+            gap_ns=STEP_NS,
             read_lag_ns=100 * NS_PER_MS,
-            book_ns=30 * world.step_ns,
-            recheck_ns=20 * world.step_ns,
-            sweep_ns=5 * world.step_ns,
-            audit_ns=10 * world.step_ns,
+            book_ns=30 * STEP_NS,
+            recheck_ns=20 * STEP_NS,
+            sweep_ns=5 * STEP_NS,
+            audit_ns=10 * STEP_NS,
         ),
         breakers=BreakerSettings(
             creates_per_minute=_MANY,
@@ -139,8 +165,34 @@ def settings_for(world: World, budget_cents: int | None) -> TraderSettings:
     )
 
 
-class _Life:
-    """The queue of one life. Instants are the trader's own, from START_NS."""
+class Profit(NamedTuple):
+    """By point of the path. edges_mc: spread less fees of the fills in it. held: shares of each
+    rung at its end. gained_mc: what inventory had gained when it began; inventory_mc: by the end.
+    """
+
+    edges_mc: Ints
+    held: Ints
+    gained_mc: Ints
+    inventory_mc: int
+
+
+def profit_of(
+    points: Ints, rungs: Ints, bought: Ints, prices: Ints, fees: Ints, fairs_mc: Ints
+) -> Profit:
+    """The sources of the profit of some fills. bought: shares of YES, below zero for sold. prices,
+    fees: cents. fairs_mc: by point and rung, the outcome last."""
+    last, count = len(fairs_mc) - 1, fairs_mc.shape[1]
+    edges_mc, held = np.zeros(last, np.int64), np.zeros((last, count), np.int64)
+    earned_mc = bought * (fairs_mc[points, rungs] - prices * MILLICENTS) - fees * MILLICENTS
+    np.add.at(edges_mc, points, earned_mc)
+    np.add.at(held, (points, rungs), bought)
+    held = held.cumsum(axis=0)
+    gains_mc = (held * np.diff(fairs_mc, axis=0)).sum(axis=1)
+    return Profit(edges_mc, held, gains_mc.cumsum() - gains_mc, int(gains_mc.sum()))
+
+
+class _Run:
+    """One trader in one world. Instants are the trader's own, from START_NS."""
 
     def __init__(
         self,
@@ -149,156 +201,117 @@ class _Life:
         make_strategy: Callable[[], Strategy],
         settings: TraderSettings,
     ) -> None:
-        self.world = world
-        self.draws = draws
-        self.latent = draws.latent
-        self.venue = TrueValueMarket(world, draws.latent.strikes, START_NS)
-        self.account = self.venue.account
-        self.crowd = Crowd(world, self.venue, START_NS)
-        self.gauge = Gauge(world, self.venue, START_NS)
-        self.trader = Trader(settings, make_strategy)
+        self._world = world
+        self._draws = draws
+        self._market = TrueValueMarket(world, draws.latent.strikes, START_NS)
+        self._crowd = Crowd(world, draws.latent, self._market, START_NS)
+        self._trader = Trader(settings, make_strategy)
         self._driver = Driver(START_NS)
         self._ticks = TickTimer(self._driver, self._tick)
-        self.end_ns = START_NS + world.life_ns
-        self._early_ns = START_NS + int(world.life_ns * world.early_share)
         self._last_tick_ns = START_NS
-        self._turn_ns = world.step_ns // TURNS
-        self._idle_ns = world.step_ns // 2
         self._subscribed = False
-        self._feed_ns = feed_ns(world)
         self._frames_ns = 0
         self._stalls = [(START_NS + a, START_NS + b) for a, b in draws.stalls]
-        self.requests = 0
-        self.writes = 0
-        self.early_mc: int | None = None
-        self.held_variance = 0.0
-        self._point = 0
-        self.latched = ""
+        self._requests = 0
+        self._latched = ""
+        self._worst_cents = 0
+        self._samples = self._near = self._sides = self._at_touch = 0
 
-    @property
-    def now_ns(self) -> int:
-        return self._driver.now_ns
-
-    def run(self) -> None:
-        """Live from the first instant to the outcome. Raises DoesNotClose when money is lost."""
-        account, latent, driver = self.account, self.latent, self._driver
-        account.begin(latent.fairs(0))
+    def play(self) -> None:
+        """From the start to the outcome."""
+        driver, end_ns = self._driver, START_NS + self._world.life_ns
         self._hand(m.Started(_NONCE, (), new_account=True))
         self._hand(m.FeedOpened())
         self._ticks.schedule_by(START_NS)
         driver.after(_PING_NS, self._ping)
-        driver.at(START_NS + self.world.step_ns - 1, self._sample)
-        for at_ns, act in self.draws.acts:
-            if at_ns >= self.world.life_ns:
+        driver.at(START_NS + STEP_NS - 1, self._sample)
+        for at_ns, act in self._draws.acts:
+            if at_ns >= self._world.life_ns:
                 break
             driver.reach(START_NS + at_ns)
-            self._moves_on()
-            self._act(act)
+            if isinstance(act, Published):
+                value = act.value_dollars, act.confidence
+                self._frame([m.ImpliedValueSeen(PROJECT, driver.now_ns, *value)])
+            else:
+                self._crowd.act(act, driver.now_ns)
             self._publish()
-        driver.reach(self.end_ns)
-        self._move_to(len(latent.fair_mc) - 1)
-        self.venue.resolve(latent.pays, self.end_ns)
-        account.close(self.venue.exchange.cash_cents - CASH_CENTS)
-
-    def _moves_on(self) -> None:
-        """The true values are those of now: every act begins with it."""
-        self._move_to(self.latent.point(self.now_ns - START_NS))
-        if self.early_mc is None and self.now_ns >= self._early_ns:
-            self.early_mc = self.account.net_mc
-
-    def _move_to(self, point: int) -> None:
-        """The true values move on to a point of the path, with what is held."""
-        if point == self._point:
-            return
-        held = self.account.net
-        holds = any(held)
-        for passed in range(self._point, point):
-            if holds:
-                self.held_variance += self.latent.move_variance(passed, held)
-            self.account.moved(self.latent.fair_mc[passed + 1])
-        self._point = point
-
-    def _act(self, act: object) -> None:
-        kind = type(act)
-        if kind is Noise:
-            self.crowd.noise(act, self.now_ns)  # type: ignore[arg-type]
-        elif kind is Visit:
-            self.crowd.visit(act, self.now_ns)  # type: ignore[arg-type]
-        elif kind is Informed:
-            self.crowd.informed(act, self.now_ns)  # type: ignore[arg-type]
-        elif kind is Look:
-            self.crowd.look(self.now_ns)
-        else:
-            assert isinstance(act, Published)
-            seen = m.ImpliedValueSeen(PROJECT, self.now_ns, act.value_dollars, act.confidence)
-            self._frame([seen])
+        driver.reach(end_ns)
+        self._market.resolve(self._draws.latent.pays, end_ns)
 
     def _ping(self) -> None:
-        self._moves_on()
         self._frame([m.FeedHeard()])
         self._driver.after(_PING_NS, self._ping)
 
     def _sample(self) -> None:
-        self._moves_on()
-        self.gauge.sample(self.account)
-        self._driver.after(self.world.step_ns, self._sample)
+        """Look at the trader's quotes and risk, once a step after what happened in it."""
+        market = self._market
+        self._worst_cents = max(self._worst_cents, market.worst_cents())
+        own = market.own_levels()
+        for market_id in market.markets:
+            bids, asks = (own.get((market_id, side), {}) for side in (BookSide.BID, BookSide.ASK))
+            book = market.books[market_id]
+            best_bid = max((p for p, n in book.bids.items() if n > bids.get(p, 0)), default=None)
+            best_ask = min((p for p, n in book.asks.items() if n > asks.get(p, 0)), default=None)
+            bid, ask = max(bids, default=None), min(asks, default=None)
+            self._samples += 1
+            self._sides += (bid is not None) + (ask is not None)
+            self._at_touch += bid is not None and (best_bid is None or bid >= best_bid)
+            self._at_touch += ask is not None and (best_ask is None or ask <= best_ask)
+            if bid and ask and best_bid and best_ask:
+                mid = (best_bid + best_ask) / 2
+                self._near += mid - bid <= _NEAR_CENTS and ask - mid <= _NEAR_CENTS
+        self._driver.after(STEP_NS, self._sample)
 
     def _reaches(self, events: Sequence[m.Event]) -> None:
-        self._moves_on()
         for event in events:
             self._hand(event)
-        self._tick_soon(self.now_ns)
+        self._tick_soon(self._driver.now_ns)
 
     def _tick(self) -> None:
-        self._moves_on()
-        self._last_tick_ns = self.now_ns
-        self._ticks.schedule(self.now_ns + self._idle_ns)
+        self._last_tick_ns = self._driver.now_ns
+        self._ticks.schedule(self._last_tick_ns + _TURN_NS)
         self._hand(m.Beat())
 
     # --- the trader -------------------------------------------------------------------------------
 
     def _hand(self, event: m.Event) -> None:
         """An event into the trader, and its effects out."""
-        now_ns = self.now_ns
-        for effect in self.trader.receive(event, now_ns):
-            kind = type(effect)
-            if kind is m.Send:
-                self._leaves(effect)  # type: ignore[arg-type]
-            elif kind is m.WakeAt:
-                at_ns: int = effect.at_ns  # type: ignore[union-attr]
-                if at_ns - now_ns < _WAKE_IDLE_NS:
-                    self._tick_soon(at_ns)
-            elif kind is m.SubscribeTo:
-                self._subscribed = True
-                exchange, markets = self.venue.exchange, self.venue.markets
-                frames = [exchange.book_update(market, now_ns) for market in markets]
-                self._frame([m.SubscriptionAccepted(), *frames])
-            elif kind is m.Latched:
-                self.latched = effect.reason  # type: ignore[union-attr]
+        now_ns = self._driver.now_ns
+        for effect in self._trader.receive(event, now_ns):
+            match effect:
+                case m.Send():
+                    self._leaves(effect)
+                case m.WakeAt() if effect.at_ns - now_ns < _WAKE_IDLE_NS:
+                    self._tick_soon(effect.at_ns)
+                case m.SubscribeTo():
+                    self._subscribed = True
+                    exchange, markets = self._market.exchange, self._market.markets
+                    books = [exchange.book_update(market, now_ns) for market in markets]
+                    self._frame([m.SubscriptionAccepted(), *books])
+                case m.Latched():
+                    self._latched = effect.reason
+                case _:
+                    pass
 
     def _tick_soon(self, at_ns: int) -> None:
-        """A tick is wanted; they come so often a step at most, and then for all that came."""
-        at_ns = max(at_ns, self.now_ns + NS_PER_MS, self._last_tick_ns + self._turn_ns)
+        at_ns = max(at_ns, self._driver.now_ns + NS_PER_MS, self._last_tick_ns + _TURN_NS)
         self._ticks.schedule_by(at_ns)
 
     def _leaves(self, effect: m.Send) -> None:
         """A request is under way to the engine."""
-        number = self.requests % len(self.draws.latency_ms)
-        self.requests += 1
-        if isinstance(effect.request, m.Create | m.AmendResting | m.CancelResting):
-            self.writes += 1
-        takes_ns = int(self.draws.latency_ms[number] * NS_PER_MS)
-        chance = self.draws.chances[number]
+        number = self._requests % len(self._draws.latency_ms)
+        self._requests += 1
+        takes_ns = int(self._draws.latency_ms[number] * NS_PER_MS)
+        chance = self._draws.chances[number]
         self._driver.after(takes_ns, partial(self._arrives, effect, chance, takes_ns // 2))
 
     def _arrives(self, effect: m.Send, chance: float, back_ns: int) -> None:
-        """A request reaches the venue; what befalls it was drawn."""
-        self._moves_on()
+        """A request reaches the venue; what happens to it was drawn."""
         unknown, refused = NATURE.unknown_share, NATURE.refused_share
-        exchange, retry_ns = self.venue.exchange, None
+        exchange, retry_ns = self._market.exchange, None
         answer: m.Answer
         if chance < unknown / 2 or chance >= unknown + refused:
-            answer, _, retry_ns, _ = exchange.answer(effect, self.now_ns)
+            answer, _, retry_ns, _ = exchange.answer(effect, self._driver.now_ns)
             self._publish()
         if chance < unknown:
             answer, retry_ns = m.Unknown("503 result_unknown"), None
@@ -312,25 +325,99 @@ class _Life:
 
     def _publish(self) -> None:
         """What the last act changed goes out on the channel: prints, then whole books."""
-        venue, now_ns = self.venue, self.now_ns
-        if not venue.changed and not venue.prints:
+        market, now_ns = self._market, self._driver.now_ns
+        if not market.changed and not market.prints:
             return
-        for market in venue.changed:
-            self.gauge.saw(market, now_ns)
-        events: list[m.Event] = [_print(printed) for printed in venue.prints]
-        events += [venue.exchange.book_update(market, now_ns) for market in venue.changed]
-        venue.prints.clear()
-        venue.changed.clear()
+        events: list[m.Event] = [_print(printed) for printed in market.prints]
+        events += [market.exchange.book_update(each, now_ns) for each in market.changed]
+        market.prints.clear()
+        market.changed.clear()
         if self._subscribed:
             self._frame(events)
 
     def _frame(self, events: list[m.Event]) -> None:
-        at_ns = self.now_ns
+        at_ns = self._driver.now_ns
         for begin_ns, end_ns in self._stalls:
             if begin_ns <= at_ns < end_ns:
                 at_ns = end_ns
-        self._frames_ns = max(at_ns + self._feed_ns, self._frames_ns)
+        self._frames_ns = max(at_ns + self._world.feed_ns, self._frames_ns)
         self._driver.at(self._frames_ns, partial(self._reaches, events))
+
+    # --- what came of it --------------------------------------------------------------------------
+
+    def metrics(self) -> RunMetrics:
+        """Raises DoesNotClose where fills, true values and the venue's cash tell two profits."""
+        market, latent, account = self._market, self._draws.latent, self._market.account
+        net_cents = market.exchange.cash_cents - CASH_CENTS
+        account.prove(net_cents)
+        world = self._world
+        rate_of = {Liquidity.MAKER: world.maker_rate.e8, Liquidity.TAKER: world.taker_rate.e8}
+        rows = [
+            (
+                fill.at_ns - START_NS,
+                market.rung_of[fill.market_id],
+                1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1,
+                fill.trade_price,
+                fill.qty,
+                fill.fee_cents,
+                rate_of[fill.liquidity],
+            )
+            for fill in account.fills
+        ]
+        since_ns, rungs, signs, prices, sizes, fees, rates = (
+            np.array(rows, np.int64).reshape(-1, 7).T
+        )
+        fairs_mc = np.array(latent.fair_mc)
+        points, last = since_ns // POINT_NS, len(fairs_mc) - 1
+        profit = profit_of(points, rungs, signs * sizes, prices, fees, fairs_mc)
+        edges_mc, gained_mc, inventory_mc = profit.edges_mc, profit.gained_mc, profit.inventory_mc
+        marks_mc = edges_mc.cumsum() + gained_mc
+        if int(edges_mc.sum()) + inventory_mc != net_cents * MILLICENTS:
+            whole_mc = int(edges_mc.sum()) + inventory_mc
+            raise DoesNotClose(
+                f"fills and true values: {whole_mc} mc, the venue: {net_cents} cents"
+            )
+        by_step = marks_mc[GRID - 1 :: GRID]
+        highest = np.maximum.accumulate(np.maximum(by_step, 0))
+        early = latent.point(int(self._world.life_ns * _EARLY_SHARE))
+
+        def later_mc(after_s: int) -> Ints:
+            then = np.minimum((since_ns + after_s * NS_PER_SECOND) // POINT_NS, last)
+            return fairs_mc[then, rungs]
+
+        qty = int(sizes.sum())
+        adverse_mc = int((signs * sizes * (later_mc(ADVERSE_S) - later_mc(0))).sum())
+        exact = rates * sizes * prices * (PAYOUT_CENTS - prices) / (PAYOUT_CENTS * 10**8)
+        marked = {
+            f"fair_{after_s}s": signs * (later_mc(after_s) - prices * MILLICENTS) * sizes
+            for after_s in HORIZONS_S
+        }
+        counters = self._trader.out.counters
+        return RunMetrics(
+            net=net_cents,
+            spread=int(edges_mc.sum()) / MILLICENTS + account.fees_cents,
+            inventory=inventory_mc / MILLICENTS,
+            fees=account.fees_cents,
+            adverse=adverse_mc / MILLICENTS,
+            drift=inventory_mc / MILLICENTS - adverse_mc / MILLICENTS,
+            held_variance=float(latent.move_variances(profit.held).sum()),
+            edge_by_gain=int((edges_mc * gained_mc).sum()) / MILLICENTS**2,
+            gain_mean=int(gained_mc.sum()) / last / MILLICENTS,
+            early=int(edges_mc[:early].sum() + gained_mc[early]) / MILLICENTS,
+            drawdown=int((highest - by_step).max()) / MILLICENTS,
+            worst_max=self._worst_cents,
+            uptime=self._near / max(1, self._samples),
+            touch_share=self._at_touch / max(1, self._sides),
+            fills=len(rows),
+            filled_qty=qty,
+            requests=self._requests,
+            refused_for_pace=market.exchange.refused.get(Code.RATE_LIMITED, 0),
+            waste=account.fees_cents - float(exact.sum()),
+            markouts={k: int(each.sum()) / qty / MILLICENTS for k, each in marked.items() if qty},
+            errors=counters.strategy_errors,
+            latched=self._latched,
+            fault=self._trader.out.first_fault,
+        )
 
 
 def _print(printed: TradePrinted) -> m.TradeSeen:
@@ -346,47 +433,11 @@ def live(
     make_strategy: Callable[[], Strategy],
     budget_cents: int | None = None,
     settings: TraderSettings | None = None,
-) -> Lived:
-    """Live through one seed with one strategy. settings: the trader's, instead of `settings_for`
-    under the budget. Raises DoesNotClose when the account does not, and Stalled when the strategy
-    does not come back."""
-    life = _Life(world, draws, make_strategy, settings or settings_for(world, budget_cents))
+) -> RunMetrics:
+    """Run one strategy through one seed. settings: the trader's, instead of `settings_for` under
+    the budget. Raises DoesNotClose when the account does not, and Stalled when the strategy does
+    not come back."""
+    run = _Run(world, draws, make_strategy, settings or settings_for(world, budget_cents))
     with ended_when_stalled():
-        life.run()
-    account, gauge, fills = life.account, life.gauge, life.account.fills
-    adverse = gauge.adverse_mc(fills, life.latent) / MILLICENTS
-    by_noise = sum(fill.qty for fill in fills if fill.by is Class.NOISE)
-    return Lived(
-        net=life.venue.exchange.cash_cents - CASH_CENTS,
-        spread=account.spread_mc / MILLICENTS,
-        inventory=account.inventory_mc / MILLICENTS,
-        fees=account.fees_cents,
-        adverse=adverse,
-        drift=account.inventory_mc / MILLICENTS - adverse,
-        held_variance=life.held_variance,
-        edge_by_gain=account.edge_by_gain,
-        gain_mean=account.gain_mean,
-        early=(life.early_mc or 0) / MILLICENTS,
-        drawdown=gauge.drawdown_cents,
-        minute_ratio=gauge.minute_ratio,
-        worst_max=gauge.worst_max_cents,
-        worst_mean=gauge.worst_mean_cents,
-        locked=gauge.locked_cents,
-        uptime=gauge.uptime,
-        touch_share=gauge.touch_share,
-        quoted_spread=gauge.spread_cents,
-        fills=len(fills),
-        filled_qty=sum(fill.qty for fill in fills),
-        taken_qty=sum(fill.qty for fill in fills if not fill.maker),
-        noise_qty=life.crowd.noise_qty,
-        noise_share=by_noise / max(1, life.crowd.noise_qty),
-        requests=life.requests,
-        writes=life.writes,
-        refused_for_pace=life.venue.exchange.refused.get(Code.RATE_LIMITED, 0),
-        waste=gauge.waste_cents(fills),
-        decisions=life.trader.out.counters.decisions,
-        errors=life.trader.out.counters.strategy_errors,
-        latched=life.latched,
-        markouts=gauge.markouts(fills, life.latent),
-        fault=life.trader.out.first_fault,
-    )
+        run.play()
+    return run.metrics()

@@ -1,8 +1,7 @@
-"""What is compared with what: each entry a strategy, fixed parameters, and its risk parameter's
-values.
+"""What is compared with what: each entry is a strategy with the values of its risk parameter.
 
-The risk parameter is what an operator turns to trade less or more risk; a frontier is drawn by
-sweeping it. Where a strategy has none, its size is swept instead.
+That is what an operator turns to trade less or more risk; a frontier is drawn by sweeping it. Where
+a strategy has none, its size is swept instead.
 """
 
 import hashlib
@@ -25,9 +24,9 @@ Params = Mapping[str, Any]
 class Entry(msgspec.Struct, frozen=True):
     """A line of the comparison.
 
-    plugin: as `find_strategy` takes it; empty for doing nothing. fixed: parameters beside the risk
-    parameter `risk`, which takes each of `values`; no values is one setting. budget_cents: what
-    the event may lose at worst, None without a limit. is_baseline: always shown.
+    plugin: as `find_strategy` takes it; empty for doing nothing. risk: the risk parameter, several
+    names joined by + that are turned together; it takes each of `values`, the others are `fixed`.
+    No values is one setting. budget_cents: what the event may lose at worst, None without a limit.
     """
 
     name: str
@@ -42,11 +41,8 @@ class Entry(msgspec.Struct, frozen=True):
         """The parameters of every point of its frontier."""
         if not self.values:
             return (dict(self.fixed),)
-        return tuple({**self.fixed, **self._turned(value)} for value in self.values)
-
-    def _turned(self, value: float | int) -> dict[str, Any]:
-        """The risk parameter at a value; several names joined by + take it together."""
-        return dict.fromkeys(self.risk.split("+"), value)
+        names = self.risk.split("+")
+        return tuple({**self.fixed, **dict.fromkeys(names, value)} for value in self.values)
 
     def make(self, params: Params, folder: Path) -> Strategy:
         """A fresh strategy. Raises StrategyFault when its parameters are none of its schema, or
@@ -149,18 +145,6 @@ _NAMED: Final = re.compile(
 )
 
 
-def with_budget(entry: Entry, budget_cents: int) -> Entry:
-    """The same under a hard budget of what the event may lose."""
-    name = f"{entry.name}_budget{budget_cents // 100}"
-    return msgspec.structs.replace(entry, name=name, budget_cents=budget_cents, is_baseline=False)
-
-
-def at_setting(entry: Entry, value: float | int) -> Entry:
-    """The same at one value of its risk parameter."""
-    name = f"{entry.name}_{value:g}"
-    return msgspec.structs.replace(entry, name=name, values=(value,), is_baseline=False)
-
-
 def _entry_named(name: str) -> Entry | None:
     """The entry that NAME, NAME:VALUE, NAME@DOLLARS or NAME:VALUE@DOLLARS means; None if none."""
     parts = _NAMED.fullmatch(name)
@@ -168,13 +152,18 @@ def _entry_named(name: str) -> Entry | None:
     entry = known.get(parts["name"]) if parts else None
     if entry is None or parts is None:
         return None
+    replace = msgspec.structs.replace
     if parts["value"]:
         turned = next((each for each in entry.values if f"{each:g}" == parts["value"]), None)
         if turned is None:
             some = ", ".join(f"{each:g}" for each in entry.values) or "none: it has one setting"
             raise StrategyFault(f"{name}: {entry.name} is evaluated at {some}")
-        entry = at_setting(entry, turned)
-    return with_budget(entry, 100 * int(parts["dollars"])) if parts["dollars"] else entry
+        named = f"{entry.name}_{turned:g}"
+        entry = replace(entry, name=named, values=(turned,), is_baseline=False)
+    if parts["dollars"]:
+        named, cents = f"{entry.name}_budget{parts['dollars']}", 100 * int(parts["dollars"])
+        entry = replace(entry, name=named, budget_cents=cents, is_baseline=False)
+    return entry
 
 
 def entries_named(text: str, *, baselines: bool = True) -> tuple[Entry, ...]:

@@ -1,4 +1,4 @@
-"""The market of an evaluation: a crowd's orders around true values, and the books that come of it.
+"""The market of an evaluation: a crowd's orders around the true values, and the books they make.
 
 Reads show what the engine did at once.
 """
@@ -6,15 +6,17 @@ Reads show what the engine did at once.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.lab.evaluate.account import Account
-from bot.lab.evaluate.draws import Class
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.draws import MILLICENTS, Act, Class, Informed, Latent, Look, Noise, Visit
+from bot.lab.evaluate.worlds import NATURE, World
+from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, LevelBook, PageLimits, ShownBook, accounts
 from bot.lab.sim.venue.simulated import PROJECT, SERIES, market_id
 from venue.core import messages as v
 from venue.wire import model
 from venue.wire.money import (
     PAYOUT_CENTS,
+    PRICE_MAX,
+    PRICE_MIN,
     BookSide,
     Cents,
     Outcome,
@@ -31,30 +33,29 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 CASH_CENTS: Final = Cents(10_000_000)
 """What the trader begins with: enough that cash never binds."""
 
-_CROWD_CENTS: Final = Cents(10_000_000_000)
-_PAGES: Final = PageLimits(orders=200, fills=20, positions=200, events=20)
 TAKERS: Final = {each: UserId(f"crowd.{each}") for each in Class}
 EVENT: Final = Ticker(f"{SERIES}-27Q1")
 
-_Own = dict[tuple[MarketId, BookSide, Price], int]
+_CROWD_CENTS: Final = Cents(10_000_000_000)
+_PAGES: Final = PageLimits(orders=200, fills=20, positions=200, events=20)
+_BULK: Final = Qty(100)
+"""Shares over which a fee a share is taken: rounding up to a cent hardly counts there."""
 
 
 class TrueValueMarket:
     """One event of `world.rungs` rungs.
 
-    exchange: where everybody's orders are. markets: the rungs in strike order. books: whole ones.
-    own: the trader's resting shares by level. acting: who sends what is being carried out. changed:
-    rungs whose book is another since it was last cleared, and prints since then, in order.
+    exchange: where everybody's orders are. markets: the rungs in strike order. account: the
+    trader's. resting: its orders in the book. changed: rungs whose book changed since it was last
+    cleared; prints: since then, in order.
     """
 
     def __init__(self, world: World, strikes: Sequence[int], start_ns: int) -> None:
         self.markets = [market_id(0, rung) for rung in range(world.rungs)]
         self.rung_of = {market: rung for rung, market in enumerate(self.markets)}
         self.books = {market: LevelBook(start_ns) for market in self.markets}
-        self.account = Account(world.rungs)
-        self.own: _Own = {}
-        self._own_levels: dict[OrderId, tuple[tuple[MarketId, BookSide, Price], int]] = {}
-        self.acting = Class.SELF
+        self.account = Account()
+        self.resting: dict[OrderId, v.OrderState] = {}
         self.changed: dict[MarketId, None] = {}
         self.prints: list[v.TradePrinted] = []
         self._made = 0
@@ -99,7 +100,7 @@ class TrueValueMarket:
     # --- commands ---------------------------------------------------------------------------------
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
-        """Keep what a command changed."""
+        """Follow the books, and the trader's orders and account."""
         for event in events:
             match event:
                 case v.LevelChanged():
@@ -108,45 +109,22 @@ class TrueValueMarket:
                 case v.TradePrinted():
                     self.prints.append(event)
                 case v.OrderChanged() if event.order.user_id == MAKER:
-                    self._keep_own(event.order)
+                    self.resting.pop(event.order.order_id, None)
+                    if event.order.remaining_qty and event.order.status in model.RESTING:
+                        self.resting[event.order.order_id] = event.order
                 case v.FillBooked() if event.user_id == MAKER:
-                    self._filled(event)
+                    self.account.filled(event)
                 case _:
                     pass
 
     def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         """Every order that ours can meet is in the engine."""
-        self.acting = Class.SELF
         return exchange.apply(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         """The whole book, of its newest change."""
         book = self.books[market_id]
         return ShownBook(*book.levels(), book.at_ns)
-
-    def _keep_own(self, order: v.OrderState) -> None:
-        """The trader's size at a level, for telling others' books from ours."""
-        before = self._own_levels.pop(order.order_id, None)
-        if before is not None:
-            self.own[before[0]] -= before[1]
-        if order.remaining_qty and order.status in model.RESTING:
-            side = book_side(order.outcome, order.side)
-            level = (order.market_id, side, canonical(order.outcome, order.price))
-            self._own_levels[order.order_id] = (level, order.remaining_qty)
-            self.own[level] = self.own.get(level, 0) + order.remaining_qty
-
-    def _filled(self, fill: v.FillBooked) -> None:
-        side = book_side(fill.outcome, fill.side)
-        self.account.filled(
-            rung=self.rung_of[fill.market_id],
-            sign=1 if side is BookSide.BID else -1,
-            price=fill.trade_price,
-            qty=fill.qty,
-            fee_cents=fill.fee_cents,
-            maker=fill.liquidity is model.Liquidity.MAKER,
-            by=self.acting,
-            at_ns=fill.at_ns,
-        )
 
     def trade(
         self,
@@ -172,24 +150,14 @@ class TrueValueMarket:
             TimeInForce.GTC if rests else TimeInForce.IOC,
             ClientOrderId(f"c{self._made}"),
         )
-        self.acting = who
         return self.exchange.apply(v.PlaceOrder(user or TAKERS[who], order), now_ns)
-
-    def amend(self, user: UserId, order_id: OrderId, amend: Amend, now_ns: int) -> v.Answer:
-        """A background maker moves an order."""
-        self.acting = Class.MAKER
-        return self.exchange.apply(v.AmendOrder(user, order_id, amend), now_ns)
-
-    def cancel(self, user: UserId, order_id: OrderId, now_ns: int) -> v.Answer:
-        """A background maker takes an order away."""
-        self.acting = Class.MAKER
-        return self.exchange.apply(v.CancelOrder(user, order_id), now_ns)
 
     def resolve(self, pays: Sequence[bool], now_ns: int) -> None:
         """Every rung pays what it is worth in the end."""
         for market, yes in zip(self.markets, pays, strict=True):
             winner = Outcome.YES if yes else Outcome.NO
             self.exchange.apply(v.ResolveMarket(market, winner), now_ns)
+            self.account.settled(market, winner)
 
     # --- books ------------------------------------------------------------------------------------
 
@@ -198,54 +166,165 @@ class TrueValueMarket:
         book = self.books[market]
         return max(book.bids, default=None), min(book.asks, default=None)
 
-    def best_of_others(self, market: MarketId) -> tuple[Price | None, Price | None]:
-        """Best bid and ask of the crowd."""
-        book, own = self.books[market], self.own
-        bid, ask = BookSide.BID, BookSide.ASK
-        bids = [p for p, size in book.bids.items() if size > own.get((market, bid, p), 0)]
-        asks = [p for p, size in book.asks.items() if size > own.get((market, ask, p), 0)]
-        return max(bids, default=None), min(asks, default=None)
-
-    def own_best(self) -> dict[tuple[MarketId, BookSide], tuple[Price, int]]:
-        """The trader's best price and its size there, on each side where something rests."""
-        found: dict[tuple[MarketId, BookSide], tuple[Price, int]] = {}
-        for (market, side, price), qty in self.own.items():
-            if not qty:
-                continue
-            last = found.get((market, side))
-            if last is None or (price > last[0]) == (side is BookSide.BID):
-                found[(market, side)] = (price, qty)
+    def own_levels(self) -> dict[tuple[MarketId, BookSide], dict[Price, int]]:
+        """The trader's resting shares by canonical price, on each side where something rests."""
+        found: dict[tuple[MarketId, BookSide], dict[Price, int]] = {}
+        for order in self.resting.values():
+            side = book_side(order.outcome, order.side)
+            sizes = found.setdefault((order.market_id, side), {})
+            price = canonical(order.outcome, order.price)
+            sizes[price] = sizes.get(price, 0) + order.remaining_qty
         return found
 
     def worst_cents(self) -> int:
         """What the trader may lose at worst by what it holds and what rests at the venue, cents.
 
-        Reckoned from the venue's own state, outcome by outcome, with every order filled that would
-        hurt there: nothing of the trader's own reckoning is in it.
+        Computed from the venue's own state, outcome by outcome, with every order filled that would
+        hurt there: nothing of the trader's own computation is in it.
         """
-        account, rungs = self.account, len(self.markets)
         orders = [
-            (self.rung_of[market], 1 if side is BookSide.BID else -1, int(price), qty)
-            for (market, side, price), qty in self._own_levels.values()
+            (order, fee_cents(self._maker_rate, order.remaining_qty, order.price))
+            for order in self.resting.values()
         ]
-        fees = [fee_cents(self._maker_rate, Qty(qty), Price(price)) for _, _, price, qty in orders]
-        worth, worst = account.cash_cents, 0
-        for paying in range(rungs + 1):
+        worst = 0
+        for paying in range(len(self.markets) + 1):
             # Exactly the `paying` lowest rungs resolve YES.
-            if paying:
-                worth += PAYOUT_CENTS * account.net[paying - 1]
-            total = worth
-            for (rung, sign, price, qty), fee in zip(orders, fees, strict=True):
-                pays = PAYOUT_CENTS if rung < paying else 0
-                total += min(0, sign * (pays - price) * qty - fee)
+            winners = {
+                market: Outcome.YES if rung < paying else Outcome.NO
+                for market, rung in self.rung_of.items()
+            }
+            total = self.account.cash_cents
+            for (market, outcome), qty in self.account.shares.items():
+                total += PAYOUT_CENTS * qty if outcome is winners[market] else 0
+            for order, fee in orders:
+                pays = PAYOUT_CENTS if order.outcome is winners[order.market_id] else 0
+                gain = pays - order.price if order.side is Side.BUY else order.price - pays
+                total += min(0, gain * order.remaining_qty - fee)
             worst = min(worst, total)
         return -worst
 
-    def forget_empty_levels(self) -> None:
-        """Drop levels at which nothing of the trader's rests any more."""
-        self.own = {level: qty for level, qty in self.own.items() if qty}
 
-    @property
-    def locked_cents(self) -> int:
-        """What of the trader's cash cannot be used now: paid for shares, or reserved."""
-        return CASH_CENTS - self.exchange.available_cents
+class Crowd:
+    """Everybody but the trader: carries the drawn acts out against the book that it meets."""
+
+    def __init__(self, world: World, latent: Latent, venue: TrueValueMarket, start_ns: int) -> None:
+        self._latent = latent
+        self._venue = venue
+        self._start_ns = start_ns
+        self._users = [UserId(f"crowd.maker.{number}") for number in range(NATURE.makers)]
+        self._orders: dict[tuple[int, int, bool], OrderId] = {}
+        self._fees_mc = {
+            price: fee_cents(world.taker_rate, _BULK, Price(price)) * MILLICENTS // _BULK
+            for price in range(PRICE_MIN, PRICE_MAX + 1)
+        }
+        self._taker_rate = world.taker_rate
+        for user in self._users:
+            venue.exchange.apply(v.AddUser(user), start_ns)
+            venue.exchange.apply(v.Deposit(user, _CROWD_CENTS), start_ns)
+
+    def act(self, act: Act, now_ns: int) -> None:
+        """Carry an act out; an implied value is none of the crowd's."""
+        match act:
+            case Noise():
+                self.noise(act, now_ns)
+            case Visit():
+                self.visit(act, now_ns)
+            case Informed():
+                self.informed(act, now_ns)
+            case Look():
+                self.look(now_ns)
+
+    def noise(self, act: Noise, now_ns: int) -> None:
+        """Somebody trades who knows nothing, if the book is within their reach."""
+        venue = self._venue
+        market = venue.markets[act.rung]
+        bid, ask = venue.best(market)
+        if act.buys:
+            within = ask is not None and ask <= act.limit
+        else:
+            within = bid is not None and bid >= act.limit
+        if within:
+            venue.trade(
+                Class.NOISE, market, buys=act.buys, price=act.limit, qty=act.qty, now_ns=now_ns
+            )
+
+    def informed(self, act: Informed, now_ns: int) -> None:
+        """Somebody who knows the value takes what is off by more than the taker's fee."""
+        venue = self._venue
+        market = venue.markets[act.rung]
+        fair_mc = self._latent.fairs(now_ns - self._start_ns)[act.rung]
+        bid, ask = venue.best(market)
+        who = Class.SWEEP if act.sweep else Class.INFORMED
+        cheap = [p for p, fee in self._fees_mc.items() if p * MILLICENTS + fee < fair_mc]
+        dear = [p for p, fee in self._fees_mc.items() if p * MILLICENTS - fee > fair_mc]
+        if ask is not None and cheap and ask <= cheap[-1]:
+            venue.trade(who, market, buys=True, price=cheap[-1], qty=act.qty, now_ns=now_ns)
+        elif bid is not None and dear and bid >= dear[0]:
+            venue.trade(who, market, buys=False, price=dear[0], qty=act.qty, now_ns=now_ns)
+
+    def visit(self, act: Visit, now_ns: int) -> None:
+        """A background maker moves its two orders; it never crosses the book knowingly."""
+        market = self._venue.markets[act.rung]
+        best_bid, best_ask = self._venue.best(market)
+        bid, ask = act.bid, act.ask
+        if bid is not None and best_ask is not None:
+            bid = min(bid, best_ask - 1)
+        if ask is not None and best_bid is not None:
+            ask = max(ask, best_bid + 1)
+        self._side(act, market, True, bid, act.bid_qty, now_ns)
+        self._side(act, market, False, ask, act.ask_qty, now_ns)
+
+    def _side(
+        self, act: Visit, market: MarketId, buys: bool, price: int | None, qty: int, now_ns: int
+    ) -> None:
+        user, key = self._users[act.maker], (act.maker, act.rung, buys)
+        resting = self._orders.get(key)
+        if price is None or not PRICE_MIN <= price <= PRICE_MAX:
+            if resting is not None:
+                self._venue.exchange.apply(v.CancelOrder(user, resting), now_ns)
+                del self._orders[key]
+            return
+        if resting is not None:
+            outcome = Outcome.YES if buys else Outcome.NO
+            amend = Amend(price=canonical(outcome, Price(price)), qty=Qty(qty))
+            answer = self._venue.exchange.apply(v.AmendOrder(user, resting, amend), now_ns)
+            if isinstance(answer, v.Amended):
+                if not answer.order.remaining_qty:
+                    del self._orders[key]
+                return
+            del self._orders[key]  # it has traded away
+        placed = self._venue.trade(
+            Class.MAKER,
+            market,
+            buys=buys,
+            price=price,
+            qty=qty,
+            now_ns=now_ns,
+            rests=True,
+            user=user,
+        )
+        assert isinstance(placed, v.Placed), placed
+        if placed.order.remaining_qty:
+            self._orders[key] = placed.order.order_id
+
+    def look(self, now_ns: int) -> None:
+        """The arbitrageur takes a higher rung's bid against a lower rung's ask below it."""
+        venue = self._venue
+        cheapest: tuple[int, MarketId] | None = None
+        for market in venue.markets:
+            bid, ask = venue.best(market)
+            if bid is not None and cheapest is not None and bid > cheapest[0]:
+                self._arbitrage(cheapest[1], market, cheapest[0], bid, now_ns)
+                return
+            if ask is not None and (cheapest is None or ask < cheapest[0]):
+                cheapest = (ask, market)
+
+    def _arbitrage(self, low: MarketId, high: MarketId, ask: int, bid: int, now_ns: int) -> None:
+        books = self._venue.books
+        qty = min(books[low].asks[Price(ask)], books[high].bids[Price(bid)])
+        fees = sum(fee_cents(self._taker_rate, qty, Price(price)) for price in (ask, bid))
+        if qty * (bid - ask) <= fees:
+            return
+        who = Class.ARBITRAGE
+        self._venue.trade(who, low, buys=True, price=ask, qty=qty, now_ns=now_ns)
+        self._venue.trade(who, high, buys=False, price=bid, qty=qty, now_ns=now_ns)

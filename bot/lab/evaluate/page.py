@@ -1,17 +1,188 @@
-"""The findings of an evaluation as one HTML file: plots, and the tables of the document."""
+"""The findings of an evaluation: Markdown tables for docs/strategies.md, and a page with plots.
 
-from collections.abc import Sequence
+The page shows the same tables, made from the Markdown. Nulls stay in, worst cells are marked.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Final
 
-from bot.lab.evaluate.compare import Comparison, Line
+from bot.io.folder.whole import replace_named
+from bot.lab.evaluate.compare import Claim, Comparison, Line
 from bot.lab.evaluate.statistics import Interval
-from bot.lab.evaluate.tables import markdown, worst_cells
 from bot.page.plot import BELOW, TOP, Plot, hue_css, room_for, rows_plot, span_of
 from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
 
+BEGIN: Final = "<!-- evaluation: begin -->"
+END: Final = "<!-- evaluation: end -->"
+
+_MANY_WORLDS: Final = 3
+"""From so many on there is a table at a glance, too."""
+
 _LINE: Final = 13
-"""Height that the name of a line takes: a frontier is high enough for all of them."""
+"""Height of the name of a line: a frontier is high enough for all of them."""
+
+
+def around(path: Path) -> tuple[str, str]:
+    """The text of a file before the first marker and after the second.
+
+    Raises ValueError when it has none, and OSError when it cannot be read.
+    """
+    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{path}: no {BEGIN} and {END} to put the tables between")
+    return before, after
+
+
+def write_into(path: Path, found: Comparison) -> None:
+    """Put the tables between the two markers of a file. Raises as `around` does."""
+    before, after = around(path)
+    replace_named(path, f"{before}{BEGIN}\n{markdown(found)}{END}{after}".encode())
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def markdown(found: Comparison) -> str:
+    """Every table, one world after another."""
+    # What a strategy raises may have several lines.
+    parts = [*(f"**{' '.join(each.text.split())}.**" for each in found.faults), _head(found)]
+    if found.claims:
+        if len(found.worlds) >= _MANY_WORLDS:
+            parts.append(_glance(found))
+        parts.append(_claims(found))
+    if found.budgets:
+        parts.append(_budgets(found))
+    for world in found.worlds:
+        rows = [_cells(line) for line in found.lines if line.world == world]
+        parts.append(_table(world, rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(title: str, rows: Sequence[dict[str, str]]) -> str:
+    """A table under its title; each row has its cells by column."""
+    lines = [f"### {title}", "", _row(rows[0]), f"|{'---|' * len(rows[0])}"]
+    return "\n".join([*lines, *(_row(row.values()) for row in rows)])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _head(found: Comparison) -> str:
+    if found.variants == len(found.entries):
+        tuned = "one setting of each entry, so that none was chosen"
+    elif found.tuned_on:
+        tuned = f"settings chosen on seeds {found.tuned_on}"
+    else:
+        tuned = "**settings chosen on the very seeds reported**"
+    return (
+        f"Seeds {found.seeds}, {tuned}; {len(found.entries)} entries, {found.variants} settings, "
+        f"{len(found.worlds)} worlds, {len(found.claims)} claims; code {found.code}."
+    )
+
+
+def _glance(found: Comparison) -> str:
+    """A row for each world, a column for each rival, and what they come to together."""
+    rows: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for claim in found.claims:
+        rows[claim.world][claim.rival] = _interval(claim.gain, "+.1f")
+    for each in found.overall:
+        around_zero = len(found.worlds) - each.above - each.below
+        rows["mean of the worlds"][each.rival] = _interval(each.gain, "+.1f")
+        counts = f"{each.above}, {around_zero}, {each.below}"
+        rows["worlds above, around, below zero"][each.rival] = counts
+    title = f"What `{found.champion}` gains at equal sd, $ a life [95 %]"
+    return _table(title, [{"world": name, **cells} for name, cells in rows.items()])
+
+
+def _claims(found: Comparison) -> str:
+    worst = _worst_cells(found)
+    rows = [
+        {
+            "world": claim.world + (" (worst)" if (claim.world, claim.rival) in worst else ""),
+            "against": claim.rival,
+            "at sds": f"{min(claim.sds):.1f}-{max(claim.sds):.1f}",
+            "gain $ [95 %]": _interval(claim.gain, "+.2f"),
+            "p, Holm": f"{claim.p:.4f}",
+            "better": "yes" if claim.holds else "**no**" if claim.is_worse else "open",
+            "chosen sd": f"{claim.sd:.1f}",
+            "gain there": _interval(claim.chosen_gain, "+.2f"),
+            "edge/sd gain [95 %]": _interval(claim.ratio_gain, "+.3f"),
+            "seeds won-lost": f"{claim.wins}-{claim.losses}",
+            "gain of profits alone $ [95 %]": _interval(claim.profit_gain, "+.2f"),
+        }
+        for claim in found.claims
+    ]
+    return _table(f"`{found.champion}` against each other, at equal sd", rows)
+
+
+def _worst_cells(found: Comparison) -> set[tuple[str, str]]:
+    """The world and rival of the least gain of the champion on each rival, by its sds; none where
+    there is one world."""
+
+    def scaled(claim: Claim) -> float:
+        sds = sum(claim.sds)
+        return claim.gain.value * len(claim.sds) / sds if sds > 0 else 0.0
+
+    rivals = dict.fromkeys(claim.rival for claim in found.claims if len(found.worlds) > 1)
+    least = (min((c for c in found.claims if c.rival == each), key=scaled) for each in rivals)
+    return {(claim.world, claim.rival) for claim in least}
+
+
+def _interval(of: Interval, form: str) -> str:
+    return f"{of.value:{form}} [{of.low:{form}}, {of.high:{form}}]"
+
+
+def _budgets(found: Comparison) -> str:
+    rows = [
+        {
+            "world": line.world,
+            "entry": line.entry,
+            "budget $": f"{line.budget}",
+            "edge $": f"{line.edge_before:.2f} -> {line.edge_after:.2f}",
+            "kept [95 %]": _interval(line.edge_kept, ".0%"),
+            "q05 $": f"{line.q05_before:.2f} -> {line.q05_after:.2f}",
+            "q01 $": f"{line.q01_before:.2f} -> {line.q01_after:.2f}",
+        }
+        for line in found.budgets
+    ]
+    return _table("What a budget does", rows)
+
+
+def _cells(line: Line) -> dict[str, str]:
+    """The row of an entry in the table of a world."""
+    point, means = line.chosen, line.chosen.means
+    several = point.seeds > 1  # one run says nothing of how far another one would lie from it
+    mark, requests = point.markouts.get("fair_10s"), point.requests_per_fill
+    return {
+        "entry": line.entry + (f" (latched {point.latched})" if point.latched else ""),
+        "at": "" if point.value is None else f"{line.risk} {point.value:g}",
+        "mean $": f"{point.mean:.2f}",
+        "sd": f"{point.sd:.2f}" if several else "",
+        "sd seen": f"{point.seen_sd:.2f}" if several else "",
+        "edge $": f"{point.edge:.2f}" + (f" ± {point.edge_error:.2f}" if several else ""),
+        "edge/sd": f"{point.ratio:.2f}" if several else "",
+        "q05": f"{point.q05:.1f}",
+        "q01": f"{point.q01:.1f}",
+        **{name: f"{means[name]:.2f}" for name in ("spread", "inventory", "fees", "adverse")},
+        "early": f"{means['early']:.2f}",
+        "drawdown": f"{means['drawdown']:.1f}",
+        "worst case 99 %": f"{point.worst_99:.0f}",
+        "mark 10 s c": "" if mark is None else f"{mark:+.2f}",
+        "fills": f"{means['fills']:.0f}",
+        "requests a fill": "" if requests is None else f"{requests:.1f}",
+        "429": f"{means['refused_for_pace']:.1f}",
+        "both within 2c": f"{means['uptime']:.1%}",
+        "at touch": f"{means['touch_share']:.0%}",
+        "waste": f"{means['waste']:.2f}",
+    }
+
+
+# --- the page -------------------------------------------------------------------------------------
 
 
 def page(found: Comparison) -> str:
@@ -55,8 +226,7 @@ def _drawn(plot: Plot, line: Line, css: str) -> tuple[str, str, float, str]:
 
 def _differences(found: Comparison, world: str) -> str:
     """The champion's gain over each other at equal sd, over its frontier, with its interval."""
-    worst = worst_cells(found.claims) if len(found.worlds) > 1 else set()
-    rows = []
+    worst, rows = _worst_cells(found), []
     for claim in found.claims:
         if claim.world == world:
             name = claim.rival + (" (worst cell)" if (world, claim.rival) in worst else "")
@@ -66,8 +236,8 @@ def _differences(found: Comparison, world: str) -> str:
 
 
 def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval, str]]) -> str:
-    """A row for each gain as (name, what it says when it is pointed at, gain, style), with its
-    interval. The ends are infinite where there are few cases; the line then ends with the area."""
+    """A row for each gain as (name, text when it is pointed at, gain, style), with its interval.
+    The ends are infinite where there are few cases; the line then ends with the area."""
     across = span_of(end for _, _, gain, _ in rows for end in (gain.low, gain.value, gain.high))
     plot = rows_plot(across, counted, [name for name, _, _, _ in rows])
     for place, (_, said, gain, style) in enumerate(rows):
@@ -78,8 +248,7 @@ def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval, str
 
 
 def html_tables(text: str) -> str:
-    """Markdown tables, headings and lines as HTML: the same rows, so that page and document say
-    the same. A row with (worst) in it is marked."""
+    """Markdown tables, headings and lines as HTML: the same rows. One with (worst) is marked."""
     above, *sections = f"\n{text}".split("\n### ")
     inner = [_blocks("Findings", above)]
     for place, section in enumerate(sections):

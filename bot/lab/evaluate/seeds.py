@@ -16,51 +16,52 @@ _HEAD: Final = (
 
 
 class SeedFault(Exception):
-    """Seeds that cannot be lived through; the text says why."""
+    """These seeds cannot be run; the text says why."""
 
 
 def seeds_named(text: str) -> range:
     """The seeds of a text such as `1-999` or `7`. Raises SeedFault when it is none."""
     first, dash, last = text.strip().partition("-")
     ends = (first, last) if dash else (first, first)
-    if not all(map(is_whole, ends)):
-        raise SeedFault(f"seeds {text!r}: two numbers, the smaller first, such as 1-999")
-    low, high = int(ends[0]), int(ends[1])
-    if not 1 <= low <= high:
+    if not (all(map(is_whole, ends)) and 1 <= int(ends[0]) <= int(ends[1])):
         raise SeedFault(f"seeds {text!r}: two numbers from 1 on, the smaller first, such as 1-999")
-    return range(low, high + 1)
+    return range(int(ends[0]), int(ends[1]) + 1)
 
 
 def is_held_out(seeds: range) -> bool:
-    """Whether any of them is of the holdout."""
+    """True where any of them is of the holdout."""
     return seeds.start < HOLDOUT.stop and seeds.stop > HOLDOUT.start
 
 
-def admit(seeds: range, *, holdout: bool) -> None:
-    """Let seeds be lived through. Raises SeedFault for those of the holdout without the flag."""
-    if is_held_out(seeds) and not holdout:
-        raise SeedFault(
-            f"seeds {seeds.start}-{seeds.stop - 1}: 9001-9999 are the holdout, looked at once per "
-            "release; --holdout opens it and logs that"
-        )
+def span(seeds: range) -> str:
+    """As `seeds_named` takes them."""
+    return f"{seeds.start}-{seeds.stop - 1}"
 
 
-def apart(tuned: range, reported: range) -> None:
-    """Raises SeedFault where settings would be chosen on seeds that are reported."""
-    if tuned.start < reported.stop and reported.start < tuned.stop:
+def blocks_named(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range | None]:
+    """The seeds that are reported and those that settings are chosen on. Raises SeedFault for those
+    of the holdout without its flag, and where both share a seed."""
+    reported = seeds_named(seeds)
+    tuned = seeds_named(tune) if tune else None
+    for block in (reported, tuned):
+        if block is not None and is_held_out(block) and not holdout:
+            raise SeedFault(
+                f"seeds {span(block)}: 9001-9999 are the holdout, looked at once per release; "
+                "--holdout opens it and logs that"
+            )
+    if tuned is not None and tuned.start < reported.stop and reported.start < tuned.stop:
         raise SeedFault(
-            f"--tune {tuned.start}-{tuned.stop - 1} shares seeds with --seeds "
-            f"{reported.start}-{reported.stop - 1}: what is chosen on a seed says nothing there; "
-            "take others, or leave --tune out and have that said"
+            f"--tune {span(tuned)} shares seeds with --seeds {span(reported)}: what is chosen on a "
+            "seed says nothing there; take others, or leave --tune out and have that said"
         )
+    return reported, tuned
 
 
 def log_opening(
     path: Path, date: str, seeds: range, strategies: str, worlds: str, code: str
 ) -> None:
-    """Add a line to the log of openings, which begins with a heading. Raises SeedFault where it
-    cannot be written."""
-    line = f"| {date} | {seeds.start}-{seeds.stop - 1} | {strategies} | {worlds} | {code} |\n"
+    """Add a line to the log of openings. Raises SeedFault where it cannot be written."""
+    line = f"| {date} | {span(seeds)} | {strategies} | {worlds} | {code} |\n"
     try:
         head = "" if path.exists() else _HEAD
         with path.open("a", encoding="utf-8") as log:

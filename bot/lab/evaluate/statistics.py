@@ -1,17 +1,12 @@
 """What chance allows: paired bootstrap, frontiers at equal risk, Holm's correction.
 
 Strategies are compared on the same seeds only, and every interval resamples seeds for both at once.
-Resampling is seeded, so the same results give the same page.
+Resampling is seeded, so the same results give the same page. Means and risks leave out the luck of
+what was held where its distribution is known: docs/strategies.md, "The account".
 
-What holdings gain while they are held is zero on average wherever fair values are true
-expectations, whatever is held: so profit without it has the same mean and varies several times
-less. Means are taken of that (a control variate with its coefficient known to be 1). Risk is that
-of the whole profit; of it, the part that what holdings gained varied by is replaced by what it was
-known to vary by beforehand, of the same mean too (the same again, of its square).
-
-Source: Glasserman, Monte Carlo Methods in Financial Engineering (2003), 4.1; Hesterberg, What
-teachers should know about the bootstrap (2015), of few cases; Abramowitz, Stegun, Handbook of
-Mathematical Functions (1964), 26.7.5, for the quantile of t.
+Glasserman, Monte Carlo Methods in Financial Engineering (2003), 4.1; Hesterberg, What teachers
+should know about the bootstrap (2015), of few cases; Abramowitz, Stegun, Handbook of Mathematical
+Functions (1964), 26.7.5, for the quantile of t.
 """
 
 import math
@@ -26,12 +21,11 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 K = TypeVar("K")
-_Points = tuple[list[float], list[float]]  # sds and means of a frontier's settings
 
 RESAMPLES: Final = 2_000
 
 CASES_MIN: Final = 5
-"""Of fewer cases no interval is told: drawing so few of them again says nothing of others."""
+"""Of fewer cases there is no interval: drawing so few of them again says nothing of others."""
 
 _NORMAL: Final = NormalDist()
 _SEED: Final = 20_270_101
@@ -63,12 +57,12 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Sample(NamedTuple):
-    """The lives of a frontier: a row by seed for each setting, seeds in one order everywhere.
+    """The runs of a frontier: a row by seed for each setting, seeds in one order everywhere.
 
     nets: profits. edges: what means are taken of, of the same expectation. held: the variance of
     what lies between the two, as it was known before it came; its mean is that of the difference
     squared. edges_by_gains: each change of an edge by what holdings had gained by then, summed over
-    the life; gains: what they had gained, on average over the life. `of_profits` has none of them.
+    the run; gains: what they had gained, on average over the run.
     """
 
     nets: Floats
@@ -84,11 +78,9 @@ class Sample(NamedTuple):
         return cls(nets, nets, nothing, nothing, nothing)
 
     def at(self, setting: int) -> "Sample":
-        """The rows of one setting alone."""
         return Sample(*(rows[setting : setting + 1] for rows in self))
 
     def means(self) -> Floats:
-        """By setting."""
         found: Floats = self.edges.mean(axis=-1)
         return found
 
@@ -191,29 +183,17 @@ def ratio_difference(first: Sample, second: Sample, places: Ints) -> Interval:
 # --- frontiers ------------------------------------------------------------------------------------
 
 
-def mean_at(sd: float, sds: Sequence[float], means: Sequence[float]) -> float:
-    """The mean that a frontier offers at a standard deviation.
+def means_at(at: Floats, sds: Floats, means: Floats) -> Floats:
+    """The means that a frontier of these settings offers at some standard deviations.
 
     Between its points, and between its calmest one and doing nothing (0, 0), by straight lines:
     trading less of the same gives those. Beyond its wildest point what that one gives: more risk
     than it takes need not be taken. Of points of equal sd the best counts.
     """
-    points = sorted({0.0: 0.0, **_best_by_sd(sds, means)}.items())
-    low_sd, low_mean = points[0]
-    for high_sd, high_mean in points[1:]:
-        if sd <= high_sd:
-            share = (sd - low_sd) / (high_sd - low_sd)
-            return low_mean + share * (high_mean - low_mean)
-        low_sd, low_mean = high_sd, high_mean
-    return low_mean
-
-
-def _best_by_sd(sds: Sequence[float], means: Sequence[float]) -> dict[float, float]:
-    best: dict[float, float] = {}
-    for sd, mean in zip(sds, means, strict=True):
-        if sd > 0:
-            best[sd] = max(mean, best.get(sd, -math.inf))
-    return best
+    order = np.lexsort((means, sds))
+    order = order[sds[order] > 0]
+    found: Floats = np.interp(at, np.append(0.0, sds[order]), np.append(0.0, means[order]))
+    return found
 
 
 def difference_at_equal_sd(
@@ -226,39 +206,25 @@ def difference_at_equal_sd(
 def drawn_difference(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> tuple[float, Floats]:
-    """As `difference_at_equal_sd`: the estimate, and what each row of places makes it.
+    """As `difference_at_equal_sd`: the estimate, and what each row of places makes it. Both
+    frontiers are drawn anew from every resample, their sds too."""
+    at = np.array(sds)
 
-    Both frontiers are drawn anew from every resample, so their own sds are as uncertain as they
-    are.
-    """
+    def offered(sample: Sample) -> Floats:
+        rows = zip(sample.sds().T.reshape(-1, len(sample.nets)),
+                   sample.means().T.reshape(-1, len(sample.nets)), strict=True)  # fmt: skip
+        return np.array([means_at(at, *row).mean() for row in rows])
 
-    def gain(one: _Points, other: _Points) -> float:
-        return sum(mean_at(sd, *one) - mean_at(sd, *other) for sd in sds) / len(sds)
-
-    pairs = zip(_drawn(first, places), _drawn(second, places), strict=True)
-    drawn = np.array([gain(one, other) for one, other in pairs])
-    return gain(_points(first), _points(second)), drawn
-
-
-def _points(sample: Sample) -> _Points:
-    return sample.sds().tolist(), sample.means().tolist()
-
-
-def _drawn(sample: Sample, places: Ints) -> list[_Points]:
-    """Sds and means of every point, resample by resample."""
-    drawn = sample.drawn(places)
-    return list(zip(drawn.sds().T.tolist(), drawn.means().T.tolist(), strict=True))
+    value = float((offered(first) - offered(second))[0])
+    return value, offered(first.drawn(places)) - offered(second.drawn(places))
 
 
 # --- many claims ----------------------------------------------------------------------------------
 
 
 def holm(ps: Mapping[K, float]) -> dict[K, float]:
-    """Holm's corrected p of each claim, as if every one had been made alone.
-
-    The smallest is multiplied by their number, the next by one less, and so on; none falls below
-    the one before it, none rises above 1.
-    """
+    """Holm's corrected p of each claim: the smallest by their number, the next by one less, and so
+    on; none falls below the one before it, none rises above 1."""
     out: dict[K, float] = {}
     highest = 0.0
     for place, (claim, p) in enumerate(sorted(ps.items(), key=lambda item: item[1])):

@@ -1,10 +1,7 @@
-"""The worlds in which strategies are compared: what differs between them, and their names.
+"""The worlds in which strategies are compared: every number of the reference world, and the grid.
 
-Every number of the reference world has its one home here. A step is the world's unit of pace:
-noise, makers and informed takers act so often a step, and the trader's clock runs `step_ms` a
-step.
-
-See docs/pricing.md#section-3-world.
+A step is the unit of pace: noise, makers and informed takers act so often a step. See
+docs/pricing.md#section-3-world.
 """
 
 import enum
@@ -23,13 +20,6 @@ class Flow(enum.StrEnum):
     BASE = "base"
     TOXIC = "toxic"  # more of those who know the value, and nearly all of them after a jump
     THIN = "thin"  # less than a third of those who do not know it
-
-
-class Tails(enum.StrEnum):
-    """How scheduled jumps are distributed; both have the same variance."""
-
-    NORMAL = "normal"
-    STUDENT = "student"  # t with 4 degrees of freedom
 
 
 class Nature(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,13 +82,11 @@ class Nature(msgspec.Struct, frozen=True, kw_only=True):
 
 NATURE: Final = Nature()
 
+STEP_NS: Final = 10 * NS_PER_SECOND
+
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the grid, and how large a life in it is.
-
-    fees, latency: how many times the reference's. steps: of a life; step_ms: of the trader's clock.
-    early_share: the part of the life after which the run is marked to fair value as well.
-    """
+    """One cell of the grid, and the size of a run in it. fees, latency: times the reference's."""
 
     theme: bool = False
     flow: Flow = Flow.BASE
@@ -106,9 +94,6 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     latency: int = 1
     rungs: int = 7
     steps: int = 600
-    step_ms: int = 10_000
-    tails: Tails = Tails.NORMAL
-    early_share: float = 0.1
 
     @property
     def name(self) -> str:
@@ -122,43 +107,36 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The name with what else changes a life, for results that are kept."""
-        return f"{self.name}/{self.rungs}x{self.steps}x{self.step_ms}ms/{self.tails}"
-
-    @property
-    def step_ns(self) -> int:
-        """Nanoseconds of a step."""
-        return self.step_ms * NS_PER_MS
+        """The name and the size: what a result that is kept depends on."""
+        return f"{self.name}/{self.rungs}x{self.steps}"
 
     @property
     def life_ns(self) -> int:
-        """Nanoseconds of a life."""
-        return self.steps * self.step_ns
+        """From the start to the last trade."""
+        return self.steps * STEP_NS
 
     @property
     def resolution_ns(self) -> int:
-        """Nanoseconds from the beginning until it resolves: after the last trade, as long as the
-        variance that is left then takes."""
+        """From the start to the resolution, which follows the last trade by as long as the variance
+        that is left then takes."""
         return int(self.life_ns / (1 - NATURE.resolved_later))
 
     @property
-    def life_s(self) -> float:
-        """Seconds of a life."""
-        return self.life_ns / NS_PER_SECOND
+    def feed_ns(self) -> int:
+        """How long a frame takes to the trader."""
+        return int(NATURE.feed_ms * self.latency * NS_PER_MS)
 
     @property
     def maker_rate(self) -> FeeRate:
-        """The fee rate of a maker."""
         return FeeRate(FeeRate.parse(NATURE.maker_fee).e8 * self.fees)
 
     @property
     def taker_rate(self) -> FeeRate:
-        """The fee rate of a taker."""
         return FeeRate(FeeRate.parse(NATURE.taker_fee).e8 * self.fees)
 
     @property
     def is_base(self) -> bool:
-        """Whether it is one of the two worlds in which claims are made."""
+        """True for the two worlds in which claims are made."""
         return self.flow is Flow.BASE and self.fees == 1 and self.latency == 1
 
 
@@ -172,24 +150,18 @@ def grid() -> tuple[World, ...]:
 
 
 def worlds_named(text: str) -> tuple[World, ...]:
-    """The cells that a comma-separated text names: cell names, `base`, or `all`.
-
-    Raises ValueError for a name that is none; the text says what there is.
-    """
+    """The cells of a comma-separated text: names of cells, `base`, or `all`. Raises ValueError."""
     cells = {cell.name: cell for cell in grid()}
-    found: dict[str, World] = {}
+    groups = {name: [cell] for name, cell in cells.items()}
+    groups |= {"all": list(grid()), "base": [cell for cell in grid() if cell.is_base]}
+    found: dict[World, None] = {}
     for name in (part.strip() for part in text.split(",")):
-        if name == "all":
-            found.update(cells)
-        elif name == "base":
-            found.update({key: cell for key, cell in cells.items() if cell.is_base})
-        elif name in cells:
-            found[name] = cells[name]
-        else:
+        if name not in groups:
             raise ValueError(f"no world {name!r}; there are base, all, {', '.join(cells)}")
-    return tuple(found.values())
+        found |= dict.fromkeys(groups[name])
+    return tuple(found)
 
 
 def sized(world: World, steps: int) -> World:
-    """The same cell with a life of so many steps."""
+    """The same cell with a run of so many steps."""
     return msgspec.structs.replace(world, steps=steps)

@@ -30,12 +30,10 @@ from bot.lab import pool
 from bot.lab.backtest.guard import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, winners
-from bot.lab.evaluate.compare import AVERAGED, MONEY
 from bot.lab.evaluate.draws import draw
-from bot.lab.evaluate.life import live, settings_for
+from bot.lab.evaluate.life import AVERAGED, live, settings_for
 from bot.lab.evaluate.patience import Stalled
-from bot.lab.evaluate.results import code_digest
-from bot.lab.evaluate.sources import sources_of
+from bot.lab.evaluate.results import code_digest, sources_of
 from bot.lab.evaluate.worlds import World
 from bot.lab.sim.venue.simulated import SERIES
 from bot.lab.sweep.cases import Case, WorldCase, cut, data_digest
@@ -57,7 +55,6 @@ _ROOT: Final = Path(__file__).parents[3]
 _CODE: Final = (
     "bot/lab/backtest",
     "bot/lab/calibrate/calibrate.py",  # how the rungs of a tape ended
-    "bot/lab/evaluate/compare.py",  # which numbers of a life are money
     "bot/lab/sweep/cases.py",
     "bot/lab/sweep/trials.py",
     "venue/crowd",
@@ -264,10 +261,7 @@ def measure(job: Job) -> dict[str, float]:
     if isinstance(case, WorldCase):
         life = live(case.world, _draws(case.world, case.seed), make, settings=trader)
         _raise_of_strategy(life.errors, life.fault)
-        values = {
-            name: float(getattr(life, name)) / (100 if name in MONEY or name == "net" else 1)
-            for name in IN_WORLDS
-        }
+        values = {name: life.figure(name) for name in IN_WORLDS}
         return values | {"latched": float(bool(life.latched))}
     whole, won = _tape(Path(case.folders[0]), case.event, case.data)
     part = cut(whole, case.piece, case.pieces, case.records)
