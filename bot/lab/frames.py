@@ -19,41 +19,47 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import structs
+
 from bot.lab.export.sheets import BIG_MAX, LibraryFault, within
-from bot.lab.export.sheets import COLUMNS as SHEET_COLUMNS
 from bot.lab.report.session import Session
 from bot.lab.report.sources import ReportFault, sessions_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_TEXT, _TIME, _COUNT, _MAYBE, _REAL, _FLAG = "string", "int64", "int64", "Int64", "float64", "bool"
-_ANY: Final = "object"
 
-_SIDED: Final = {"session": _TEXT, "bound": _TEXT, "at_ns": _TIME}
+def _columns(text: str) -> dict[str, str]:
+    named = (each.partition(":") for each in text.split())
+    return {name: kind or "string" for name, _, kind in named}
+
+
 COLUMNS: Final[dict[str, dict[str, str]]] = {
-    "quotes": _SIDED
-    | {"phase": _TEXT, "ticker": _TEXT, "side": _TEXT, "others_cents": _MAYBE}
-    | {"wanted_cents": _MAYBE, "resting_cents": _MAYBE, "resting_qty": _COUNT}
-    | {"on_target": _FLAG},
-    "curve": _SIDED
-    | {"phase": _TEXT, "ticker": _TEXT, "strike": _TEXT, "fair_cents": _REAL, "sd_cents": _REAL}
-    | {"bid_cents": _MAYBE, "ask_cents": _MAYBE, "net_qty": _COUNT},
-    "fills": _SIDED
-    | {"created_ns": _TIME, "fill_id": _TEXT, "order_id": _TEXT, "ticker": _TEXT, "side": _TEXT}
-    | {"price_cents": _COUNT, "qty": _COUNT, "fee_cents": _COUNT, "maker": _FLAG}
-    | {"fair_cents": _REAL, "level": _COUNT, "strategy": _TEXT, "reason": _TEXT},
-    "markouts": {"session": _TEXT, "bound": _TEXT, "fill_id": _TEXT, "at_ns": _TIME}
-    | {"ticker": _TEXT, "side": _TEXT, "qty": _COUNT, "against": _TEXT, "horizon_s": _COUNT}
-    | {"value_cents": _REAL, "markout_cents": _REAL},
-    "books": {"run": _TEXT, "at_ns": _TIME, "ts_ns": _MAYBE, "source": _TEXT, "market_id": _TEXT}
-    | {"ticker": _TEXT, "bid_cents": _MAYBE, "bid_qty": _MAYBE, "ask_cents": _MAYBE}
-    | {"ask_qty": _MAYBE, "bids": _ANY, "asks": _ANY},
-    "requests": {"run": _TEXT, "request_id": _COUNT, "at_ns": _TIME, "answered_ns": _MAYBE}
-    | {"request": _TEXT, "ticker": _TEXT, "order_id": _TEXT, "client_order_id": _TEXT}
-    | {"side": _TEXT, "price_cents": _MAYBE, "qty": _MAYBE, "why": _TEXT, "answer": _TEXT}
-    | {"status": _MAYBE, "code": _TEXT, "reason": _TEXT, "filled_qty": _MAYBE}
-    | {"tokens_left": _MAYBE},
+    "quotes": _columns(
+        "session bound at_ns:int64 phase ticker side others_cents:Int64 wanted_cents:Int64 "
+        "resting_cents:Int64 resting_qty:int64 on_target:bool"
+    ),
+    "curve": _columns(
+        "session bound at_ns:int64 phase ticker strike fair_cents:float64 sd_cents:float64 "
+        "bid_cents:Int64 ask_cents:Int64 net_qty:int64"
+    ),
+    "fills": _columns(
+        "session bound at_ns:int64 created_ns:int64 fill_id order_id ticker side price_cents:int64 "
+        "qty:int64 fee_cents:int64 maker:bool fair_cents:float64 level:int64 strategy reason"
+    ),
+    "markouts": _columns(
+        "session bound fill_id at_ns:int64 ticker side qty:int64 against horizon_s:int64 "
+        "value_cents:float64 markout_cents:float64"
+    ),
+    "books": _columns(
+        "run at_ns:int64 ts_ns:Int64 source market_id ticker bid_cents:Int64 bid_qty:Int64 "
+        "ask_cents:Int64 ask_qty:Int64 bids:object asks:object"
+    ),
+    "requests": _columns(
+        "run request_id:int64 at_ns:int64 answered_ns:Int64 request ticker order_id "
+        "client_order_id side price_cents:Int64 qty:Int64 why answer status:Int64 code reason "
+        "filled_qty:Int64 tokens_left:Int64"
+    ),
 }
 """The frames: columns in order, and the pandas type of each; `Int64` and `string` may be missing,
 `float64` then is NaN. A number that 64 bits cannot hold is missing, too, such as the time of a book
@@ -120,72 +126,62 @@ def markouts(source: Source, *, config: Source | None = None) -> "DataFrame":
 def _quotes(session: Session) -> Iterator[Row]:
     for moment in session.moments:
         for each in moment.levels:
-            row = _named(session, each.rung) | {"at_ns": moment.at_ns, "phase": moment.phase}
-            yield row | {
-                "side": "bid",
-                "others_cents": each.bid,
-                "wanted_cents": each.want_bid,
-                "resting_cents": each.own_bid,
-                "resting_qty": each.own_bid_qty,
-                "on_target": each.bid_on_target,
-            }
-            yield row | {
-                "side": "ask",
-                "others_cents": each.ask,
-                "wanted_cents": each.want_ask,
-                "resting_cents": each.own_ask,
-                "resting_qty": each.own_ask_qty,
-                "on_target": each.ask_on_target,
-            }
+            level = structs.asdict(each)
+            for side in ("bid", "ask"):
+                yield _named(session, each.rung) | {
+                    "at_ns": moment.at_ns,
+                    "phase": moment.phase,
+                    "side": side,
+                    "others_cents": level[side],
+                    "wanted_cents": level[f"want_{side}"],
+                    "resting_cents": level[f"own_{side}"],
+                    "resting_qty": level[f"own_{side}_qty"],
+                    "on_target": level[f"{side}_on_target"],
+                }
 
 
 def _curve(session: Session) -> Iterator[Row]:
     for moment in session.moments:
         for each in moment.levels:
-            yield _named(session, each.rung) | {
-                "at_ns": moment.at_ns,
-                "phase": moment.phase,
-                "strike": session.rungs[each.rung].strike,
-                "fair_cents": each.fair_cents,
-                "sd_cents": each.sd_cents,
-                "bid_cents": each.bid,
-                "ask_cents": each.ask,
-                "net_qty": each.net_qty,
-            }
+            yield (
+                _named(session, each.rung)
+                | structs.asdict(each)
+                | {
+                    "at_ns": moment.at_ns,
+                    "phase": moment.phase,
+                    "strike": session.rungs[each.rung].strike,
+                    "bid_cents": each.bid,
+                    "ask_cents": each.ask,
+                }
+            )
 
 
 def _fills(session: Session) -> Iterator[Row]:
     for fill in session.fills:
-        yield _named(session, fill.rung) | {
-            "at_ns": fill.at_ns,
-            "created_ns": fill.created_ns,
-            "fill_id": fill.fill_id,
-            "order_id": fill.order_id,
-            "side": fill.side.value,
-            "price_cents": fill.price,
-            "qty": fill.qty,
-            "fee_cents": fill.fee_cents,
-            "maker": fill.maker,
-            "fair_cents": fill.fair_millicents / 1000,
-            "level": fill.level,
-            "strategy": fill.strategy,
-            "reason": fill.reason,
-        }
+        yield (
+            _named(session, fill.rung)
+            | structs.asdict(fill)
+            | {
+                "side": fill.side.value,
+                "price_cents": fill.price,
+                "fair_cents": fill.fair_millicents / 1000,
+            }
+        )
 
 
 def _markouts(session: Session) -> Iterator[Row]:
     for fill in session.fills:
         for value in fill.values:
-            yield _named(session, fill.rung) | {
-                "fill_id": fill.fill_id,
-                "at_ns": fill.at_ns,
-                "side": fill.side.value,
-                "qty": fill.qty,
-                "against": value.against,
-                "horizon_s": value.horizon_s,
-                "value_cents": value.value_millicents / 1000,
-                "markout_cents": fill.markout_cents(value),
-            }
+            yield (
+                _named(session, fill.rung)
+                | structs.asdict(fill)
+                | structs.asdict(value)
+                | {
+                    "side": fill.side.value,
+                    "value_cents": value.value_millicents / 1000,
+                    "markout_cents": fill.markout_cents(value),
+                }
+            )
 
 
 def _named(session: Session, rung: int) -> Row:
@@ -199,19 +195,16 @@ def _framed(
 
 
 def _frame(name: str, rows: list[Row]) -> "DataFrame":
+    """Columns that a row does not name stay empty, and so do numbers of more than 64 bits."""
     pandas = pandas_library()
-    columns = COLUMNS[name]
-    made: dict[str, Any] = {
-        key: pandas.Series([_held(kind, row.get(key)) for row in rows], dtype=kind)
-        for key, kind in columns.items()
-    }
+    made: dict[str, Any] = {}
+    for key, kind in COLUMNS[name].items():
+        values = [row.get(key) for row in rows]
+        if kind == "Int64":
+            values = [None if value is None else within(BIG_MAX, value) for value in values]
+        made[key] = pandas.Series(values, dtype=kind)
     frame: DataFrame = pandas.DataFrame(made)
     return frame
-
-
-def _held(kind: str, value: Any) -> Any:
-    """A value as its column has it: missing where it is no number of 64 bits."""
-    return within(BIG_MAX, value) if kind == _MAYBE and value is not None else value
 
 
 # --- what the journal holds -----------------------------------------------------------------------
@@ -238,12 +231,11 @@ def _told(name: str, source: Source) -> "DataFrame":
     path = Path(source)
     if path.suffix == ".json":
         raise ReportFault(f"{path}: a backtest's result keeps no {name}")
-    wanted = SHEET_COLUMNS[name].split()
     rows: list[Row] = []
 
     def add(table: str, row: Row) -> None:
         if table == name:
-            rows.append({_CENTS.get(key, key): row.get(key) for key in wanted})
+            rows.append({_CENTS.get(key, key): value for key, value in row.items()})
 
     (run,) = runs_meant(path, every=False)
     _warn(tell(run.paths, add))

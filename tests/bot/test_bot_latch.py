@@ -14,7 +14,6 @@ from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, Trade
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.judge.manners import Manners
 from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.simulated import SERIES
 from bot.lab.sim.world import World
@@ -77,9 +76,7 @@ def opened(strategy: type[Strategy] | None = None, **other: object) -> World:
             **{"series_ticker": SERIES, "risk": RISK, "pace": UNHURRIED, **other}
         )
         world.process.settings = settings
-        began_ns = world.process.clock.read(world.now_ns)
-        foreign = world.auditor.truth.foreign
-        world.process._manners = Manners(settings, world.seen, foreign, began_ns)
+        world.process.traffic.rates.follow(settings, world.process.clock.read(world.now_ns))
         world.process.trader = Trader(settings, lambda: strategy(None))
         world.process._remake = lambda _choice: lambda: strategy(None)
     return world

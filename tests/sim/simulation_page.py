@@ -29,8 +29,9 @@ one process; somebody else on the same account; a strategy that loses its mind; 
 with, which at times takes whatever is quoted. The same seed gives the same world, to the byte, in
 any process and under any hash seed.
 
-Two auditors judge every step with arithmetic of their own: one the venue's books (V1-V7, V10), one
-the bot (B1-B14). A phase with faults is followed by one without, in which what rests must become
+An auditor judges every step of the bot with arithmetic of its own (B1-B14 of
+[failure-modes.md](failure-modes.md)); the venue's own books are audited in `tests/core` and
+`tests/laws`. A phase with faults is followed by one without, in which what rests must become
 what is wanted and stay so, and by an end, in which nothing may rest and the books must agree to the
 cent. Each eighth seed is replayed from its own log and must give the same effects (B10).
 
@@ -41,7 +42,7 @@ cent. Each eighth seed is replayed from its own log and must give the same effec
     bot simulate --for 8h --jobs 2 --quiet        # as `make soak` does
     bot simulate --strategy ./mine.py --seeds 0-9 # your own strategy in every one of them
     bot simulate --fault-model --seeds 0-1999 --b-seeds 200 --jobs 2
-    python -m tests.mutants amend-up              # plant one bug and find it
+    python -m tests.mutants fill-missed           # plant one bug and find it
     python -m tests.mutants --jobs 2              # all of them, with a table
 
 Profiles: `calm` has no faults; `swarm` leaves each fault out of most seeds and makes it frequent in
@@ -67,10 +68,10 @@ trip at any time. Where the operator wants everything flat, that is asked for on
 quiet, amid trades: positions may only shrink. Where the configuration changes, another change comes
 once all is quiet, and where a start keeps or refuses what rests, or an event ends, a crash does,
 half the time just as another event ends: after either all must become what is wanted once more. A
-limit that was lowered may be passed by what is held, which can only shrink; nothing may rest beyond
-it for long. What has been lost is told by the venue's account, with what is held at the bot's own
-fair values: beyond the breaker's limit for some seconds, and the latch stands. Trades amid a start
-may be in its opening, or not: in the end all must agree.
+limit that was lowered may be passed by what is there, which nothing that leaves may raise; nothing
+may rest beyond it for long. What has been lost is told by the venue's account, with what is held at
+the bot's own fair values: beyond the breaker's limit for some seconds, and the latch stands. Trades
+amid a start may be in its opening, or not: in the end all must agree.
 
 Where the account trades two series each has ladders, limits, and a judge of its own, and faults of
 one alone; crashes, outages and halts befall both. Together they may lose no more than the account's

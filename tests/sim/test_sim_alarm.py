@@ -9,8 +9,7 @@ from bot.core.series.weighing import Weighing
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.run import Patch, planted, run
-from bot.lab.sim.show import last_events, replay_command
-from bot.lab.sim.shrink import Shrinker, invariant_of
+from bot.lab.sim.shrink import invariant_of, last_events, replay_command, shrink
 from venue.wire.money import Qty
 
 
@@ -59,7 +58,7 @@ def test_a_failure_is_made_smaller_and_stays_the_same_failure():
     fault = first_break(NO_LIMIT, range(60))
     odds = fault.world.odds
     steps = []
-    smallest, still = Shrinker((NO_LIMIT,), steps.append, runs_max=12).shrink(odds, fault)
+    smallest, still = shrink(odds, fault, steps.append, (NO_LIMIT,), runs_max=12)
     assert invariant_of(still) == "B3"
     assert smallest.without
     assert steps

@@ -23,6 +23,7 @@ from rich.console import Console
 
 from bot.core import messages as m
 from bot.core.messages import Key
+from bot.core.report import ShadowReport
 from bot.core.trader import Trader
 from bot.io.client.feed import Feed
 from bot.io.client.probe import obstacles
@@ -72,6 +73,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     control: whether the status page may also ask things of the trader, with a token. configured:
     what the trader was made with. live: makes of the way to tell it events the configuration file
     that is watched; None watches none. companions: what stands beside the run.
+    shadows: the newest scores of the candidates.
     """
 
     trader: Trader
@@ -89,6 +91,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     configured: m.Configuration | None = None
     live: Callable[[Callable[[m.Event], None]], LiveFile] | None = None
     companions: tuple[Companion, ...] = ()
+    shadows: Callable[[], tuple[ShadowReport, ...]] = tuple
 
 
 async def run_plan(plan: Plan, clock: Clock) -> Ended:
@@ -164,6 +167,7 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
         configured=plan.configured,
         reaper=site.embedded is None,
         companions=plan.companions,
+        shadows=plan.shadows,
     )
 
 

@@ -9,7 +9,7 @@ they stay apart; where a rung trades next cannot.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +24,6 @@ from bot.lab.evaluate.statistics import interval
 from venue.crowd.tape import (
     BookRecord,
     Tape,
-    TapeFault,
     TopRecord,
     TradeRecord,
     closes_ns,
@@ -33,18 +32,6 @@ from venue.crowd.tape import (
 )
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Outcome, Price, Qty
-
-__all__ = [
-    "Calibration",
-    "Forecast",
-    "TapeFault",
-    "calibrate",
-    "ends",
-    "holds_books",
-    "outcomes",
-    "reliability",
-    "scores",
-]
 
 WAYS: Final = ("fair curve", "last trade", "raw mid")
 BINS: Final = 10
@@ -118,20 +105,9 @@ class Calibration(msgspec.Struct, frozen=True):
     next_prints: tuple[NextPrint, ...]
 
 
-def outcomes(folder: Path) -> dict[str, dict[str, bool]]:
-    """Whether each recorded rung of each event resolved YES; events not wholly known left out.
-
-    Raises OSError or msgspec.MsgspecError for a catalogue that cannot be read.
-    """
-    return {
-        event: {ticker: won is True for ticker, won in rungs.items()}
-        for event, rungs in ends(folder).items()
-        if None not in rungs.values()
-    }
-
-
 def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
-    """As `outcomes`, of every event; None for a rung of which it is not known."""
+    """Whether each recorded rung of each event resolved YES; None for one of which that is not
+    known. Raises OSError or msgspec.MsgspecError for a catalogue that cannot be read."""
     catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_Catalog)
     return {
         event.event_ticker: {
@@ -168,22 +144,23 @@ def calibrate(
     """
     forecasts: list[Forecast] = []
     prints: list[tuple[_Three, int]] = []
-    known = outcomes(folder)
+    known = ends(folder)
     counted = Counted(told)
     events = 0
     traded = False
     for tape in itertools.islice(read_tapes(folder), events_max):
-        if tape.event not in known:
+        won = known.get(tape.event, {})
+        if not won or None in won.values():
             continue
         if any(rung.strike is None for rung in tape.rungs):
             raise ValueError(f"{tape.name}: {tape.event} is one rung and no ladder")
-        run = _Run(tape, round(every_s * NS_PER_SECOND), with_index=with_index)
-        survived = _survived(tape, known[tape.event])
+        ladder = _Ladder(tape, tape.values if with_index else ())
         of_event = [
-            Forecast(events, three, survived[index]) for index, three in run.forecasts(counted)
+            Forecast(events, three, _came(tape, won, index))
+            for index, three in ladder.forecasts(counted, round(every_s * NS_PER_SECOND))
         ]
         forecasts += of_event
-        prints += run.prints
+        prints += ladder.prints
         traded = traded or not tape.partition
         events += bool(of_event)  # one without a forecast is no evidence, and never drawn
     if not forecasts:
@@ -193,11 +170,10 @@ def calibrate(
     return Calibration(folder.name, events, len(forecasts), told_of, _next_prints(prints))
 
 
-def _survived(tape: Tape, won: dict[str, bool]) -> list[bool]:
-    """Whether each rung of the ladder came: of brackets, whether one above its boundary did."""
-    if not tape.partition:
-        return [won[source] for source in tape.sources]
-    return [any(won[source] for source in tape.sources[i + 1 :]) for i in range(len(tape.rungs))]
+def _came(tape: Tape, won: Mapping[str, bool | None], index: int) -> bool:
+    """Whether a rung of the ladder came: of brackets, whether one above its boundary did."""
+    above = tape.sources[index + 1 :] if tape.partition else tape.sources[index : index + 1]
+    return any(won[source] for source in above)
 
 
 # --- forecasting ----------------------------------------------------------------------------------
@@ -205,65 +181,24 @@ def _survived(tape: Tape, won: dict[str, bool]) -> list[bool]:
 _Three = tuple[float, float, float]
 
 
-class _Run:
-    """One ladder from its first record to its last. prints: what the three ways said of a rung
-    just before it traded, in chances, and the price; known once `forecasts` is through.
+class _Ladder:
+    """One ladder from its first record to its last, and what had been recorded of each rung by an
+    instant. prints: what the three ways said of a rung just before it traded, in chances, and the
+    price; known once `forecasts` is through.
 
     The event is taken to close when a backtest has it resolve (`closes_ns`).
     """
 
-    def __init__(self, tape: Tape, every_ns: int, *, with_index: bool) -> None:
+    def __init__(self, tape: Tape, values: Sequence[tuple[int, str]]) -> None:
+        """values: of what the ladder is about, as the implied value; empty for none."""
+        count = len(tape.rungs)
+        self.prints: list[tuple[_Three, int]] = []
         self._tape = tape
-        self._every_ns = every_ns
+        self._place = {source: index for index, source in enumerate(tape.sources)}
         self._curve = FairCurve([float(rung.strike or 0) for rung in tape.rungs])
-        self._seen = _Seen(tape)
-        self._values = tape.values if with_index else ()
+        self._values = values
         self._valued = 0
         self._close_ns = closes_ns(tape)
-        self.prints: list[tuple[_Three, int]] = []
-
-    def forecasts(self, counted: Counted) -> Iterator[tuple[int, _Three]]:
-        """Place and forecasts of every rung that has all three, at each instant."""
-        due_ns = 0
-        for line in counted.of(self._tape.lines):
-            record = decode_record(line)
-            due_ns = due_ns or record.ts + self._every_ns
-            while due_ns < record.ts:
-                for index, three in enumerate(self._now(due_ns)):
-                    if three is not None:
-                        yield index, three
-                due_ns += self._every_ns
-            index = self._seen.place(record.ticker)
-            if isinstance(record, TradeRecord) and self._seen.traded_before(index, record.ts):
-                three = self._now(record.ts)[index]
-                if three is not None:
-                    self.prints.append((three, record.price))
-            self._seen.take(record)
-
-    def _now(self, now_ns: int) -> list[_Three | None]:
-        """The three forecasts of every rung at an instant; None while some way has none."""
-        while self._valued < len(self._values) and self._values[self._valued][0] <= now_ns:
-            self._valued += 1
-        implied = None
-        if self._valued:
-            ts, price = self._values[self._valued - 1]
-            implied = ImpliedView(float(price), 1.0, (now_ns - ts) / NS_PER_SECOND)
-        left_s = (self._close_ns - now_ns) / NS_PER_SECOND
-        fairs = self._curve.update(self._seen.inputs(now_ns), implied, left_s, now_ns)
-        self._seen.follow(self._curve.volatilities)
-        return [
-            None if fair is None else self._seen.three(index, fair.value_cents)
-            for index, fair in enumerate(fairs)
-        ]
-
-
-class _Seen:
-    """What had been recorded of every rung by an instant."""
-
-    def __init__(self, tape: Tape) -> None:
-        self._place = {source: index for index, source in enumerate(tape.sources)}
-        self._partition = tape.partition
-        count = len(tape.rungs)
         self._traded = [TradedPrice() for _ in range(count)]
         self._traded_ns = [0] * count
         self._last: list[float | None] = [None] * count
@@ -272,20 +207,28 @@ class _Seen:
         self._tops: list[tuple[int, int]] = [(0, PAYOUT_CENTS)] * len(tape.sources)
         self._shown_ns = 0
 
-    def place(self, ticker: str) -> int:
-        """The place of a recorded market."""
-        return self._place[ticker]
+    def forecasts(self, counted: Counted, every_ns: int) -> Iterator[tuple[int, _Three]]:
+        """Place and forecasts of every rung that has all three, at each instant."""
+        due_ns = 0
+        for line in counted.of(self._tape.lines):
+            record = decode_record(line)
+            due_ns = due_ns or record.ts + every_ns
+            while due_ns < record.ts:
+                for index, three in enumerate(self._now(due_ns)):
+                    if three is not None:
+                        yield index, three
+                due_ns += every_ns
+            self._take(record)
 
-    def traded_before(self, index: int, now_ns: int) -> bool:
-        """Whether a rung's newest trade is older than this: those of one instant come in no
-        known order."""
-        return 0 < self._traded_ns[index] < now_ns
-
-    def take(self, record: BookRecord | TradeRecord | TopRecord) -> None:
-        """A record."""
+    def _take(self, record: BookRecord | TradeRecord | TopRecord) -> None:
         index = self._place[record.ticker]
         match record:
             case TradeRecord(price=price, qty=qty):
+                # Trades of one instant come in no known order.
+                if 0 < self._traded_ns[index] < record.ts:
+                    three = self._now(record.ts)[index]
+                    if three is not None:
+                        self.prints.append((three, price))
                 self._traded[index].update(price, qty, record.ts)
                 self._traded_ns[index] = record.ts
                 self._last[index] = price
@@ -297,14 +240,25 @@ class _Seen:
             case BookRecord():
                 raise ValueError(f"{record.ticker}: a ladder with whole books is not known")
 
-    def follow(self, volatilities: Sequence[float]) -> None:
-        """So fast do the values move, cents per sqrt(second)."""
-        for traded, volatility in zip(self._traded, volatilities, strict=True):
+    def _now(self, now_ns: int) -> list[_Three | None]:
+        """The three forecasts of every rung at an instant; None while some way has none."""
+        while self._valued < len(self._values) and self._values[self._valued][0] <= now_ns:
+            self._valued += 1
+        implied = None
+        if self._valued:
+            ts, price = self._values[self._valued - 1]
+            implied = ImpliedView(float(price), 1.0, (now_ns - ts) / NS_PER_SECOND)
+        left_s = (self._close_ns - now_ns) / NS_PER_SECOND
+        fairs = self._curve.update(self._inputs(now_ns), implied, left_s, now_ns)
+        for traded, volatility in zip(self._traded, self._curve.volatilities, strict=True):
             traded.follow(volatility)
+        return [
+            None if fair is None else self._three(index, fair.value_cents)
+            for index, fair in enumerate(fairs)
+        ]
 
-    def inputs(self, now_ns: int) -> list[RungInput]:
-        """What a curve is told now."""
-        if not self._partition:
+    def _inputs(self, now_ns: int) -> list[RungInput]:
+        if not self._tape.partition:
             return [RungInput((), (), now_ns, traded.read()) for traded in self._traded]
         return [
             RungInput(_side(bid), _side(ask), self._shown_ns, None)
@@ -319,11 +273,11 @@ class _Seen:
         ask = min(sum(ask for _, ask in above), PAYOUT_CENTS - sum(bid for bid, _ in below))
         return max(0, bid), min(PAYOUT_CENTS, ask)
 
-    def three(self, index: int, fair: float) -> _Three | None:
+    def _three(self, index: int, fair: float) -> _Three | None:
         """The three forecasts of a rung; None unless all are there. Best prices without trades
         have their own middle for the last trade too."""
         last, high, low = self._last[index], self._bought[index], self._sold[index]
-        if self._partition:
+        if self._tape.partition:
             low, high = self._survival(index)
             last = (low + high) / 2
         if last is None or high is None or low is None:

@@ -4,8 +4,7 @@ What is told is the decision as it is made now; the journal alone says what was 
 an effect that is about no order there is no such chain.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import chain, takewhile
+from collections.abc import Callable
 
 import msgspec
 
@@ -15,7 +14,7 @@ from bot.lab.explain.explain import Explainer
 from bot.lab.explain.explained import Decision
 from bot.lab.explain.lives import Deed, Life, Lives
 from bot.lab.replay.replay import Difference
-from bot.lab.session import Placed, Run, placed_entries
+from bot.lab.session import EVENTS, Placed, Run, placed_entries
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -36,18 +35,19 @@ def explained(
     explainer: makes one of this run. Raises JournalFault when the run cannot be lived again up to
     there.
     """
-    at = difference.before[-1]
     told: list[Told] = []
-    sides = [("now", difference.now), ("then", difference.then)]
-    found = [(side, _request(run, effect, difference)) for side, effect in sides]
-    known = [(side, *request) for side, request in found if request is not None]
-    for side, life, deed in known:
+    for side, effect in (("now", difference.now), ("then", difference.then)):
+        asked = _request(run, effect, difference)
+        if asked is None:
+            continue
+        life, deed = asked
         if told and told[0].life.market_id == life.market_id and told[0].life.side is life.side:
             told[0] = msgspec.structs.replace(told[0], side="both")
             continue
         # Only what is asked for now has a plan and a token now.
         mine = deed if side == "now" else None
-        told.append(Told(side, life, deed, explainer().of_event(at.number, life, mine)))
+        number = difference.before[-1].number
+        told.append(Told(side, life, deed, explainer().of_event(number, life, mine)))
     return tuple(told)
 
 
@@ -57,21 +57,13 @@ def _request(run: Run, effect: m.Effect | None, difference: Difference) -> tuple
         return None
     at = difference.before[-1]
     lives = Lives()
-    asked = Placed(at.place, Entry(at.at_ns, effect), at.number)
-    lives.read_entries(chain(_before(run, at.number), [asked]), run.started.boot_nonce)
+    for placed in placed_entries(run.paths):
+        lives.take(placed)
+        if placed.number == at.number and type(placed.entry.message) in EVENTS:
+            break
+    lives.take(Placed(at.place, Entry(at.at_ns, effect), at.number))
     for life in lives.orders:
         for deed in reversed(life.deeds):
             if (deed.number, deed.request_id) == (at.number, effect.request_id):
                 return life, deed
     return None
-
-
-def _before(run: Run, number: int) -> Iterator[Placed]:
-    """The entries up to the event of a number, itself included."""
-    return takewhile(
-        lambda placed: (
-            placed.number < number
-            or (placed.number == number and isinstance(placed.entry.message, m.Event))
-        ),
-        placed_entries(run.paths),
-    )

@@ -6,14 +6,15 @@ strategy asked for, what the limits left of that, which change was planned, and 
 Nothing of this is written while trading, so it costs a running bot nothing.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.books.book import book_seen
-from bot.core.desk.spend import Lane, Purse
+from bot.core.desk.spend import Lane
 from bot.core.event.room import Ladder, Rung
 from bot.core.intentions import SHOWN_LEVELS, rooms, why_pulled
 from bot.core.limits.risk import Live, loss_cents
@@ -22,9 +23,10 @@ from bot.core.picture import limits_used
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.reconfigure import Remake
 from bot.core.sending.affording import Affording
-from bot.core.settings import BudgetSettings, TraderSettings
+from bot.core.settings import TraderSettings
 from bot.core.strategy import EventView
 from bot.core.trader import Trader
+from bot.io.journal.records import JournalFault
 from bot.lab.explain.asked import Askers
 from bot.lab.explain.explained import (
     Beside,
@@ -37,48 +39,9 @@ from bot.lab.explain.explained import (
 )
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
 from bot.lab.replay.together import relived
-from bot.lab.session import Placed, Run, Step, entries_ahead
-from venue.wire.money import Price, Qty, canonical
+from bot.lab.session import Placed, Run, Step, placed_entries
+from venue.wire.money import Qty, canonical
 from venue.wire.names import MarketId, Ticker
-
-
-class WatchedPurse(Purse):
-    """A trader's purse, which tells of each token as one user takes it. watched: that user."""
-
-    def __init__(self, settings: BudgetSettings) -> None:
-        self._joined = 0
-        self.watched = 0
-        self.taken: Callable[[Lane, int, int], None] | None = None
-        super().__init__(settings, 0)
-
-    def join(self) -> int:
-        """The trader that it is made for is its first user, as it is of a purse of its own."""
-        self._joined += 1
-        return 0 if self._joined == _ITS_OWN else super().join()
-
-    def spend(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
-        """As of any purse."""
-        before = self.tokens(now_ns)
-        if not super().spend(lane, now_ns, user):
-            return False
-        if self.taken is not None and user == self.watched:
-            self.taken(lane, before, now_ns)
-        return True
-
-
-_ITS_OWN: Final = 2
-"""A purse joins itself when it is made; the second to join is the one that it is made for."""
-
-
-class _Spent(msgspec.Struct):
-    """One token as it was taken, and what of the trader is other afterwards."""
-
-    lane: Lane
-    before: int
-    in_flight: int
-    resting: int
-    flat_ns: int
-    limits: Limits | None
 
 
 class _Decided(msgspec.Struct):
@@ -86,39 +49,26 @@ class _Decided(msgspec.Struct):
 
     at_ns: int
     asked: bool
-    frames: int
     books: dict[MarketId, Frame]
 
 
 class Explainer:
     """One run, lived again and looked into on the way."""
 
-    def __init__(
-        self,
-        run: Run,
-        remake: Remake,
-    ) -> None:
+    def __init__(self, run: Run, remake: Remake) -> None:
         """As `relived`. Raises JournalFault as that does."""
-        self._purses: list[WatchedPurse] = []
         self._askers = Askers()
-        self._again = relived(
-            run,
-            remake,
-            purse_of=self._purse_of,
-            around=self._askers.around,
-        )
-        for purse in self._purses:
-            purse.watched = self.trader.out.user
+        self._again = relived(run, remake, around=self._askers.around)
         self._rungs: dict[MarketId, Rung] = {}
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}
-        self._frames: dict[Ticker, int] = {}
         self._calls: dict[Ticker, int] = {}
-        self._spent: list[_Spent] = []
-
-    def _purse_of(self, budget: BudgetSettings) -> Purse:
-        self._purses.append(WatchedPurse(budget))
-        return self._purses[-1]
+        self._watched: tuple[Deed, Life] | None = None
+        self._spent: list[tuple[Token, Limits | None]] = []
+        # Every token passes here on its way; the purse may be shared with series beside it.
+        purse = self.trader.out.purse
+        self._tokens, self._spend = purse.tokens, purse.spend
+        purse.spend = self._spend_watched  # type: ignore[method-assign]
 
     @property
     def _settings(self) -> TraderSettings:
@@ -138,12 +88,10 @@ class Explainer:
         Raises JournalFault when the run cannot be lived again up to there.
         """
         wanted = {deed.number: deed for deed in deeds}
-        last = max(wanted)
-        for step in self._steps(last):
+        for step in self._steps(max(wanted)):
             number = step.placed.number
             if number in wanted:
-                deed = wanted[number]
-                yield deed, self._decision(step, life.market_id, deed, life)
+                yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
             self._watch(wanted.get(number + 1), life)
 
     def of_event(self, number: int, life: Life, deed: Deed | None) -> Decision | None:
@@ -154,9 +102,8 @@ class Explainer:
         """
         for step in self._again.steps(last=number):
             self._follow(step)
-            if step.placed.number == number:
-                known = life.market_id in self._rungs
-                return self._decision(step, life.market_id, deed, life) if known else None
+            if step.placed.number == number and life.market_id in self._rungs:
+                return self._decision(step, life.market_id, deed, life)
             self._watch(deed if step.placed.number == number - 1 else None, life)
         return None
 
@@ -167,16 +114,16 @@ class Explainer:
         cannot be lived again up to there.
         """
         # What has arrived is taken in right before a Beat: the last one tells how far it had come.
-        beats = [
-            placed.number
-            for placed in entries_ahead(self._again.run.paths)
-            if isinstance(placed.entry.message, m.Beat) and placed.entry.at_ns <= at_ns
-        ]
+        until = 0
+        with suppress(JournalFault):  # the run comes to the damage by itself
+            for placed in placed_entries(self._again.run.paths):
+                if isinstance(placed.entry.message, m.Beat) and placed.entry.at_ns <= at_ns:
+                    until = placed.number
         last: Step | None = None
-        for step in self._steps(last=beats[-1] if beats else 0):
+        for step in self._steps(until):
             last = step
         named = ticker.upper()
-        known = {each.upper(): market_id for market_id, each in self._tickers()}
+        known = {rung.market.ticker.upper(): rung.market_id for rung in self._rungs.values()}
         ending = [each for each in known if each.endswith(f"-{named}")]
         if named not in known and len(ending) == 1:
             named = ending[0]
@@ -187,10 +134,7 @@ class Explainer:
     @property
     def tickers(self) -> list[Ticker]:
         """The rungs known so far."""
-        return [ticker for _, ticker in self._tickers()]
-
-    def _tickers(self) -> list[tuple[MarketId, Ticker]]:
-        return [(rung.market_id, rung.market.ticker) for rung in self._rungs.values()]
+        return [rung.market.ticker for rung in self._rungs.values()]
 
     # --- on the way -------------------------------------------------------------------------------
 
@@ -210,8 +154,6 @@ class Explainer:
             return
         if isinstance(message, m.BookSeen):
             self._saw(message, step.placed, CHANNEL)
-        elif isinstance(message, m.TradeSeen):
-            self._count(message.market_id)
         elif isinstance(message, m.Replied) and isinstance(message.answer, m.Done):
             body = message.answer.body
             if isinstance(body, m.SeriesShown):
@@ -226,7 +168,6 @@ class Explainer:
                     self._saw(seen, step.placed, "read of the book")
 
     def _saw(self, seen: m.BookSeen, placed: Placed, kind: str) -> None:
-        self._count(seen.market_id)
         rung = self._rungs.get(seen.market_id)
         # One that is older than what is believed changes nothing.
         if rung is not None and rung.book.ts_ns == seen.ts_ns:
@@ -234,12 +175,6 @@ class Explainer:
             self._books[seen.market_id] = Frame(
                 kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
             )
-
-    def _count(self, market_id: MarketId) -> None:
-        rung = self._rungs.get(market_id)
-        if rung is not None:
-            ticker = rung.ladder.event.event_ticker
-            self._frames[ticker] = self._frames.get(ticker, 0) + 1
 
     def _look_for_decisions(self, step: Step) -> None:
         for ladder in self.trader.quoting.ladders:
@@ -251,7 +186,6 @@ class Explainer:
                 self._decided[ticker] = _Decided(
                     ladder.decided_ns,
                     calls != self._calls.get(ticker, 0),
-                    self._frames.pop(ticker, 0),
                     {
                         rung.market_id: self._books[rung.market_id]
                         for rung in ladder.rungs
@@ -265,56 +199,54 @@ class Explainer:
     def _watch(self, deed: Deed | None, life: Life) -> None:
         """Look at every token that the next event takes, if a request of it is asked about."""
         self._spent = []
-        for purse in self._purses:
-            purse.taken = None
-            if deed is not None:
-                purse.taken = lambda lane, before, now_ns: self._take(
-                    lane, before, now_ns, deed, life
-                )
+        self._watched = None if deed is None else (deed, life)
+
+    def _spend_watched(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
+        before = self._tokens(now_ns)
+        if not self._spend(lane, now_ns, user):
+            return False
+        if self._watched is not None and user == self.trader.out.user:
+            self._take(lane, before, now_ns, *self._watched)
+        return True
 
     def _take(self, lane: Lane, before: int, now_ns: int, deed: Deed, life: Life) -> None:
         trader = self.trader
-        limits = self._limits(deed, life) if deed.kind != "cancel" else None
-        self._spent.append(
-            _Spent(
-                lane,
-                before,
-                len(trader.out.pending),
-                trader.desk.live_count(),
-                trader.out.flat_ns(trader.desk.live_count() + 1, now_ns),
-                limits,
-            )
+        resting = trader.desk.live_count()
+        token = Token(
+            key=deed.key,
+            lane=lane.name.lower(),
+            before=before,
+            reserve=self._settings.budget.reserve,
+            nth=0,
+            of=0,
+            in_flight=len(trader.out.pending),
+            resting=resting,
+            flat_ns=trader.out.flat_ns(resting + 1, now_ns),
         )
+        self._spent.append((token, None if deed.kind == "cancel" else self._limits(deed, life)))
 
     def _limits(self, deed: Deed, life: Life) -> Limits | None:
         """What the limits of its event left for a request that is about to leave."""
         rung = self._rungs.get(life.market_id)
+        own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
+        if deed.kind == "create":
+            own = None
+        elif own is None:
+            return None
         if rung is None:
             return None
-        own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
         weighing = self.trader.quoting.weighing
         exposure, bounds = weighing.exposure(rung.ladder), weighing.bounds(rung.ladder)
-        affording = Affording(weighing.account.cash)
-        used = limits_used(exposure, bounds)
-        worst = loss_cents(exposure.worst_cents)
-        ceiling = Qty(self._settings.risk.order_qty)
-        if deed.kind == "create":
-            side, price = life.own_side, life.price
-            candidate = Live(life.market_id, life.outcome, side, _own_price(life, price), ceiling)
-            left = rooms(exposure, candidate, bounds, affording.room(rung, candidate))
-        elif own is not None:
+        used, worst_cents = limits_used(exposure, bounds), loss_cents(exposure.worst_cents)
+        price, qty = life.price, Qty(self._settings.risk.order_qty)
+        if own is not None:
             price = own.level if deed.price is None else deed.price
-            candidate = Live(
-                life.market_id,
-                life.outcome,
-                life.own_side,
-                _own_price(life, price),
-                max(ceiling, own.remaining),
-            )
-            left = rooms(exposure, candidate, bounds, affording.room(rung, candidate, own), own)
-        else:
-            return None
-        return Limits(None, deed.qty, left, used, worst)
+            qty = max(qty, own.remaining)
+        own_price = canonical(life.outcome, price)
+        candidate = Live(life.market_id, life.outcome, life.own_side, own_price, qty)
+        affordable = Affording(weighing.account.cash).room(rung, candidate, own)
+        left = rooms(exposure, candidate, bounds, affordable, own)
+        return Limits(None, deed.qty, left, used, worst_cents)
 
     # --- the picture ------------------------------------------------------------------------------
 
@@ -342,7 +274,6 @@ class Explainer:
             asked=was_asked,
             pulled="" if was_asked else self._pulled(ladder, rung),
             flattening=quoting.flattening,
-            frames=0 if decided is None else decided.frames,
             frame=None if decided is None else decided.books.get(market_id),
             curve=_curve(ladder, rung),
             seen=None if view is None else _seen(view, market_id),
@@ -362,17 +293,25 @@ class Explainer:
         """Why the strategy was not asked when its event was decided."""
         return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
-    def _spent_on(self, step: Step, deed: Deed) -> _Spent | None:
+    def _spent_on(self, step: Step, deed: Deed) -> tuple[Token | None, Limits | None]:
         """The token of a request: those of one key leave in the order of its tokens."""
         on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
         for send, spent in zip(on_key, self._spent, strict=False):
             if send.request_id == deed.request_id:
                 return spent
-        return None
+        return None, None
+
+    def _token(self, step: Step, deed: Deed) -> Token:
+        sends = [each for each in step.effects if isinstance(each, m.Send)]
+        nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
+        token, _ = self._spent_on(step, deed)
+        if token is None:
+            reserve = self._settings.budget.reserve
+            token = Token(deed.key, deed.kind, None, reserve, 0, 0, 0, 0, 0)
+        return msgspec.structs.replace(token, nth=nth, of=len(sends))
 
     def _limits_then(self, step: Step, deed: Deed | None, wish: Wish | None) -> Limits | None:
-        spent = None if deed is None else self._spent_on(step, deed)
-        limits = None if spent is None else spent.limits
+        _, limits = (None, None) if deed is None else self._spent_on(step, deed)
         if limits is None or wish is None or isinstance(wish, WantCancel):
             return limits
         wished = wish.qty if isinstance(wish, WantCreate) else wish.amend.qty
@@ -404,22 +343,6 @@ class Explainer:
         keeps = wish.keeps_place if isinstance(wish, WantAmend) else None
         return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
 
-    def _token(self, step: Step, deed: Deed) -> Token:
-        sends = [each for each in step.effects if isinstance(each, m.Send)]
-        nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
-        spent = self._spent_on(step, deed)
-        return Token(
-            key=deed.key,
-            lane=(Lane[deed.kind.upper()] if spent is None else spent.lane).name.lower(),
-            before=None if spent is None else spent.before,
-            reserve=self._settings.budget.reserve,
-            nth=nth,
-            of=len(sends),
-            in_flight=0 if spent is None else spent.in_flight,
-            resting=0 if spent is None else spent.resting,
-            flat_ns=0 if spent is None else spent.flat_ns,
-        )
-
 
 _KINDS: Final = {WantCreate: "create", WantAmend: "amend", WantCancel: "cancel"}
 
@@ -429,11 +352,6 @@ def _is(own: OwnOrder, life: Life) -> bool:
     if own.order_id is not None and own.order_id in life.order_ids:
         return True
     return bool(own.client_order_id) and own.client_order_id == life.client_order_id
-
-
-def _own_price(life: Life, price: Price) -> Price:
-    """A canonical price as one of the order's own outcome."""
-    return canonical(life.outcome, price)
 
 
 def _wish_of(rung: Rung, deed: Deed | None, life: Life | None) -> Wish | None:

@@ -5,8 +5,7 @@ configuration was then, this can be told. A run that adopts an order of an earli
 the same life.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,6 @@ from bot.io.journal.journal import number_of, read_segment, segments
 from bot.io.journal.records import Entry, JournalFault
 from bot.lab.session import Place, Placed, Run, placed_entries, refuse_blank, runs
 from venue.wire.model import RESTING
-from venue.wire.model import Order as ShownOrder
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import QtyOrder
@@ -99,6 +97,11 @@ class Life(msgspec.Struct, kw_only=True):
             return None
         return self.shown_ns
 
+    @property
+    def ids(self) -> list[str]:
+        """Ours and the venue's."""
+        return [*filter(None, [self.client_order_id]), *self.order_ids]
+
 
 class Lives:
     """The orders of the runs that were read, by both of their ids."""
@@ -107,108 +110,80 @@ class Lives:
         self.orders: list[Life] = []
         self._by_client: dict[ClientOrderId, Life] = {}
         self._by_id: dict[OrderId, Life] = {}
-        self._frames: dict[MarketId, Placed] = {}
+        self._frames: dict[MarketId, Frame] = {}
+        self._run = ""
+        self._asked: dict[int, tuple[Life, Deed, m.Request]] = {}
 
     def read(self, run: Run) -> None:
         """Take in a run that came after all those read so far. Raises JournalFault with everything
         before the damage taken in."""
-        self._read(placed_entries(run.paths), run.started.boot_nonce)
+        for placed in placed_entries(run.paths):
+            self.take(placed)
 
-    def read_entries(self, entries: Iterable[Placed], nonce: str) -> None:
-        """Take in these entries of a run, in order. nonce: of the run. Raises what they raise."""
-        self._read(entries, nonce)
-
-    def read_fragment(self, paths: Sequence[Path]) -> None:
+    def read_fragment(self, paths: list[Path]) -> None:
         """Take in the segments of a run whose beginning is no longer kept, before all others: what
         rested or was under way then, and what came after. Raises JournalFault as `read` does."""
         head = read_segment(paths[0]).head
-        asked: _Asked = {}
         if head is not None:
-            for intent in head.open_intents:
-                self._begun(intent.order)
-            for known in head.working:
-                self._know(known)
+            self._left(head.open_intents, head.working)
             for send in head.under_way:
-                self._sent(send, Placed(Place(paths[0].name, 0), Entry(head.opened_ns, send), 0),
-                           "", asked)  # fmt: skip
-        self._read(placed_entries(paths, from_the_start=False), "", asked)
+                self._sent(send, Placed(Place(paths[0].name, 0), Entry(head.opened_ns, send), 0))
+        for placed in placed_entries(paths, from_the_start=False):
+            self.take(placed)
+        refuse_blank(paths)
 
-    def _read(self, entries: Iterable[Placed], nonce: str, asked: "_Asked | None" = None) -> None:
-        asked = {} if asked is None else asked
-        for placed in entries:
-            message = placed.entry.message
-            if isinstance(message, m.BookSeen):
-                self._frames[message.market_id] = placed
-            elif isinstance(message, m.Send):
-                self._sent(message, placed, nonce, asked)
-            elif isinstance(message, m.Replied):
-                waiting = asked.pop(message.request_id, None)
+    def take(self, placed: Placed) -> None:
+        """The next entry."""
+        at_ns = placed.entry.at_ns
+        match placed.entry.message:
+            case m.BookSeen(market_id=market_id) as seen:
+                self._frames[market_id] = Frame(
+                    CHANNEL, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
+                )
+            case m.Send() as send:
+                self._sent(send, placed)
+            case m.Replied(request_id=number, answer=answer):
+                waiting = self._asked.pop(number, None)
                 if waiting is not None:
-                    self._answered(*waiting, message.answer, placed.entry.at_ns)
-            elif isinstance(message, m.Started):
-                self._inherited(message)
-            elif isinstance(message, m.IntentSettled) and message.order_id is not None:
-                settled = self._by_client.get(message.client_order_id)
-                if settled is not None:
-                    self._named(settled, message.order_id)
+                    self._answered(*waiting, answer, at_ns)
+            case m.Started() as started:
+                self._run, self._asked = started.boot_nonce, {}
+                for life in self._left(started.open_intents, started.working):
+                    life.inherited.append(started.boot_nonce)
+            case m.IntentSettled(client_order_id=name, order_id=order_id) if order_id is not None:
+                if name in self._by_client:
+                    self._named(self._by_client[name], order_id)
+            case _:
+                pass
 
-    def _inherited(self, started: m.Started) -> None:
-        for intent in started.open_intents:
-            self._begun(intent.order).inherited.append(started.boot_nonce)
-        for known in started.working:
-            self._know(known).inherited.append(started.boot_nonce)
+    def _left(self, intents: Sequence[m.OpenIntent], working: Sequence[m.KnownOrder]) -> list[Life]:
+        return [*(self._life(each.order) for each in intents), *map(self._life, working)]
 
-    def _know(self, known: m.KnownOrder) -> Life:
-        life = self._by_client.get(known.client_order_id)
+    def _life(self, order: QtyOrder | m.KnownOrder) -> Life:
+        """The life of an order that was asked for, or that an earlier run left."""
+        life = self._by_client.get(order.client_order_id)
         if life is None:
-            life = self._add(
-                known.client_order_id,
-                known.market_id,
-                known.outcome,
-                known.side,
-                known.price,
-                Qty(known.remaining + known.filled),
+            if isinstance(order, m.KnownOrder):
+                qty = Qty(order.remaining + order.filled)
+            else:
+                qty = order.qty
+            life = Life(
+                client_order_id=order.client_order_id,
+                market_id=order.market_id,
+                side=book_side(order.outcome, order.side),
+                price=canonical(order.outcome, order.price),
+                outcome=order.outcome,
+                own_side=order.side,
+                qty=qty,
+                order_ids=[],
+                deeds=[],
+                inherited=[],
             )
-        self._named(life, known.order_id)
-        return life
-
-    def _begun(self, order: QtyOrder) -> Life:
-        known = self._by_client.get(order.client_order_id)
-        if known is not None:
-            return known
-        return self._add(
-            order.client_order_id,
-            order.market_id,
-            order.outcome,
-            order.side,
-            order.price,
-            order.qty,
-        )
-
-    def _add(
-        self,
-        client_order_id: ClientOrderId,
-        market_id: MarketId,
-        outcome: Outcome,
-        side: Side,
-        price: Price,
-        qty: Qty,
-    ) -> Life:
-        life = Life(
-            client_order_id=client_order_id,
-            market_id=market_id,
-            side=book_side(outcome, side),
-            price=canonical(outcome, price),
-            outcome=outcome,
-            own_side=side,
-            qty=qty,
-            order_ids=[],
-            deeds=[],
-            inherited=[],
-        )
-        self.orders.append(life)
-        if client_order_id:
-            self._by_client[client_order_id] = life
+            self.orders.append(life)
+            if order.client_order_id:
+                self._by_client[order.client_order_id] = life
+        if isinstance(order, m.KnownOrder):
+            self._named(life, order.order_id)
         return life
 
     def _named(self, life: Life, order_id: OrderId) -> None:
@@ -216,16 +191,10 @@ class Lives:
         if order_id not in life.order_ids:
             life.order_ids.append(order_id)
 
-    def _sent(
-        self,
-        send: m.Send,
-        placed: Placed,
-        nonce: str,
-        asked: "_Asked",
-    ) -> None:
+    def _sent(self, send: m.Send, placed: Placed) -> None:
         request = send.request
         if isinstance(request, m.Create):
-            life: Life | None = self._begun(request.order)
+            life: Life | None = self._life(request.order)
         elif isinstance(request, m.AmendResting | m.CancelResting | m.ReadOrder):
             life = self._by_id.get(request.order_id)
         else:
@@ -235,13 +204,13 @@ class Lives:
         deed = Deed(
             kind=kind_of(request),
             why=send.why,
-            run=nonce,
+            run=self._run,
             number=placed.number,
             place=placed.place,
             at_ns=placed.entry.at_ns,
             request_id=send.request_id,
             key=send.key.value,
-            frame=_frame(self._frames.get(life.market_id)),
+            frame=self._frames.get(life.market_id),
         )
         if isinstance(request, m.Create):
             deed.again, deed.price, deed.qty = request.again, life.price, request.order.qty
@@ -250,7 +219,7 @@ class Lives:
             deed.qty = amend.qty
             deed.price = None if amend.price is None else canonical(life.outcome, amend.price)
         life.deeds.append(deed)
-        asked[send.request_id] = (life, deed, request)
+        self._asked[send.request_id] = (life, deed, request)
 
     def _answered(
         self, life: Life, deed: Deed, request: m.Request, answer: m.Answer, at_ns: int
@@ -262,13 +231,14 @@ class Lives:
             deed.answer = f"unknown: {answer.reason}"
         elif isinstance(answer.body, m.OrderShown | m.CancelShown):
             shown = answer.body.order
-            deed.answer = _said(life, shown)
+            deed.answer = (
+                f"order {shown.order_id} {shown.status.value}, {shown.filled_qty} filled, "
+                f"{shown.remaining_qty} left at {canonical(life.outcome, shown.price)}"
+            )
             life.filled = max(life.filled, shown.filled_qty)
             life.shown, life.shown_ns = shown.status.value, at_ns
             if not isinstance(request, m.ReadOrder):
                 self._named(life, shown.order_id)
-
-    # --- finding one ------------------------------------------------------------------------------
 
     def find(self, text: str) -> Life:
         """The order of this id, ours or the venue's, or of the only one that begins so.
@@ -278,42 +248,15 @@ class Lives:
         exact = self._by_client.get(ClientOrderId(text)) or self._by_id.get(OrderId(text))
         if exact is not None:
             return exact
-        found = [life for life in self.orders if any(each.startswith(text) for each in ids(life))]
+        found = [life for life in self.orders if any(each.startswith(text) for each in life.ids)]
         if not found:
             raise LifeFault(f"no order {text!r} in the journal: bot explain CONFIG lists them")
         if len(found) > 1:
-            named = ", ".join(life.client_order_id or life.order_ids[0] for life in found)
+            named = ", ".join(life.ids[0] for life in found[-_NAMED_MAX:])
             if len(found) > _NAMED_MAX:
-                few = [life.client_order_id or life.order_ids[0] for life in found[-_NAMED_MAX:]]
-                named = f"{', '.join(few)} and {len(found) - _NAMED_MAX} older ones"
+                named += f" and {len(found) - _NAMED_MAX} older ones"
             raise LifeFault(f"{text!r} begins the ids of {len(found)} orders: {named}")
         return found[0]
-
-
-_Asked = dict[int, tuple[Life, Deed, m.Request]]
-"""Requests without an answer so far, by their ids."""
-
-
-def _frame(placed: Placed | None) -> Frame | None:
-    if placed is None or not isinstance(placed.entry.message, m.BookSeen):
-        return None
-    seen = placed.entry.message
-    return Frame(CHANNEL, placed.place, seen.ts_ns, placed.entry.at_ns, seen.bids, seen.asks)
-
-
-def ids(life: Life) -> Iterator[str]:
-    """Every id of an order."""
-    if life.client_order_id:
-        yield life.client_order_id
-    yield from life.order_ids
-
-
-def _said(life: Life, shown: ShownOrder) -> str:
-    price = canonical(life.outcome, shown.price)
-    return (
-        f"order {shown.order_id} {shown.status.value}, {shown.filled_qty} filled, "
-        f"{shown.remaining_qty} left at {price}"
-    )
 
 
 # --- over all runs --------------------------------------------------------------------------------
@@ -334,14 +277,21 @@ def lives_of(state: Path) -> Told:
     there is no journal, when nothing of it can be read, and when its newest segment is of a version
     that is not known.
     """
-    kept, damage = _readable(runs(state))
     lives = Lives()
-    oldest = number_of(kept[0].paths[0]) if kept else -1
-    before = list(takewhile(lambda path: number_of(path) != oldest, segments(state)))
+    kept: list[Run] = []
+    damage: list[str] = []
+    try:
+        for run in runs(state):
+            kept.insert(0, run)
+    except JournalFault as fault:
+        if not kept:
+            raise
+        damage.append(str(fault))
+    oldest = number_of(kept[0].paths[0]) if kept else None
+    before = [path for path in segments(state) if oldest is None or number_of(path) < oldest]
     try:
         if before and not damage:
             lives.read_fragment(before)
-            refuse_blank(before)
     except JournalFault as fault:
         damage.append(str(fault))
     for run in kept:
@@ -352,17 +302,3 @@ def lives_of(state: Path) -> Told:
     if damage and not kept and not lives.orders:
         raise JournalFault(damage[0])
     return Told(lives, tuple(kept), tuple(damage))
-
-
-def _readable(newest_first: Iterable[Run]) -> tuple[list[Run], list[str]]:
-    """The runs up to the first segment that cannot be read, the oldest first; and what that is."""
-    kept: list[Run] = []
-    damage: list[str] = []
-    try:
-        for run in newest_first:
-            kept.insert(0, run)
-    except JournalFault as fault:
-        if not kept:
-            raise
-        damage.append(str(fault))
-    return kept, damage

@@ -16,12 +16,13 @@ from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.io.journal.journal import number_of
 from bot.io.journal.records import JournalFault
-from bot.lab.backtest.opens import watched
-from bot.lab.backtest.run import Observer, Result, Told, Winners, backtest, distinct
+from bot.lab.backtest.guard import watched
+from bot.lab.backtest.run import Result, Told, Winners, backtest, distinct
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind
 from bot.lab.exchange.terms import Terms
+from bot.lab.exchange.trader_run import Observer
 from bot.lab.pool import in_order
 from bot.lab.replay.together import relived
 from bot.lab.report.sampler import Sampler

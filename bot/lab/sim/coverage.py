@@ -1,24 +1,42 @@
-"""Which rows of the failure catalogue a run has met: what counts as a hit, and what cannot occur.
+"""What happened in a world, counted by name, and which rows of the failure catalogue that meets.
 
-A row is hit when what it describes has befallen the bot or the venue in the simulation, counted
-once each time. Rows that concern parsers, files, tasks or people cannot occur in a world that
-begins at the trader's events; each says where it is shown instead.
+A row is met when what it describes has befallen the bot or the venue, counted once each time. Rows
+that concern parsers, files, tasks or people cannot occur in a world that begins at the trader's
+events; each says where it is shown instead.
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
 
-import msgspec
-
-GOAL: Final = 100
-"""Hits of each row in the run that belongs to the tests."""
+from bot.core.fault_text import fault_text
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One row. marks: names counted by `Seen`; one that ends in * stands for all that begin so.
+class Seen:
+    """Faults, episodes and observations by name. faults: how many of them were faults. own_faults:
+    answers of the strategy that raised or were nonsense of themselves; own_fault: the first."""
 
-    elsewhere: why it cannot occur here; empty for a row that can.
-    """
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.faults = self.own_faults = 0
+        self.own_fault = ""
+
+    def hit(self, name: str, times: int = 1) -> None:
+        self.counts[name] += times
+
+    def fault(self, name: str) -> None:
+        self.faults += 1
+        self.hit(name)
+
+    def own(self, fault: BaseException) -> None:
+        self.own_faults += 1
+        self.own_fault = self.own_fault or fault_text(fault)
+
+
+class Row(NamedTuple):
+    """One row. marks: names counted by `Seen`, in which * stands for anything. elsewhere: why it
+    cannot occur here; empty for a row that can."""
 
     number: int
     title: str
@@ -124,36 +142,24 @@ ROWS: Final = (
 
 
 def hits(row: Row, counts: Mapping[str, int]) -> int:
-    total = 0
-    for mark in row.marks:
-        if "*" not in mark:
-            total += counts.get(mark, 0)
-            continue
-        head, _, tail = mark.partition("*")
-        tail = "" if tail == "" else tail.removesuffix("*")
-        total += sum(
-            count
-            for name, count in counts.items()
-            if name.startswith(head) and tail in name[len(head) :]
-        )
-    return total
+    return sum(
+        count for mark in row.marks for name, count in counts.items() if fnmatchcase(name, mark)
+    )
 
 
 def by_row(counts: Mapping[str, int]) -> dict[int, int]:
     return {row.number: hits(row, counts) for row in ROWS if not row.elsewhere}
 
 
-def missed(counts: Mapping[str, int], goal: int = GOAL) -> dict[int, int]:
+def missed(counts: Mapping[str, int], goal: int) -> dict[int, int]:
+    """The rows met less often than that, with how often they were."""
     return {number: count for number, count in by_row(counts).items() if count < goal}
 
 
 def table(counts: Mapping[str, int]) -> str:
     lines = []
     for row in ROWS:
-        count = f"{hits(row, counts):9d}" if not row.elsewhere else "        -"
-        lines.append(f"  {row.number:3d} {count}  {row.title}" + _reason(row))
+        met = "-" if row.elsewhere else f"{hits(row, counts)}"
+        why = f" ({row.elsewhere})" if row.elsewhere else ""
+        lines.append(f"  {row.number:3d} {met:>9s}  {row.title}{why}")
     return "\n".join(lines)
-
-
-def _reason(row: Row) -> str:
-    return f" ({row.elsewhere})" if row.elsewhere else ""

@@ -1,21 +1,21 @@
-"""What rests against what is wanted, once the faults have stopped.
+"""B2: what rests against what is wanted, once the faults have stopped.
 
 Wanted is the trader's own word; what rests is the engine's. An order may stand as far from its
-quote as the settings tolerate, and a side that a refusal has parked may miss its quotes, as may one
-whose very order the venue was made to refuse: that is not asked for again (B12). So may one whose
-price would reach too far through the best one of others.
+quote as the settings tolerate. A side may miss its quotes that a refusal has parked, whose very
+order the venue was made to refuse (B12), or whose price would reach too far through the best one of
+others; and any side may lack what a limit leaves no room for.
 """
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bot.core.event.curfew import Stage
 from bot.core.sending.sending import REFUSED_BEFORE
 from bot.core.strategy import Quote
-from bot.lab.sim.judge.possible import DOLLAR
+from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
 from bot.lab.sim.odds import SECOND
-from venue.wire.money import BookSide, Outcome, Side
+from venue.wire.money import BookSide
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
@@ -26,30 +26,15 @@ _PCT = 50
 _TOKENS_MISSING = 4
 """One more order takes a token to create and one to cancel; reads may just have taken some."""
 
-Key = tuple[MarketId, BookSide, int]
-
 
 def differences(world: "World") -> list[str]:
-    process = world.process
-    trader = process.trader
-    out: list[str] = []
-    resting: dict[Key, int] = {}
-    for order in world.auditor.truth.resting():
-        is_yes = order.outcome is Outcome.YES
-        is_bid = is_yes == (order.side is Side.BUY)
-        level = order.price if is_yes else DOLLAR - order.price
-        key = (order.market_id, BookSide.BID if is_bid else BookSide.ASK, level)
-        resting[key] = resting.get(key, 0) + order.remaining_qty
-    out += world.auditor.exposure.overhangs()
-    known = {rung.market_id for ladder in trader.quoting.ladders for rung in ladder.rungs}
-    listed = (each for each in world.crowd.value if each not in world.auditor.truth.resolved)
-    out += [f"{market} is listed and not known" for market in listed if market not in known]
-    rungs = [
-        rung
-        for ladder in trader.quoting.ladders
-        for rung in ladder.rungs
-        if rung.market_id not in world.auditor.truth.resolved
-    ]
+    """What is not as it is wanted; empty when all is well."""
+    process, resolved = world.process, world.auditor.truth.resolved
+    every = [rung for ladder in process.trader.quoting.ladders for rung in ladder.rungs]
+    rungs = [rung for rung in every if rung.market_id not in resolved]
+    listed = {market for market in world.crowd.value if market not in resolved}
+    out = world.auditor.exposure.overhangs()
+    out += [f"{each} is listed and not known" for each in listed - {it.market_id for it in every}]
     out += [
         f"{rung.market.ticker}: {rung.blocked}"
         for rung in rungs
@@ -58,18 +43,23 @@ def differences(world: "World") -> list[str]:
         and not process.decided.why(rung.market_id)
     ]
     out += _cut_for_nothing(world)
-    now_ns = process.clock.read(world.now_ns)
     quotes = [(rung.market_id, quote) for rung in rungs for quote in rung.wanted]
-    found = out + _but_for_parked(world, quotes, dict(resting), set())
+    excused = set(_excused(world, quotes))
+    found = out + _apart(world, quotes, excused)
     if not found:
         return []
     # A plan is dear to draw, and tells of the orders that the venue will not be asked for again.
-    refused = {
-        (rung.market_id, each.side)
-        for rung, each in trader.plan(now_ns).requests
+    plan = process.trader.plan(process.clock.read(world.now_ns))
+    excused |= {
+        _place(rung.market_id, each.side)
+        for rung, each in plan.requests
         if each.held_back == REFUSED_BEFORE
     }
-    return out + _but_for_parked(world, quotes, resting, refused) if refused else found
+    return out + _apart(world, quotes, excused)
+
+
+def _place(market: MarketId, side: BookSide) -> BookPlace:
+    return market, side is BookSide.BID
 
 
 def _cut_for_nothing(world: "World") -> list[str]:
@@ -80,14 +70,13 @@ def _cut_for_nothing(world: "World") -> list[str]:
     if _is_long_to_flat(world):
         return out
     exposure, truth = world.auditor.exposure, world.auditor.truth
-    ladders, most = world.process.trader.quoting.ladders, exposure.ceilings.limit("order")
-    most_held = exposure.ceilings.limit("position")
-    asked: dict[tuple[MarketId, BookSide], int] = {}
+    ladders, most = world.process.trader.quoting.ladders, exposure.limit("order")
+    most_held = exposure.limit("position")
+    asked: Counter[BookPlace] = Counter()
     for ladder in ladders:
         for market, quotes in ladder.answers.resting.items():
             for each in quotes:
-                place = market, each.side
-                asked[place] = asked.get(place, 0) + min(each.qty, most)
+                asked[_place(market, each.side)] += min(each.qty, most)
     total = sum(asked.values())
     for ladder in ladders:
         if ladder.stage is not Stage.OPEN or ladder.conduct.fault:
@@ -101,86 +90,65 @@ def _cut_for_nothing(world: "World") -> list[str]:
             for side in BookSide:
                 wanted = sum(each.qty for each in rung.wanted if each.side is side)
                 net = truth.net(market) * (1 if side is BookSide.BID else -1)
-                all_of_it = asked.get((market, side), 0)
-                near = net + all_of_it > most_held
-                if wanted < all_of_it and not near:
-                    out.append(f"{market} {side}: {wanted} wanted, {all_of_it} answered")
+                answered = asked[_place(market, side)]
+                if wanted < answered and net + answered <= most_held:
+                    out.append(f"{market} {side}: {wanted} wanted, {answered} answered")
     return out
 
 
 def cannot_be_known(world: "World", rung: "Rung") -> bool:
-    """Whether nothing can tell that a quiet book still stands: none is pushed when asked for, and a
+    """True if nothing can tell that a quiet book still stands: none is pushed when asked for, and a
     read of a market that never traded shows the zero instant (S28)."""
     return rung.market.last_price is None and not world.odds.acks
 
 
-def _but_for_parked(
-    world: "World",
-    wanted: list[tuple[MarketId, Quote]],
-    resting: dict[Key, int],
-    refused: Container[tuple[MarketId, BookSide]],
-) -> list[str]:
+def _excused(world: "World", quotes: list[tuple[MarketId, Quote]]) -> Iterator[BookPlace]:
     process = world.process
     now_ns = process.clock.read(world.now_ns)
-
-    # What would reach too far through the best price of others is not sent.
-    most = process.settings.breakers.ticks_through
-    capped = {
-        (market, quote.side)
-        for market, quote in wanted
-        if process.feed.reaches(market, quote.side is BookSide.BID, quote.price, ()) > most
-    }
-
-    def is_excused(market: MarketId, side: BookSide) -> bool:
-        parked = process.traffic.parked((market, side is BookSide.BID), now_ns)
-        return (market, side) in refused or (market, side) in capped or parked
-
-    quotes = [(market, quote) for market, quote in wanted if not is_excused(market, quote.side)]
-    wanted_sides = {(market, quote.side) for market, quote in quotes}
-    for market, side, level in list(resting):
-        if (market, side) not in wanted_sides and is_excused(market, side):
-            del resting[market, side, level]
-    return _differences(world, quotes, resting)
-
-
-def _differences(
-    world: "World", quotes: list[tuple[MarketId, Quote]], resting: dict[Key, int]
-) -> list[str]:
-    out: list[str] = []
-    slack = world.process.settings.pace.tolerance_ticks
-    # However eagerly sizes are mended, full levels wait until their orders can be merged cheaply.
-    pct = max(_PCT, world.process.settings.pace.resize_pct)
-    wanted: dict[tuple[MarketId, BookSide], int] = {}
-    near: dict[Key, None] = {}
+    for market in world.crowd.value:
+        for place in ((market, True), (market, False)):
+            if process.traffic.is_wrong(place, now_ns):
+                yield place
     for market, quote in quotes:
-        back = -1 if quote.side is BookSide.BID else 1
-        wanted[market, quote.side] = wanted.get((market, quote.side), 0) + quote.qty
-        # From as bold as it is still worth having to as shy as is tolerated.
-        bold = 0 if quote.limit is None else abs(quote.limit - quote.price)
-        for away in range(-bold, slack + 1):
-            near[market, quote.side, quote.price + back * away] = None
-    have = {
-        place: sum(size for key, size in resting.items() if key[:2] == place) for place in wanted
-    }
-    too_much = any(have[place] > qty for place, qty in wanted.items())
-    exact = {(market, quote.side, int(quote.price)) for market, quote in quotes}
-    aside = any(key not in exact for key in resting)
-    for (market, side), qty in wanted.items():
-        there = have[market, side]
+        place = _place(market, quote.side)
+        through = process.feed.reaches(*place, quote.price, ())
+        if through > process.settings.breakers.ticks_through:
+            yield place
+
+
+def _apart(
+    world: "World", quotes: list[tuple[MarketId, Quote]], excused: set[BookPlace]
+) -> list[str]:
+    """Sides with too much or too little, and orders where none is wanted."""
+    pace = world.process.settings.pace
+    wanted: Counter[BookPlace] = Counter()
+    near: set[tuple[BookPlace, int]] = set()
+    for market, quote in quotes:
+        place, back = _place(market, quote.side), -1 if quote.side is BookSide.BID else 1
+        if place not in excused:
+            wanted[place] += quote.qty
+            # From as bold as it is still worth having to as shy as is tolerated.
+            bold = 0 if quote.limit is None else abs(quote.limit - quote.price)
+            steps = range(-bold, pace.tolerance_ticks + 1)
+            near.update((place, quote.price + back * away) for away in steps)
+    have: Counter[BookPlace] = Counter()
+    out: list[str] = []
+    for order in world.auditor.truth.resting():
+        place, level = side_of(order), level_of(order.outcome, order.price)
+        if place not in excused:
+            have[place] += order.remaining_qty
+            if (place, level) not in near:
+                out.append(f"not wanted: {place} {level} {order.remaining_qty}")
+    # However eagerly sizes are mended, full levels wait until their orders can be merged cheaply.
+    pct = max(_PCT, pace.resize_pct)
+    for place, qty in wanted.items():
+        there = have[place]
         if 100 * abs(there - qty) < max(1, qty * pct):
             continue
-        # Where other sides hold a little too much, or stand a tick bolder for their place's sake, a
-        # limit may leave no room for what is missing.
-        if (
-            there < qty
-            and (too_much or aside)
-            and world.auditor.exposure.is_tight(market, qty - there)
-        ):
-            continue
-        if there < qty and _is_long_to_flat(world):
-            continue
-        out.append(f"{market} {side}: {there} rest, {qty} wanted")
-    return out + [f"not wanted: {key} {qty}" for key, qty in resting.items() if key not in near]
+        tight = world.auditor.exposure.is_tight(place[0], qty - there)
+        if there > qty or not (tight or _is_long_to_flat(world)):
+            out.append(f"{place}: {there} rest, {qty} wanted")
+    return out
 
 
 def _is_long_to_flat(world: "World") -> bool:
@@ -208,14 +176,8 @@ def has_emptied_books(world: "World") -> bool:
 
 def why_not(world: "World") -> str:
     trader = world.process.trader
-    states = [str(own.state) for own in trader.desk.all_live()]
-    blocked = {
-        rung.market.ticker: rung.blocked
-        for ladder in trader.quoting.ladders
-        for rung in ladder.rungs
-        if rung.blocked
-    }
     return (
-        f"{differences(world)}; phase {trader.phase}; states {states}; blocked {blocked}; "
+        f"{differences(world)}; phase {trader.phase}; "
+        f"states {[str(own.state) for own in trader.desk.all_live()]}; "
         f"findings {trader.out.findings}"
     )

@@ -15,7 +15,7 @@ from bot.lab.sim.desired import (
     why_not,
 )
 from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.possible import DOLLAR
+from bot.lab.sim.judge.truth import DOLLAR
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
 from venue.core import messages as v
@@ -205,7 +205,7 @@ def _settle_one(world: "World") -> None:
 def _come_back(world: "World") -> None:
     world.driver.run_until(world.now_ns + SECOND)
     back = world.driver.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
-    fails = world.process.in_force.now.strategy.name == FAILING
+    fails = world.process.in_force.strategy.name == FAILING
     check(back or fails, "B2", f"quotes stay away: {why_not(world)}")
 
 
@@ -293,8 +293,9 @@ def _among_new_events_ns(world: "World") -> int:
 
 
 def _follows_curve(world: "World") -> bool:
-    in_force = world.process.in_force
-    return any(each.strategy.name != "fixed_spread" for each in (in_force.now, in_force.proven))
+    process = world.process
+    every = (process.configured, process.in_force, process.trader.reconfiguration.proven)
+    return any(each.strategy.name not in ("", "fixed_spread") for each in every)
 
 
 def _reload(world: "World") -> None:
@@ -427,6 +428,9 @@ def _stop(world: "World") -> None:
         _books_agree(each)
 
 
+_MOVE_CASH: Final = ("transfer", "twin_orders", "twin_stp", "twin_trades", "begun_amid")
+
+
 def _books_agree(world: "World") -> None:
     process, truth = world.process, world.auditor.truth
     trader = process.trader
@@ -457,6 +461,9 @@ def _books_agree(world: "World") -> None:
     total = world.auditor.exposure.account.total_cents
     fitting = [total - cents for cents in _sums([waiting_cents, *late])]
     check(expected in fitting, "B9", f"{expected} expected, {total} there, {waiting_cents} to pay")
+    if len(world.together) == 1 and not any(map(world.odds.has, _MOVE_CASH)):
+        moved = 0 if world.odds.variant("fill_fees") else trader.ledgers.transfers_cents
+        check(not moved, "B9", f"{moved} cents are taken for a transfer that nobody made")
     odd = [name for name in trader.out.findings if not _was_provoked(name, world)]
     if difference:
         # Until a payout is booked, a minute at most, nobody can tell what else moved the cash.

@@ -19,19 +19,17 @@ from bot.core.strategy import Strategy
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.contradictor import Contradictor
+from bot.lab.sim.coverage import Seen
 from bot.lab.sim.episodes import Episodes
 from bot.lab.sim.judge.audit import Auditor
 from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.together import Account
-from bot.lab.sim.judge.venue_audit import VenueAudit
+from bot.lab.sim.judge.limits import Account
 from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
-from bot.lab.sim.life.disk import Disk
-from bot.lab.sim.life.hostclock import HostClock
+from bot.lab.sim.life.host import Disk, HostClock
 from bot.lab.sim.life.moods import Mood, Moody
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds
 from bot.lab.sim.second import second_of
-from bot.lab.sim.seen import Seen
 from bot.lab.sim.transport.channel import Channel
 from bot.lab.sim.transport.network import Network
 from bot.lab.sim.venue.crowd import Crowd
@@ -70,7 +68,6 @@ class World:
         self.account: Account = Account(risk.account_loss_cents) if first is None else first.account
         self.auditor = Auditor(odds, risk, self.exchange, self.seen, self.account)
         if first is None:
-            self.venue_audit = VenueAudit(self.exchange)
             self.exchange.open_accounts(odds, START_NS)
         self.exchange.watchers.append(self._engine_moved)
         self.crowd = Crowd(odds, self.exchange, random.Random(f"crowd {odds.seed}"))
@@ -371,12 +368,9 @@ class World:
             return
         rng, odds = self._rng, self.odds
         for place in range(rng.randint(1, 2 * odds.burst - 1)):
-            self.after(place * 100_000, self._one_act)
+            self.after(place * 100_000, lambda: self.crowd.act(self.now_ns))
         gap_s = rng.expovariate(odds.crowd_per_second / odds.burst)
         self.after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
-
-    def _one_act(self) -> None:
-        self.crowd.act(self.now_ns)
 
     # --- what came of it --------------------------------------------------------------------------
 

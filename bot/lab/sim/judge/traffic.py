@@ -1,254 +1,262 @@
-"""One life's sends: pace, what is refused and not repeated, one write an order, bounded flight."""
+"""One life's manners to the venue: its pace, no wait cut short, nothing refused asked again, one
+write an order, bounded flight, nothing new on the side of an unknown order.
 
+All times are the bot's own.
+"""
+
+from collections import deque
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.settings import TraderSettings
+from bot.core.settings import BudgetSettings, TraderSettings
+from bot.lab.sim.coverage import Seen
 from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.together import Bucket
-from bot.lab.sim.odds import SECOND
-from bot.lab.sim.seen import Seen
-from venue.core import messages as v
-from venue.wire import model
-from venue.wire.errors import CODES, Advice, Code, row_for
-from venue.wire.model import TERMINAL
-from venue.wire.money import Outcome, Side
-from venue.wire.names import ClientOrderId, MarketId, OrderId
+from bot.lab.sim.judge.truth import DOLLAR, BookPlace, Truth, side_of
+from bot.lab.sim.odds import MS, SECOND
+from venue.wire.errors import Advice, Code, row_for
+from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder
 
-PARK_NS: Final = 60 * SECOND
+_MINUTE_NS: Final = 60 * SECOND
+_WRONG_NS: Final = 60 * SECOND
 """No new order on a side of a rung for so long after a refusal that says the request is wrong."""
 
-_PROBE_NS: Final = 5 * SECOND
-_READS_MAX: Final = 64
 _BARE_NS: Final = SECOND
 """So long a 429 holds everything back that does not say how long."""
 
-_BACKOFF_NS: Final = (SECOND // 4, 4 * SECOND)
-"""So long nothing is sent after the first refusal to take anything in, and after many in a row:
-each one that comes after such a wait doubles the next."""
+_READS_MAX: Final = 64
+_ORDERS_MIN: Final = 20
+_TIMES: Final = 3
+"""Of the orders that may rest, so many may be placed, or fill, in a minute."""
 
-_OF_ALL: Final = (0, 429)
-"""Statuses that speak of the venue or of our pace, whatever was asked for; 0: nobody was there."""
+_JUDGED_NS: Final = 150 * MS
+"""A breaker looks ten times a second; before the beat in which something leaves at the latest."""
 
-_KEY_NS: Final = 10 * SECOND
-"""A key that was refused is asked for once in so long whether it works again."""
 
-Side_ = tuple[MarketId, bool]
+class Tokens:
+    """A bucket that nobody fills but time."""
+
+    def __init__(self, per_second: int, burst: int, now_ns: int) -> None:
+        self._per_second, self._burst_e9 = per_second, burst * SECOND
+        self._level_e9, self._at_ns = self._burst_e9, now_ns
+
+    def level_e9(self, now_ns: int) -> int:
+        """The tokens that there are, times 10**9."""
+        flowed = (now_ns - self._at_ns) * self._per_second
+        return min(self._burst_e9, self._level_e9 + flowed)
+
+    def take(self, now_ns: int) -> int:
+        """Take one; what is left, times 10**9, below zero where there was none."""
+        self._level_e9, self._at_ns = self.level_e9(now_ns) - SECOND, now_ns
+        return self._level_e9
+
+
+class Bucket:
+    """The tokens of one process, and how long it has been told to wait."""
+
+    def __init__(self, budget: BudgetSettings, seen: Seen, now_ns: int) -> None:
+        self._seen = seen
+        self._rate, self._reserve_e9 = budget.rate_per_second, budget.reserve * SECOND
+        self._tokens = Tokens(budget.rate_per_second, budget.burst, now_ns)
+        self.closed_until_ns = 0
+
+    def spent(self, request: m.Request, now_ns: int) -> None:
+        """B5: a request leaves, with a token that is there, and after the wait that was asked."""
+        check(now_ns >= self.closed_until_ns, "B5", "sent inside Retry-After")
+        left_e9 = self._tokens.take(now_ns)
+        check(left_e9 >= 0, "B5", "more than burst + rate x t were sent")
+        reserved = left_e9 < self._reserve_e9
+        if isinstance(request, m.Create) and not request.again:
+            check(not reserved, "B5", "a create took a reserved token")
+        elif reserved and isinstance(request, m.CancelResting):
+            self._seen.hit("cancel_from_reserve")
+
+    def is_dry(self, now_ns: int) -> bool:
+        return self._tokens.level_e9(now_ns) - 2 * SECOND < self._reserve_e9
+
+    def can_be_flat(self, orders: int, within_ns: int, now_ns: int) -> None:
+        """B3: so many orders could be cancelled in time with the tokens left after this create."""
+        missing_e9 = orders * SECOND - self._tokens.level_e9(now_ns)
+        takes_ns = max(0, -(-missing_e9 // self._rate))
+        text = f"cancelling {orders} orders would take {takes_ns} ns, at most {within_ns}"
+        check(takes_ns <= within_ns, "B3", text)
+
+
+class Rates:
+    """What a market and the account bear of writes, and what a minute bears before a breaker.
+
+    Limits that are not given follow from the others, reckoned here and not by the trader.
+    """
+
+    def __init__(self, settings: TraderSettings, now_ns: int) -> None:
+        self._creates: deque[tuple[int, int]] = deque()  # when, and what it was worth
+        self._fills: deque[tuple[int, int]] = deque()  # when booked, and how many
+        self._booked = 0
+        self.follow(settings, now_ns)
+
+    def follow(self, settings: TraderSettings, now_ns: int) -> None:
+        """Other settings: what they bear at most is forgiven anew."""
+        self._settings = settings
+        self._markets: dict[MarketId, Tokens] = {}
+        self._all = Tokens(settings.pace.writes_per_second, settings.pace.writes_burst, now_ns)
+
+    def cleared(self) -> None:
+        self._creates.clear()
+        self._fills.clear()
+
+    def written(self, market: MarketId, now_ns: int) -> None:
+        """A first create or an amend leaves."""
+        pace, mine = self._settings.pace, self._markets
+        if market not in mine:
+            rate = pace.market_writes_per_second, pace.market_writes_burst
+            mine[market] = Tokens(*rate, now_ns)
+        check(mine[market].take(now_ns) >= 0, "B5", f"more writes on {market} than its pace allows")
+        fits = self._all.take(now_ns) >= 0
+        check(fits, "B5", "more writes than the pace of the account allows")
+        _drop(self._fills, now_ns)
+        most = self._settings.breakers.fills_per_minute or _TIMES * self._orders
+        fills = sum(count for at_ns, count in self._fills if at_ns <= now_ns - _JUDGED_NS)
+        check(fills <= most, "B13", f"new exposure after {fills} fills in a minute, at most {most}")
+
+    def created(self, order: QtyOrder, now_ns: int) -> None:
+        breakers, minute = self._settings.breakers, self._creates
+        _drop(minute, now_ns)
+        minute.append((now_ns, order.price * order.qty))
+        most = breakers.creates_per_minute or _TIMES * self._orders
+        text = f"{len(minute)} creates in a minute, at most {most}"
+        check(len(minute) <= most, "B13", text)
+        worth = sum(cents for _, cents in minute)
+        shares = self._orders * self._settings.risk.order_qty
+        most = breakers.notional_cents_per_minute or DOLLAR * shares
+        check(worth <= most, "B13", f"creates of {worth} cents in a minute, at most {most}")
+
+    def booked(self, fills: int, now_ns: int) -> None:
+        if fills > self._booked:
+            self._fills.append((now_ns, fills - self._booked))
+        self._booked = fills
+
+    @property
+    def _orders(self) -> int:
+        return max(self._settings.risk.resting_orders, _ORDERS_MIN)
+
+
+def _drop(minute: deque[tuple[int, int]], now_ns: int) -> None:
+    while minute and now_ns - minute[0][0] >= _MINUTE_NS:
+        minute.popleft()
 
 
 class Traffic:
-    """Follows the requests and answers of one life; all times are the bot's own."""
+    """Follows the requests and answers of one life. bucket: that of the process, which other series
+    may share; None for one of its own. is_kept_away: the venue takes no writes, as far as the bot
+    knows."""
 
     def __init__(
-        self, settings: TraderSettings, seen: Seen, now_ns: int, bucket: Bucket | None = None
+        self,
+        settings: TraderSettings,
+        truth: Truth,
+        seen: Seen,
+        now_ns: int,
+        bucket: Bucket | None = None,
     ) -> None:
-        self._settings = settings
+        self._truth = truth
+        self._writes_max = settings.pace.requests_in_flight
         self.bucket = Bucket(settings.budget, seen, now_ns) if bucket is None else bucket
-        self._unsure_until_ns = now_ns
-        self._key_until_ns: dict[m.Key, int] = {}  # of refused keys: when each may be tried
-        self._in_flight: dict[m.RequestId, m.Send] = {}
+        self.rates = Rates(settings, now_ns)
+        self._in_flight: dict[m.RequestId, tuple[m.Send, int]] = {}
         self._writes: dict[str, m.RequestId] = {}
-        self._wrong_until_ns: dict[Side_, int] = {}
-        self._side_of: dict[OrderId, Side_] = {}
-        self._unknown: dict[ClientOrderId, tuple[Side_, int | None]] = {}
-        self._blurred: dict[OrderId, Side_] = {}
-        self._ended: dict[OrderId, None] = {}
-        self._refused_ns: dict[ClientOrderId, int] = {}
-        self.parked_market_ns: dict[MarketId, int] = {}
+        self._wrong_until_ns: dict[BookPlace, int] = {}
+        self._unknown: dict[ClientOrderId, BookPlace] = {}
+        self.is_kept_away = False
+        self._kept_away_ns = 0
 
     # --- out --------------------------------------------------------------------------------------
 
     def sent(self, effect: m.Send, now_ns: int) -> None:
+        """A request leaves. Raises `Broken` when it should not."""
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")
-        self._in_flight[request_id] = effect
-        self._may_leave_on(effect.key, now_ns)
+        self._in_flight[request_id] = effect, now_ns
         if effect.key is m.Key.TRADE:
             self.bucket.spent(request, now_ns)
         if isinstance(request, m.Create):
-            self._create(request, request_id, now_ns)
+            self._one_write(request.order.client_order_id, request_id)
+            if not request.again:
+                self._first(request.order, now_ns)
         elif isinstance(request, m.AmendResting | m.CancelResting):
             self._one_write(request.order_id, request_id)
-            if isinstance(request, m.AmendResting):
-                undecided = request.order_id in self._blurred
-                check(not undecided, "B1", f"an undecided amend of {request.order_id} amended")
-            if isinstance(request, m.CancelResting):
-                self._blurred.pop(request.order_id, None)
+            if isinstance(request, m.AmendResting) and request.order_id in self._truth.side_of:
+                self.rates.written(self._truth.side_of[request.order_id][0], now_ns)
         reads = len(self._in_flight) - len(self._writes)
         check(reads <= _READS_MAX, "B14", f"{reads} reads in flight")
-
-    def _may_leave_on(self, key: m.Key, now_ns: int) -> None:
-        if key in self._key_until_ns:
-            check(now_ns >= self._key_until_ns[key], "B5", f"sent on the {key} key: it was refused")
-            self._key_until_ns[key] = now_ns + _KEY_NS
 
     def _one_write(self, key: str, request_id: m.RequestId) -> None:
         check(key not in self._writes, "B14", f"two writes of {key} in flight")
         self._writes[key] = request_id
-        # Cancels and recovery are not held back by the cap on writes in flight.
 
-    def _create(self, request: m.Create, request_id: m.RequestId, now_ns: int) -> None:
-        order = request.order
-        side = side_of(order)
-        self._one_write(order.client_order_id, request_id)
-        if request.again:
-            refused_ns = self._refused_ns.get(order.client_order_id)
-            early = refused_ns is not None and now_ns - refused_ns < _PROBE_NS
-            check(not early, "B12", f"a refused create again after {now_ns - (refused_ns or 0)} ns")
-            return
-        writes = len(self._writes)
-        check(writes <= self._settings.pace.requests_in_flight, "B14", f"{writes} writes in flight")
-        until_ns = self._wrong_until_ns.get(side, 0)
-        check(now_ns >= until_ns, "B12", f"{order} after such a one was refused as wrong")
-        for name, (where, until) in self._unknown.items():
-            open_still = until is None or now_ns < until
-            check(where != side or not open_still, "B1", f"{order} beside the unknown {name}")
-        for order_id, where in self._blurred.items():
-            check(where != side, "B1", f"{order} beside the undecided amend of {order_id}")
-        parked_ns = self.parked_market_ns.get(order.market_id)
-        check(parked_ns is None, "B4", f"{order} on a market that takes none")
+    def _first(self, order: QtyOrder, now_ns: int) -> None:
+        # Cancels and recovery are not held back by the cap on writes in flight.
+        writes, side = len(self._writes), side_of(order)
+        check(writes <= self._writes_max, "B14", f"{writes} writes in flight")
+        check(not self.is_wrong(side, now_ns), "B12", f"{order} after such a one was refused")
+        for name, where in self._unknown.items():
+            check(where != side, "B1", f"{order} beside the unknown {name}")
+        self.rates.written(order.market_id, now_ns)
+        self.rates.created(order, now_ns)
 
     # --- in ---------------------------------------------------------------------------------------
 
     def answered(self, replied: m.Replied, now_ns: int) -> m.Request | None:
-        effect = self._in_flight.pop(replied.request_id, None)
-        if effect is None:
+        """The request that this answers; None when it is answered already."""
+        if replied.request_id not in self._in_flight:
             return None
+        effect, sent_ns = self._in_flight.pop(replied.request_id)
         request, answer = effect.request, replied.answer
         if effect.key is m.Key.TRADE:
-            self._waits(request, answer, replied.retry_after_ns, now_ns)
-        self._key_answered(effect.key, answer, now_ns)
+            self._waits(answer, replied.retry_after_ns, now_ns)
         if isinstance(request, m.Create):
-            self._writes.pop(request.order.client_order_id, None)
-            self._create_answered(request, answer, now_ns)
+            name, side = request.order.client_order_id, side_of(request.order)
+            self._writes.pop(name, None)
+            if isinstance(answer, m.Done):
+                self.settled(name)
+                self._taken_in(sent_ns, again=request.again)
+            elif isinstance(answer, m.Unknown):
+                self._unknown[name] = side
+            else:
+                if answer.code == Code.DUPLICATE_ORDER_ID:
+                    self._unknown[name] = side
+                self._refused(side, answer, now_ns, again=request.again)
         elif isinstance(request, m.AmendResting | m.CancelResting):
             self._writes.pop(request.order_id, None)
-            self._change_answered(request, answer, now_ns)
-        elif isinstance(request, m.ReadOrder) and isinstance(answer, m.Done):
-            self._blurred.pop(request.order_id, None)
-            if isinstance(answer.body, m.OrderShown) and answer.body.order.status in TERMINAL:
-                self._ended[request.order_id] = None
-        elif isinstance(answer, m.Done) and isinstance(answer.body, m.OrdersShown):
-            for row in answer.body.orders:
-                self._blurred.pop(row.order_id, None)
-                # Of a create whose answer was lost a list is the first to tell the id.
-                self._side_of.setdefault(row.order_id, shown_side(row))
-        elif isinstance(answer, m.Done) and isinstance(answer.body, m.SeriesShown):
-            for event in answer.body.events:
-                for market in event.markets:
-                    if market.state == "active":
-                        self.parked_market_ns.pop(market.market_id, None)
+            if isinstance(answer, m.Refused):
+                self._refused(self._truth.side_of.get(request.order_id), answer, now_ns)
+            elif isinstance(answer, m.Done):
+                self._taken_in(sent_ns)
         return request
 
-    def _waits(
-        self, request: m.Request, answer: m.Answer, told_ns: int | None, now_ns: int
-    ) -> None:
-        until_ns = now_ns + (told_ns or 0)
-        bucket = self.bucket
-        if isinstance(answer, m.Done):
-            bucket.backoff_ns = 0
-        elif isinstance(answer, m.Refused):
-            advice = row_for(answer.status or 429, answer.code).advice
-            if told_ns is None and answer.status == 429:
-                until_ns = now_ns + _BARE_NS
-            if advice is not Advice.WAIT:
-                bucket.backoff_ns = bucket.backoff_ns if advice is Advice.STOP_KEY else 0
-            elif answer.status in _OF_ALL or not isinstance(request, m.ReadBook):
-                # Books alone may be missing; refusals of what was on its way already tell no more.
-                first_ns, most_ns = _BACKOFF_NS
-                if now_ns >= bucket.closed_until_ns:
-                    bucket.backoff_ns = min(most_ns, max(first_ns, 2 * bucket.backoff_ns))
-                until_ns = max(until_ns, now_ns + bucket.backoff_ns)
-        bucket.closed_until_ns = max(bucket.closed_until_ns, until_ns)
+    def _waits(self, answer: m.Answer, told_ns: int | None, now_ns: int) -> None:
+        is_bare = told_ns is None and isinstance(answer, m.Refused) and answer.status == 429
+        until_ns = now_ns + (_BARE_NS if is_bare else told_ns or 0)
+        self.bucket.closed_until_ns = max(self.bucket.closed_until_ns, until_ns)
 
-    def _key_answered(self, key: m.Key, answer: m.Answer, now_ns: int) -> None:
-        if isinstance(answer, m.Refused) and answer.status:
-            if row_for(answer.status, answer.code).advice is Advice.STOP_KEY:
-                self._key_until_ns[key] = now_ns + _KEY_NS
-            elif answer.code in CODES:
-                self._key_until_ns.pop(key, None)
-        elif isinstance(answer, m.Done):
-            self._key_until_ns.pop(key, None)
-
-    def _create_answered(self, request: m.Create, answer: m.Answer, now_ns: int) -> None:
-        name, side = request.order.client_order_id, side_of(request.order)
-        if isinstance(answer, m.Done):
-            self._unknown.pop(name, None)
-            self._refused_ns.pop(name, None)
-            if isinstance(answer.body, m.OrderShown):  # another order's, where the venue errs
-                self._side_of.setdefault(answer.body.order.order_id, shown_side(answer.body.order))
-            return
-        if isinstance(answer, m.Unknown):
-            self._unknown.setdefault(name, (side, None))
-            return
-        row = row_for(answer.status or 429, answer.code)
-        if name in self._unknown or request.again or row.advice is Advice.EXISTS:
-            # It stays unknown; a list that shows nothing of it may end it only much later, and
-            # only after it was decided against: what never reached the engine says nothing.
-            decided = row.advice not in (Advice.WAIT, Advice.STOP_KEY) and answer.status != 0
-            if decided:
-                until_ns = now_ns + self._settings.trust.read_lag_ns
-                self._unknown[name] = (side, until_ns)
-                self._refused_ns[name] = now_ns
-            else:
-                self._unknown.setdefault(name, (side, None))
-        self._refusal(side, row.advice, answer, now_ns, request.again)
-
-    def settled(self, name: ClientOrderId) -> None:
-        self._unknown.pop(name, None)
-        self._refused_ns.pop(name, None)
-
-    def _change_answered(
-        self, request: m.AmendResting | m.CancelResting, answer: m.Answer, now_ns: int
-    ) -> None:
-        side = self._side_of.get(request.order_id)
-        if isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown):
-            shown = answer.body.order  # which may have another id now
-            self._side_of.setdefault(shown.order_id, shown_side(shown))
-        if isinstance(request, m.AmendResting) and side is not None:
-            if isinstance(answer, m.Unknown):
-                self._unsure_until_ns = now_ns + 3 * self._settings.trust.read_lag_ns
-                if request.order_id not in self._ended:
-                    self._blurred[request.order_id] = side
-                return
-        elif isinstance(answer, m.Done):
-            self._blurred.pop(request.order_id, None)
-        if isinstance(answer, m.Refused) and side is not None:
-            row = row_for(answer.status or 429, answer.code)
-            if row.advice is Advice.ENDED:
-                self._blurred.pop(request.order_id, None)
-            self._refusal(side, row.advice, answer, now_ns, False)
-
-    def is_unknown(self, name: ClientOrderId) -> bool:
-        return name in self._unknown
-
-    def all_decided(self, now_ns: int) -> bool:
-        made = m.Create | m.AmendResting  # an amend may give its order another id
-        making = any(isinstance(each.request, made) for each in self._in_flight.values())
-        unsure = now_ns < self._unsure_until_ns
-        return not (making or unsure or self._unknown or self._blurred)
-
-    def _refusal(
-        self, side: Side_, advice: Advice, answer: m.Refused, now_ns: int, again: bool
+    def _refused(
+        self, side: BookPlace | None, answer: m.Refused, now_ns: int, *, again: bool = False
     ) -> None:
         if answer.status == 0:
             return
-        if advice is Advice.FIX and not again:
-            self._wrong_until_ns[side] = now_ns + PARK_NS
-        elif advice is Advice.PARK_MARKET:
-            self.parked_market_ns[side[0]] = now_ns
-        if answer.code == Code.MARKET_RESOLVED:
-            self.parked_market_ns[side[0]] = now_ns
+        advice = row_for(answer.status, answer.code).advice
+        if advice is Advice.FIX and side is not None and not again:
+            self._wrong_until_ns[side] = now_ns + _WRONG_NS
+        elif advice is Advice.PARK_VENUE:
+            self.is_kept_away, self._kept_away_ns = True, now_ns
 
-    def parked(self, side: Side_, now_ns: int) -> bool:
+    def _taken_in(self, sent_ns: int, *, again: bool = False) -> None:
+        # A create that is sent again may have landed long ago, and only be shown.
+        if sent_ns >= self._kept_away_ns and not again:
+            self.is_kept_away = False
+
+    def settled(self, name: ClientOrderId) -> None:
+        self._unknown.pop(name, None)
+
+    def is_wrong(self, side: BookPlace, now_ns: int) -> bool:
+        """True while a request for this side was refused as wrong, so that nothing is asked."""
         return now_ns < self._wrong_until_ns.get(side, 0)
-
-
-def side_of(order: QtyOrder | v.OrderState) -> Side_:
-    return order.market_id, (order.outcome is Outcome.YES) == (order.side is Side.BUY)
-
-
-def shown_side(order: model.Order) -> Side_:
-    is_yes, buys = order.outcome.value == Outcome.YES, order.side.value == Side.BUY
-    return order.market_id, is_yes == buys

@@ -1,27 +1,54 @@
-"""The maker's account as the engine's events make it: cash, shares, orders, and whose they are."""
+"""The one read of the venue's truth: the maker's account by the engine's events, and what of the
+bot's writes may be live.
 
-from collections.abc import Iterable, Iterator
+A write counts from when it left until it is over for certain: every copy of it has arrived or can
+no more, and the bot has been told.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from bot.core import messages as m
+from bot.core.account.portfolio import Portfolio
+from bot.lab.sim.judge.broken import check
 from venue.core import messages as v
 from venue.wire.model import RESTING
 from venue.wire.money import Outcome, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
-from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
+
+DOLLAR = 100
+_RATE_UNITS = 10**8
+
+BookPlace = tuple[MarketId, bool]
+"""A side of a rung: its market, and whether it is that of the bids (canonical YES)."""
+
+
+def level_of(outcome: Outcome, price: int) -> int:
+    return price if outcome is Outcome.YES else DOLLAR - price
+
+
+def side_of(order: QtyOrder | v.OrderState) -> BookPlace:
+    return order.market_id, (order.outcome is Outcome.YES) == (order.side is Side.BUY)
+
+
+def may_rest(order: QtyOrder | v.OrderState) -> bool:
+    return order.time_in_force is TimeInForce.GTC
 
 
 @dataclass
 class Truth:
-    """The maker's account as the engine's events make it. paid: what of the cash of an event its
-    resolved shares have paid. foreign: orders the bot did not place. fills: of its account, each
-    with its instant by the world's time. strange: those of them that are of no order of the bot's
-    and that it may not know of yet. renamed: ids that amends have ended."""
+    """The maker's account. paid: what of the cash of an event its resolved shares have paid.
+    side_of: of every order there ever was. foreign: orders the bot did not place. fills: of the
+    account, each with its instant by the world's time. strange: those of them that are of no order
+    of the bot's and that it may not know of yet. renamed: ids that amends have ended."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
     held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
     working: dict[OrderId, v.OrderState] = field(default_factory=dict)
     working_in: dict[MarketId, dict[OrderId, v.OrderState]] = field(default_factory=dict)
+    side_of: dict[OrderId, BookPlace] = field(default_factory=dict)
     foreign: dict[OrderId, None] = field(default_factory=dict)
     resolved: dict[MarketId, Outcome] = field(default_factory=dict)
     filled: dict[OrderId, int] = field(default_factory=dict)
@@ -31,22 +58,17 @@ class Truth:
     renamed: dict[OrderId, None] = field(default_factory=dict)
     flow_cents: int = 0
 
-    def shares(self, market: MarketId, outcome: Outcome) -> int:
-        return self.held.get((market, outcome), 0)
-
     def net(self, market: MarketId) -> int:
-        return self.shares(market, Outcome.YES) - self.shares(market, Outcome.NO)
+        held = self.held
+        return held.get((market, Outcome.YES), 0) - held.get((market, Outcome.NO), 0)
 
     def moved(self, event: Ticker, cents: int) -> None:
         self.cash[event] = self.cash.get(event, 0) + cents
         self.flow_cents += cents
 
-    def pays(self, event: Ticker, cents: int) -> None:
-        self.moved(event, cents)
-        self.paid[event] = self.paid.get(event, 0) + cents
-
     def take(self, order: v.OrderState) -> None:
         self.filled[order.order_id] = order.filled_qty
+        self.side_of[order.order_id] = side_of(order)
         here = self.working_in.setdefault(order.market_id, {})
         if order.status in RESTING:
             self.working[order.order_id] = here[order.order_id] = order
@@ -54,19 +76,200 @@ class Truth:
             self.working.pop(order.order_id, None)
             here.pop(order.order_id, None)
 
+    def renames(self, before: OrderId, order_id: OrderId) -> None:
+        self.renamed[before] = None
+        self.names[order_id] = self.names[before]
+        if before in self.foreign:
+            self.foreign[order_id] = None
+
+    def bot_knows(self, book: Portfolio) -> None:
+        """Fills of somebody else that the bot has booked are strange no more."""
+        for name, order_id in list(self.strange.items()):
+            if book.filled_qty(order_id) >= self.filled.get(order_id, 0):
+                del self.strange[name]
+
     def resting(self) -> list[v.OrderState]:
         return list(self.working.values())
-
-    def over(self, markets: Iterable[MarketId]) -> bool:
-        return all(market in self.resolved for market in markets)
 
     def ours(self) -> Iterator[v.OrderState]:
         return (order for key, order in self.working.items() if key not in self.foreign)
 
 
-def place_of(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:
+class Fees:
+    """Fees at one rate."""
+
+    def __init__(self, rate: str) -> None:
+        self._rate_units = round(float(rate) * _RATE_UNITS)
+
+    def of(self, price: int, qty: int) -> int:
+        """The fee of a whole fill in cents, rounded up."""
+        exact = self._rate_units * qty * price * (DOLLAR - price)
+        return -(-exact // (_RATE_UNITS * DOLLAR))
+
+
+class Possible:
+    """One order of the bot that may be live: its levels (canonical YES), and all that may fill."""
+
+    __slots__ = ("is_bid", "is_buy", "levels", "outcome", "price", "qty", "rests")
+
+    def __init__(self, order: QtyOrder | v.OrderState, qty: int) -> None:
+        self.rests = may_rest(order)
+        self.outcome = order.outcome
+        self.is_buy = order.side is Side.BUY
+        self.is_bid = side_of(order)[1]
+        self.price: int = order.price
+        self.levels: tuple[int, ...] = (level_of(order.outcome, order.price),)
+        self.qty = qty
+
+    def may_become(self, amend: Amend) -> None:
+        if amend.price is not None:
+            self.levels = (*self.levels, level_of(self.outcome, amend.price))
+            worse = max if self.is_buy else min
+            self.price = worse(self.price, amend.price)
+        if amend.qty is not None:
+            self.qty = max(self.qty - 1, 0) + amend.qty
+
+    def loses(self, fees: Fees) -> int:
+        per_share = self.price if self.is_buy else DOLLAR - self.price
+        return per_share * self.qty + fees.of(self.price, self.qty)
+
+
+class Flight:
+    """The writes of every life of the bot. bodies: what each create was sent as. order_of: what it
+    became."""
+
+    def __init__(self, truth: Truth, markets: Iterable[MarketId]) -> None:
+        self._truth = truth
+        self.bodies: dict[ClientOrderId, bytes] = {}
+        self.order_of: dict[ClientOrderId, OrderId] = {}
+        self._landing = {market: dict[ClientOrderId, QtyOrder]() for market in markets}
+        self._copies: dict[ClientOrderId, int] = {}
+        self._over: set[ClientOrderId] = set()
+        self._explained: set[ClientOrderId] = set()
+        self._amending: dict[OrderId, list[Amend]] = {}
+
+    def listed(self, market: MarketId) -> None:
+        self._landing[market] = {}
+
+    def is_under_way(self, market: MarketId) -> bool:
+        return bool(self._landing[market] or self._amending)
+
+    def possible(self, market: MarketId) -> list[Possible]:
+        """What may be live on a rung; nothing on one that has resolved, which refuses all."""
+        if market in self._truth.resolved:
+            return []
+        out = []
+        for order_id, order in self._truth.working_in.get(market, {}).items():
+            if order_id not in self._truth.foreign:
+                each = Possible(order, order.remaining_qty)
+                for amend in self._amending.get(order_id, ()):
+                    each.may_become(amend)
+                out.append(each)
+        return out + [Possible(wanted, wanted.qty) for wanted in self._landing[market].values()]
+
+    def locks_cents(self, fees: Fees) -> int:
+        """What the writes that are on their way, or may be, lock besides at the most."""
+        cents = 0
+        for its in self._landing.values():
+            for each in its.values():
+                if each.side is Side.BUY:
+                    cents += each.price * each.qty + fees.of(each.price, each.qty)
+        for order_id, amends in self._amending.items():
+            order = self._truth.working.get(order_id)
+            if order is not None and order.side is Side.BUY:
+                for amend in amends:
+                    # Of another size a fill just before makes it more, which the venue refuses.
+                    if amend.price is not None and amend.qty is None:
+                        locked = amend.price * order.remaining_qty
+                        locked += fees.of(amend.price, order.remaining_qty)
+                        cents += max(0, locked - order.reserved_cents)
+        return cents
+
+    def count(self) -> int:
+        """How many orders may rest, or come to."""
+        open_rungs = (key for key in self._landing if key not in self._truth.resolved)
+        landing = sum(may_rest(each) for key in open_rungs for each in self._landing[key].values())
+        return sum(1 for _ in self._truth.ours()) + landing
+
+    # --- on its way -------------------------------------------------------------------------------
+
+    def leaves(self, request: m.Create) -> None:
+        """B1: one client_order_id has one body. B12: a create is sent again as what it was."""
+        name = request.order.client_order_id
+        known = self.bodies.get(name)
+        check(known is None or known == request.body, "B1", "a client_order_id with two bodies")
+        check((known is not None) == request.again, "B12", f"again is {request.again}")
+        self.bodies[name] = request.body
+        self._copies[name] = self._copies.get(name, 0) + 1
+        self._over.discard(name)
+
+    def may_land(self, order: QtyOrder) -> None:
+        self._landing[order.market_id][order.client_order_id] = order
+
+    def landed(self, market: MarketId, name: ClientOrderId, order_id: OrderId) -> None:
+        """A create became this order. B1: it is its only one."""
+        known = self.order_of.setdefault(name, order_id)
+        check(known == order_id, "B1", "two orders for one client_order_id")
+        self._landing[market].pop(name, None)
+
+    def amends(self, request: m.AmendResting) -> None:
+        self._amending.setdefault(request.order_id, []).append(request.amend)
+
+    def copy_ends(self, request: m.Request) -> None:
+        if isinstance(request, m.AmendResting):
+            left = self._amending.get(request.order_id, [])
+            if request.amend in left:
+                left.remove(request.amend)
+            if not left:
+                self._amending.pop(request.order_id, None)
+        elif isinstance(request, m.Create):
+            name = request.order.client_order_id
+            self._copies[name] = self._copies.get(name, 0) - 1
+            if self._copies[name] <= 0:
+                del self._copies[name]
+                if name in self._over:
+                    self._over.remove(name)
+                    self._landing[request.order.market_id].pop(name, None)
+
+    def never_left(self, request: m.Request) -> None:
+        self.copy_ends(request)
+        if isinstance(request, m.Create) and not request.again:
+            self.refused(request.order)
+
+    def refused(self, order: QtyOrder) -> None:
+        name = order.client_order_id
+        if name in self._copies:
+            self._over.add(name)
+        else:
+            self._landing[order.market_id].pop(name, None)
+
+    def settled(self, name: ClientOrderId, order_id: OrderId | None = None) -> None:
+        """The bot says that this create made no order, or knows the order: it counts it no more.
+
+        B6: when it says none, none of it rests; when it names one, that is it, or its equal.
+        """
+        working, made = self._truth.working, self.order_of.get(name)
+        if made in working and made != order_id:
+            named = None if order_id is None else working.get(order_id)
+            equal = named is not None and _place_of(named) == _place_of(working[made])
+            check(equal, "B6", f"{name} rests as {made}, not as {order_id}")
+        for landing in self._landing.values():
+            if name in landing:
+                self._explained.add(name)
+                self.refused(landing[name])
+
+    def remembered(self, names: Collection[ClientOrderId], *, lost: bool = False) -> None:
+        """A life begins that knows of these creates alone: no other is ever sent again.
+
+        B6: unless its journal is lost, it knows every one that may land.
+        """
+        for landing in self._landing.values():
+            for name, order in list(landing.items()):
+                if name not in names:
+                    known = lost or name in self._explained
+                    check(known, "B6", f"{name} may land and is forgotten")
+                    self.refused(order)
+
+
+def _place_of(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:
     return order.market_id, order.outcome, order.side, order.price
-
-
-def may_rest(order: QtyOrder | v.OrderState) -> bool:
-    return order.time_in_force is TimeInForce.GTC

@@ -10,24 +10,19 @@ from bot.core.orders.life import State
 from bot.core.orders.order import OwnOrder
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
+from bot.lab.sim.coverage import Seen
 from bot.lab.sim.judge.audit import Auditor
 from bot.lab.sim.judge.broken import Broken, check
-from bot.lab.sim.judge.ceilings import CHANGES, InForce
-from bot.lab.sim.judge.decided import Decided
-from bot.lab.sim.judge.feedwatch import FeedWatch
-from bot.lab.sim.judge.inheritance import Inheritance
-from bot.lab.sim.judge.losses import Losses
-from bot.lab.sim.judge.manners import Manners
-from bot.lab.sim.judge.possible import level_of
-from bot.lab.sim.judge.shrinking import Shrinking
-from bot.lab.sim.judge.traffic import Side_, Traffic, side_of
+from bot.lab.sim.judge.feedwatch import PULLED_NS, FeedWatch
+from bot.lab.sim.judge.limits import is_looser
+from bot.lab.sim.judge.rules import Decided, Inheritance, Losses, Shrinking
+from bot.lab.sim.judge.traffic import Traffic
+from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
 from bot.lab.sim.life.configured import takes
-from bot.lab.sim.life.disk import Logged, entries_of
-from bot.lab.sim.life.hostclock import HostClock
+from bot.lab.sim.life.host import HostClock, Logged, entries_of
 from bot.lab.sim.odds import MS
-from bot.lab.sim.seen import Seen
 from venue.core import messages as v
-from venue.wire.money import BookSide, Price
+from venue.wire.money import Price
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder
 
@@ -37,6 +32,9 @@ _ANY_FAULT = Exception
 
 _PULL_NS = 400 * MS
 """Within this, of a process that runs, the quotes of a rung that may not be quoted are pulled."""
+
+_IN_FORCE = ("config_applied", "config_rolled_back")
+"""Notes after which another configuration holds."""
 
 _EVERY = 16
 """States of orders are compared after every so many events in which nothing should move them."""
@@ -73,7 +71,7 @@ class Process:
         if first is not None:
             first.beside.append(self)
         self.configured, self.settings = configured, configured.settings
-        self.in_force = InForce(configured)
+        self.in_force = configured
         self._inheritance: Inheritance | None = None
         self._remake = remake
         self.trader: Trader = self._fresh(None if first is None else first.trader)
@@ -98,18 +96,14 @@ class Process:
         self._auditor = auditor
         self._seen = seen
         bucket = None if first is None else first.traffic.bucket
-        self.traffic: Traffic = Traffic(self.settings, seen, clock.read(now_ns), bucket)
-        self.feed = FeedWatch(auditor.own_levels)
-        self.began_ns = now_ns  # by the world's time
         began_ns = clock.read(now_ns)
-        self._manners = Manners(self.settings, seen, auditor.truth.foreign, began_ns)
-        self._shrinking = Shrinking(
-            self.settings, auditor.truth, auditor.flight, auditor.resolves_ns, seen
-        )
-        self._losses = Losses(self.settings, auditor.truth, seen)
-        self.decided = Decided(auditor.truth, auditor.exposure, seen)
+        self.traffic: Traffic = Traffic(self.settings, auditor.truth, seen, began_ns, bucket)
+        self.feed = FeedWatch()
+        self.began_ns = now_ns  # by the world's time
+        self._shrinking = Shrinking(self.settings, auditor.exposure, auditor.resolves_ns)
+        self._losses = Losses(self.settings, auditor.truth)
+        self.decided = Decided(auditor.truth, auditor.exposure)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
-        self._stale_ns: dict[MarketId, int] = {}
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
         self._before: dict[int, tuple[OwnOrder, State, int]] = {}
         self._unknowns = False
@@ -131,14 +125,12 @@ class Process:
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
-        self._manners.saw(event, now_ns)
         self._shrinking.saw(event)
         if isinstance(event, m.Replied):
             self._answered(event, now_ns)
         elif isinstance(event, m.Beat):
-            if self._losses.look(self.trader, now_ns):
-                # Limits that what somebody else has bought stands above may only shrink from here.
-                self._auditor.limits_are(self.settings.risk)
+            self._auditor.truth.bot_knows(self.trader.ledgers.book)
+            self._losses.look(self.trader, now_ns)
         else:
             self._told(event)
         try:
@@ -153,7 +145,7 @@ class Process:
             if self._costs_unknown:
                 self._auditor.exposure.cost_unknown()
         if isinstance(event, m.Replied) and self.opened_ns is not None:
-            self._manners.rates.booked(self.trader.ledgers.fills, now_ns)
+            self.traffic.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
         if self.keeps_effects:
             self.turns.append(self)
@@ -195,9 +187,9 @@ class Process:
         return effects
 
     def _after_beat(self, now_ns: int) -> None:
-        self._wants_nothing_stale(now_ns)
         self._cancels_what_must_go(now_ns)
-        self._losses.stands(self.latched or ("stopped" if self._stopping else ""))
+        latched = bool(self.latched or self._stopping or not self._losses.over)
+        check(latched, "B13", f"{self._losses.over}, and no latch")
 
     def _told(self, event: m.Event) -> None:
         if isinstance(event, m.StopRequested | m.JournalFailed):
@@ -208,10 +200,11 @@ class Process:
             self._standing = False
         elif isinstance(event, m.LatchCleared):
             self.latched = ""
-            self._losses.cleared()
+            self._losses.begin()
+            self.traffic.rates.cleared()
         elif isinstance(event, m.Started):
             self.latched = event.latched
-            self._auditor.limits_are(self.settings.risk)
+            self._auditor.exposure.risk = self.settings.risk
             self.decided.begins(event.winners)
             self._costs_unknown = event.newest_fill is None
             if self._costs_unknown:
@@ -220,25 +213,27 @@ class Process:
 
     def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
         self.decided.noted(note)
-        if note.name in CHANGES:
+        if note.name in _IN_FORCE:
             self._configured_anew(note, event, now_ns)
 
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
+        """B3: what the file says is in force once noted, and a rollback loosens no limit."""
         self._seen.hit(note.name)
-        if isinstance(event, m.Reconfigured) and note.name == "config_applied":
-            check(takes(event.changed[0]), "B3", "a wrong file is in force")
-        self.in_force.noted(note, event)
-        if note.name != "config_proven":
-            self.settings = self.in_force.now.settings
-            self._manners.follow(self.settings, now_ns)
-            self._losses.follow(self.settings)
-            self._auditor.limits_are(self.settings.risk)
+        before, self.in_force = self.settings, self.trader.reconfiguration.configured
+        self.settings = self.in_force.settings
+        if note.name == "config_rolled_back":
+            looser = is_looser(self.settings.risk, before.risk)
+            check(not looser, "B3", "a rollback loosens a limit")
+        else:
+            assert isinstance(event, m.Reconfigured)
+            is_it = takes(event.changed[0]) and self.in_force == event.configured
+            check(is_it, "B3", "a wrong file is in force")
+        self.traffic.rates.follow(self.settings, now_ns)
+        self._losses.follow(self.settings)
+        self._auditor.exposure.risk = self.settings.risk
 
     def _answered(self, replied: m.Replied, now_ns: int) -> None:
         request = self.traffic.answered(replied, now_ns)
-        if request is not None:
-            decided = self.traffic.all_decided(now_ns)
-            self._manners.answered(request, replied.answer, now_ns, decided=decided)
         if isinstance(request, m.ReadBook):
             self.feed.read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
@@ -254,7 +249,6 @@ class Process:
     def _sent(self, effect: m.Send, now_ns: int) -> None:
         request = effect.request
         self.traffic.sent(effect, now_ns)
-        self._manners.sent(request, now_ns)
         if self._inheritance is not None:
             self._inheritance.sent(request)
         first = isinstance(request, m.Create) and not request.again
@@ -264,30 +258,27 @@ class Process:
             check(not self.latched, "B13", "new exposure after a breaker tripped")
             check(not self._losses.over, "B13", f"new exposure after {self._losses.over}")
             if isinstance(request, m.Create):
-                self.feed.may_quote(request.order.market_id, now_ns)
-                self.decided.may_send(request.order.market_id)
-                self._believes_the_newest(request.order.market_id)
+                self._may_quote(request.order.market_id, now_ns)
                 if self.is_successor:
                     self._seen.hit("create_after_restart")
             elif isinstance(request, m.AmendResting):
-                market = self._auditor.market_of.get(request.order_id)
-                if market is not None:
-                    self.feed.may_quote(market, now_ns)
-                    self.decided.may_send(market)
+                side = self._auditor.truth.side_of.get(request.order_id)
+                if side is not None:
+                    self._may_quote(side[0], now_ns)
         self._auditor.sent(request)
         if first:
             assert isinstance(request, m.Create)
-            self._shrinking.sent(*side_of(request.order), now_ns, first=True)
+            self._shrinking.sent(side_of(request.order), now_ns, first=True)
             self._reaches_no_further(side_of(request.order), request.order, request.order.price)
-            self._few_enough()
+            self._few_enough(now_ns)
         elif isinstance(request, m.AmendResting):
             order = self._auditor.truth.working.get(request.order_id)
             if order is not None:
-                self._shrinking.sent(*side_of(order), now_ns, first=False)
+                self._shrinking.sent(side_of(order), now_ns, first=False)
                 self._reaches_no_further(side_of(order), order, request.amend.price)
 
     def _reaches_no_further(
-        self, side: Side_, order: QtyOrder | v.OrderState, price: Price | None
+        self, side: BookPlace, order: QtyOrder | v.OrderState, price: Price | None
     ) -> None:
         """B3: a create, or a new price, reaches only so far through the best price of others."""
         if price is None:
@@ -301,42 +292,28 @@ class Process:
         most = self.settings.breakers.ticks_through
         check(ticks <= most, "B3", f"{order} at {price} is {ticks} ticks through, at most {most}")
 
-    def _few_enough(self) -> None:
+    def _few_enough(self, now_ns: int) -> None:
         """B3: so many orders may be live at once, and be cancelled in so long."""
         risk, orders = self.settings.risk, self._auditor.flight.count()
         text = f"{orders} orders may be live, at most {risk.resting_orders}"
         check(orders <= risk.resting_orders, "B3", text)
         all_of_them = self._auditor.exposure.account.orders()
-        self.traffic.bucket.can_be_flat(all_of_them, risk.flat_ns)
+        self.traffic.bucket.can_be_flat(all_of_them, risk.flat_ns, now_ns)
 
-    def _believes_the_newest(self, market: MarketId) -> None:
-        """B4: new exposure follows the newest book that was shown, by the venue's own time."""
-        for ladder in self.trader.quoting.ladders:
-            for rung in ladder.rungs:
-                if rung.market_id == market:
-                    believed = (rung.book.bids, rung.book.asks)
-                    is_newest = self.feed.is_newest(market, believed)
-                    check(is_newest, "B4", f"a book of {market} that is not the newest")
+    def _may_quote(self, market: MarketId, now_ns: int) -> None:
+        """B4: new exposure leaves for a rung that may be quoted."""
+        why = self.feed.stale(market, now_ns) or self.decided.why(market)
+        check(not why, "B4", f"new exposure on {market}: {why}")
 
-    def _wants_nothing_stale(self, now_ns: int) -> None:
-        """B4: where a rung may not be quoted for long, its quotes are pulled."""
-        for ladder in self.trader.quoting.ladders:
-            for rung in ladder.rungs:
-                market = rung.market_id
-                why = self.feed.long_stale(market, now_ns) if rung.wanted else ""
-                why = why or (self.decided.why(market) if rung.wanted else "")
-                if not why:
-                    self._stale_ns.pop(market, None)
-                    continue
-                since_ns = self._stale_ns.setdefault(market, now_ns)
-                check(now_ns - since_ns < _PULL_NS, "B4", f"{market} is still quoted: {why}")
+    def _long_stale(self, market: MarketId, now_ns: int) -> str:
+        return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.why(market)
 
     def _cancels_what_must_go(self, now_ns: int) -> None:
         """B13, B4: after a stop, a pause or a breaker, and where a book may not be quoted on, the
         cancel of each order leaves as soon as one can."""
         trader, left_ns = self.trader, self._left_ns
         purse = trader.out.purse
-        kept_away = self._manners.is_kept_away or "key_refused" in trader.out.findings
+        kept_away = self.traffic.is_kept_away or "key_refused" in trader.out.findings
         if kept_away or now_ns < purse.opens_ns() or purse.tokens(now_ns) < 1:
             left_ns.clear()
             return
@@ -344,10 +321,8 @@ class Process:
         waiting: dict[int, int] = {}
         for own in trader.desk.all_live():
             if own.state is State.OPEN and own.due_ns <= now_ns:
-                reason = why or self.feed.long_stale(own.market_id, now_ns)
-                reason = reason or self.decided.why(own.market_id)
-                is_bid = own.side is BookSide.BID
-                reason = reason or self._shrinking.must_go(own.market_id, is_bid, now_ns)
+                reason = why or self._long_stale(own.market_id, now_ns)
+                reason = reason or self._shrinking.must_go(now_ns)
                 if reason:
                     since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
                     text = f"{own.order_id} rests and is not cancelled: {reason}"
@@ -401,7 +376,7 @@ class Process:
         """B8: of a create that is said to be over or never to have landed, all that it filled is
         in the books: nobody would ask for it any more. A rung that has resolved lists its own."""
         made, truth = self._auditor.flight.order_of.get(name), self._auditor.truth
-        if made is not None and self._auditor.market_of[made] not in truth.resolved:
+        if made is not None and truth.side_of[made][0] not in truth.resolved:
             # What traded before this life began is history to it.
             of_order = (each for at, each in truth.fills if at >= self.began_ns)
             filled = sum(each.qty for each in of_order if each.order_id == made)

@@ -1,0 +1,265 @@
+"""B3: what is in use of each limit, by what is held and all that may be live, and of the account's.
+
+Added up anew; no arithmetic of the trader's. A limit is judged whenever something leaves: what is
+in use then is within it, or no more than it was just before. So what stands above a limit that was
+lowered, or that somebody else has filled, may only shrink.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Final
+
+from bot.core import messages as m
+from bot.core.settings import RiskSettings
+from bot.lab.sim.judge.broken import check
+from bot.lab.sim.judge.truth import DOLLAR, Fees, Flight, Possible, Truth
+from venue.wire.money import Outcome
+from venue.wire.names import MarketId, Ticker
+
+LIMITS: Final = {
+    "loss": "event_loss_cents",
+    "series": "series_loss_cents",
+    "position": "rung_position_qty",
+    "order": "order_qty",
+    "net": "event_net_qty",
+    "gross": "event_gross_qty",
+    "gross cents": "event_gross_cents",
+    "resting": "resting_cents",
+}
+"""What the judge calls a limit, and the setting that it is."""
+
+_CENTS: Final = ("loss", "series", "gross cents", "resting")
+_STRANGE_CENTS: Final = DOLLAR + 2
+"""What a share may cost that somebody else has bought, with its fee at any rate that is drawn."""
+
+
+def is_looser(risk: RiskSettings, than: RiskSettings) -> bool:
+    """True if any limit is above what it was, or is none any more."""
+    both = [(getattr(risk, name), getattr(than, name)) for name in LIMITS.values()]
+    return any(old and not 0 < new <= old for new, old in both)
+
+
+Use = dict[tuple[str, str], int]
+"""How much is in use of a limit in a place: an event, a side of a rung, or the whole series."""
+
+
+class Account:
+    """The series of one account. available_cents: its cash that no order locks, as the engine has
+    it. spent_beside: whether somebody else has spent of it."""
+
+    def __init__(self, loss_limit_cents: int) -> None:
+        self._limit_cents = loss_limit_cents
+        self.members: list[Exposure] = []
+        self.available_cents = self.total_cents = 0
+        self.spent_beside = False
+
+    def loses_cents(self) -> int:
+        """What all series may lose together; 0 where nothing limits that."""
+        return sum(each.loses_cents() for each in self.members) if self._limit_cents else 0
+
+    @property
+    def room_cents(self) -> int | None:
+        return self._limit_cents - self.loses_cents() if self._limit_cents else None
+
+    def orders(self) -> int:
+        return sum(each.flight.count() for each in self.members)
+
+    def leaves_alone(self, member: "Exposure", request: m.CancelResting | m.AmendResting) -> None:
+        """B6: a series writes about no order of another."""
+        others = (each for each in self.members if each is not member)
+        alone = not any(request.order_id in each.truth.names for each in others)
+        check(alone, "B6", f"{request} is about an order of another series")
+
+    def within_cash(self) -> None:
+        """What was sent locks no more, together with all else that may land, than there is."""
+        cents = sum(each.flight.locks_cents(each.fees) for each in self.members)
+        text = f"{cents} cents are to be locked, {self.available_cents} are there"
+        check(self.spent_beside or cents <= self.available_cents, "B3", text)
+
+    def within_loss(self, before_cents: int) -> None:
+        """All series together lose no more than the account's limit, whatever fills."""
+        cents = self.loses_cents()
+        known = cents - sum(_STRANGE_CENTS * len(each.truth.strange) for each in self.members)
+        text = f"all series may lose {cents} together, at most {self._limit_cents}"
+        check(known <= max(self._limit_cents, before_cents), "B3", text)
+
+
+class Exposure:
+    """What one series has in use of each limit. risk: the limits that hold."""
+
+    def __init__(
+        self,
+        risk: RiskSettings,
+        fees: Fees,
+        truth: Truth,
+        flight: Flight,
+        markets: Mapping[Ticker, Sequence[MarketId]],
+        account: Account,
+    ) -> None:
+        self.risk = risk
+        self.fees = fees
+        self.truth = truth
+        self.flight = flight
+        self.account = account
+        account.members.append(self)
+        self._markets = markets
+        self._event_of = {market: event for event, its in markets.items() for market in its}
+        self._gone: dict[Ticker, int] = {}  # net shares that turned into cash, perhaps unknown yet
+        self._history: dict[Ticker, int] = {}
+
+    def limit(self, name: str) -> int:
+        value: int = getattr(self.risk, LIMITS[name])
+        return value
+
+    def cost_unknown(self) -> None:
+        """What is held has cost nothing, as far as a bot without its journal knows."""
+        self._history = dict(self.truth.cash)
+
+    def listed(self, event: Ticker, market: MarketId) -> None:
+        self._event_of[market] = event
+
+    def is_ours(self, market: MarketId) -> bool:
+        return market in self._event_of
+
+    def event_of(self, market: MarketId) -> Ticker:
+        return self._event_of[market]
+
+    def ladder_of(self, market: MarketId) -> Sequence[MarketId]:
+        return self._markets[self._event_of[market]]
+
+    def pays(self, market: MarketId) -> None:
+        event = self._event_of[market]
+        self._gone[event] = self._gone.get(event, 0) + abs(self.truth.net(market))
+
+    # --- what is in use ---------------------------------------------------------------------------
+
+    def _live(self, market: MarketId, *, bare: bool) -> list[Possible]:
+        return [] if bare else self.flight.possible(market)
+
+    def used(self, event: Ticker, *, bare: bool = False) -> dict[str, int]:
+        """Of the limits of an event. bare: by what is held alone.
+
+        Outcome b of a ladder: the b lowest rungs pay YES, the others NO; a resolved rung rules some
+        out. Net is 0 without an order on that side. Gross is counted rung by rung, as if each could
+        fail.
+        """
+        net = bids = asks = gross = 0
+        cash = self.truth.cash.get(event, 0) - self._history.get(event, 0)
+        apart = all_no = cash
+        swings = []
+        first, last = 0, len(self._markets[event])
+        for index, market in enumerate(self._markets[event]):
+            yes = self.truth.held.get((market, Outcome.YES), 0)
+            no = self.truth.held.get((market, Outcome.NO), 0)
+            if_yes, if_no, up, down = DOLLAR * yes, DOLLAR * no, 0, 0
+            for each in self._live(market, bare=bare):
+                if each.is_bid:
+                    up += each.qty
+                    if_no -= each.loses(self.fees)
+                else:
+                    down += each.qty
+                    if_yes -= each.loses(self.fees)
+            net, bids, asks = net + yes - no, bids + up, asks + down
+            gross += max(abs(yes - no + up), abs(yes - no - down))
+            apart += min(if_yes, if_no)
+            all_no += if_no
+            swings.append(if_yes - if_no)
+            winner = self.truth.resolved.get(market)
+            if winner is Outcome.YES:
+                first = max(first, index + 1)
+            elif winner is Outcome.NO:
+                last = min(last, index)
+        outcomes = list(accumulate(swings, initial=all_no))
+        either = max(net + bids if bids else 0, asks - net if asks else 0)
+        return {
+            "loss": -min(outcomes[first : last + 1]),
+            "net": either - self._gone.get(event, 0),
+            "gross": gross,
+            "gross cents": -apart,
+        }
+
+    def loses_cents(self) -> int:
+        """What the series may lose whatever fills, 0 or more; of events that still trade."""
+        return sum(max(0, self.used(event)["loss"]) for event in self._open_events())
+
+    def _open_events(self) -> Iterator[Ticker]:
+        resolved = self.truth.resolved
+        return (key for key, its in self._markets.items() if any(x not in resolved for x in its))
+
+    def _in_use(self, events: Sequence[Ticker], *, bare: bool = False) -> Use:
+        every = {event: self.used(event, bare=bare) for event in self._markets}
+        use: Use = {(name, event): every[event][name] for event in events for name in every[event]}
+        if len(self._markets) > 1:
+            losses = (every[event]["loss"] for event in self._open_events())
+            use["series", ""] = sum(max(0, each) for each in losses)
+        everything = (each for key in self._event_of for each in self._live(key, bare=bare))
+        use["resting", ""] = sum(each.loses(self.fees) for each in everything)
+        for market in (key for event in events for key in self._markets[event]):
+            net, live = self.truth.net(market), self._live(market, bare=bare)
+            for is_bid, way in ((True, net), (False, -net)):
+                qty = sum(each.qty for each in live if each.is_bid is is_bid)
+                use["position", f"{market} {'long' if is_bid else 'short'}"] = qty and way + qty
+        return use
+
+    def most_in_use(self) -> dict[str, int]:
+        """The most in any place, by setting."""
+        most: dict[str, int] = {}
+        for (name, _), amount in self._in_use(tuple(self._markets)).items():
+            most[LIMITS[name]] = max(amount, most.get(LIMITS[name], 0))
+        return most
+
+    def _beyond(self, use: Use) -> Iterator[tuple[str, str]]:
+        strange = len(self.truth.strange)
+        for (name, place), amount in use.items():
+            known = amount - strange * (_STRANGE_CENTS if name in _CENTS else 1)
+            if 0 < self.limit(name) < known:
+                yield name, place
+
+    # --- whether that may be ----------------------------------------------------------------------
+
+    def before(self, market: MarketId) -> tuple[Use, int]:
+        """What is in use where a write to this market may change it, for `within` once it left."""
+        return self._in_use((self._event_of[market],)), self.account.loses_cents()
+
+    def within(self, market: MarketId, before: tuple[Use, int]) -> None:
+        """Something left for a market, and may be live. Raises `Broken` where that is too much."""
+        earlier, lost_cents = before
+        use = self._in_use((self._event_of[market],))
+        for key in self._beyond(use):
+            text = f"{' of '.join(filter(None, key))}: {use[key]}, limit {self.limit(key[0])}"
+            check(use[key] <= earlier[key], "B3", text)
+        self.account.within_cash()
+        self.account.within_loss(lost_cents)
+
+    def overhangs(self) -> list[str]:
+        """What rests beyond a limit, and is not merely held."""
+        events = tuple(self._markets)
+        use, bare = self._in_use(events), self._in_use(events, bare=True)
+        return [
+            f"{name} of {place}: {use[name, place]}, {bare[name, place]} by what is held"
+            for name, place in self._beyond(use)
+            if use[name, place] > bare[name, place]
+        ]
+
+    def is_tight(self, market: MarketId, more: int) -> bool:
+        """True if the limits may leave no room for so many more shares at the worst price.
+
+        A trader may count the fee of each share for itself, rounded up: a cent more a share. One
+        that starts after shares have paid knows their cost alone; all are forgiven as much.
+        """
+        event = self._event_of[market]
+        live_qty = sum(each.qty for key in self._event_of for each in self.flight.possible(key))
+        dear = DOLLAR * more + live_qty + more
+        room_cents = self.account.room_cents
+        if room_cents is not None and room_cents < dear:
+            return True
+        paid = self.truth.paid
+        losses = {each: self.used(each)["loss"] + paid.get(each, 0) for each in self._markets}
+        use = self._in_use((event,))
+        use["loss", event] = losses[event]
+        use["series", ""] = sum(max(0, each) for each in losses.values())
+        return any(
+            0 < self.limit(name) < amount + (dear if name in _CENTS else more)
+            for (name, _), amount in use.items()
+            if name != "position"
+        )

@@ -1,0 +1,304 @@
+"""Claims about the judges: what is within the rules passes, and what is beyond them is told."""
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.core.settings import (
+    BreakerSettings,
+    BudgetSettings,
+    CurfewSettings,
+    PaceSettings,
+    RiskSettings,
+    TraderSettings,
+)
+from bot.lab.sim.coverage import Seen
+from bot.lab.sim.judge.broken import Broken
+from bot.lab.sim.judge.feedwatch import FeedWatch
+from bot.lab.sim.judge.limits import Account, Exposure
+from bot.lab.sim.judge.rules import Decided, Losses, Shrinking
+from bot.lab.sim.judge.traffic import Bucket, Rates
+from bot.lab.sim.judge.truth import Fees, Flight, Truth
+from bot.lab.sim.odds import MS, SECOND
+from bot.lab.sim.venue.simulated import SERIES, market_id
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
+from venue.wire.requests import QtyOrder, TimeInForce
+
+RUNGS = [market_id(0, place) for place in range(4)]
+OTHERS = [market_id(1, place) for place in range(4)]
+RUNG = RUNGS[0]
+YES, NO = Outcome.YES, Outcome.NO
+BID, ASK = True, False
+RISK = RiskSettings(
+    event_loss_cents=Cents(9_000),
+    series_loss_cents=Cents(9_000),
+    rung_position_qty=Qty(10),
+    order_qty=Qty(5),
+)
+LOWER = msgspec.structs.replace(RISK, rung_position_qty=Qty(6))
+ENDS_NS = 10_000 * SECOND
+
+
+def settings(**parts) -> TraderSettings:
+    return TraderSettings(series_ticker=SERIES, **{"risk": RISK, **parts})
+
+
+class Case:
+    """A series of two ladders without fees, of which so many YES shares of a rung are held."""
+
+    def __init__(self, held: int = 0, account: Account | None = None) -> None:
+        self.truth = Truth(held={(RUNG, YES): held})
+        self.flight = Flight(self.truth, [*RUNGS, *OTHERS])
+        markets = {Ticker("A"): RUNGS, Ticker("B"): OTHERS}
+        self.account = account or Account(0)
+        self.account.available_cents = 100_000
+        self.exposure = Exposure(RISK, Fees("0"), self.truth, self.flight, markets, self.account)
+        self.made = 0
+
+    def order(self, qty: int, side: Side = Side.BUY, price: int = 50) -> QtyOrder:
+        self.made += 1
+        name = ClientOrderId(str(self.made))
+        return QtyOrder(RUNG, YES, side, Price(price), Qty(qty), TimeInForce.GTC, name)
+
+    def makes(self, qty: int, side: Side = Side.BUY, price: int = 50) -> None:
+        """A create leaves, and its limits are judged."""
+        before = self.exposure.before(RUNG)
+        self.flight.may_land(self.order(qty, side, price))
+        self.exposure.within(RUNG, before)
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_a_limit_is_reached_and_not_passed():
+    case = Case()
+    case.makes(10)
+    with pytest.raises(Broken, match=r"B3: position of .* long: 11, limit 10"):
+        case.makes(1)
+
+
+def test_what_stands_above_a_lowered_limit_never_grows_and_may_shrink():
+    case = Case(held=7)
+    case.makes(2)
+    case.exposure.risk = LOWER
+    case.makes(7, Side.SELL)
+    with pytest.raises(Broken, match="B3"):
+        case.makes(1)
+
+
+def test_shares_that_somebody_else_bought_pass_no_limit_until_the_bot_has_booked_them():
+    case = Case(held=4)
+    case.truth.strange["fill"] = OrderId("1")
+    case.truth.filled[OrderId("1")] = 1
+    case.makes(7)
+    case.truth.bot_knows(SimpleNamespace(filled_qty=lambda _: 1))
+    with pytest.raises(Broken, match="B3"):
+        case.makes(1)
+
+
+def test_a_create_on_its_way_counts_until_its_rung_has_resolved():
+    case = Case()
+    case.makes(1)
+    assert (case.flight.count(), len(case.flight.possible(RUNG))) == (1, 1)
+    case.truth.resolved[RUNG] = NO
+    assert (case.flight.count(), len(case.flight.possible(RUNG))) == (0, 0)
+
+
+def test_all_series_together_lose_no_more_than_the_account_may():
+    account = Account(600)
+    one, other = Case(account=account), Case(account=account)
+    one.makes(8)
+    other.makes(4)
+    with pytest.raises(Broken, match="B3: all series may lose 650 together, at most 600"):
+        other.makes(1)
+
+
+def test_all_series_together_lock_no_more_than_the_cash_that_is_there():
+    case = Case()
+    case.account.available_cents = 500
+    case.makes(9)
+    with pytest.raises(Broken, match="B3: 510 cents are to be locked, 500 are there"):
+        case.makes(1, price=60)
+    case.account.spent_beside = True
+    case.makes(0)
+
+
+def test_a_series_writes_about_no_order_of_another():
+    account = Account(0)
+    one, other = Case(account=account), Case(account=account)
+    other.truth.names[OrderId("2")] = ClientOrderId("theirs")
+    account.leaves_alone(one.exposure, m.CancelResting(OrderId("1")))
+    with pytest.raises(Broken, match="B6"):
+        account.leaves_alone(one.exposure, m.CancelResting(OrderId("2")))
+
+
+# --- manners --------------------------------------------------------------------------------------
+
+
+def test_all_orders_of_an_account_are_cancelled_from_one_bucket():
+    bucket = Bucket(BudgetSettings(rate_per_second=10, burst=20, reserve=5), Seen(), 0)
+    bucket.can_be_flat(22, 200 * MS, 0)
+    with pytest.raises(Broken, match="B3"):
+        bucket.can_be_flat(23, 200 * MS, 0)
+    for _ in range(20):
+        bucket.spent(m.ReadBalance(), SECOND)
+    with pytest.raises(Broken, match="B5: more than burst"):
+        bucket.spent(m.ReadBalance(), SECOND)
+
+
+def test_markets_share_the_pace_of_the_account():
+    held = Rates(settings(pace=PaceSettings(writes_per_second=1, writes_burst=2)), 0)
+    held.written(RUNGS[0], 0)
+    held.written(RUNGS[1], 0)
+    with pytest.raises(Broken, match="B5: more writes than the pace of the account"):
+        held.written(RUNGS[2], SECOND // 2)
+
+
+def test_a_minute_bears_creates_of_so_many_cents():
+    held = Rates(settings(breakers=BreakerSettings(notional_cents_per_minute=1_000)), 0)
+    for second in (0, 59, 60):
+        held.created(Case().order(10), second * SECOND)
+    with pytest.raises(Broken, match="B13: creates of 1050 cents in a minute, at most 1000"):
+        held.created(Case().order(1), 61 * SECOND)
+
+
+def test_a_limit_that_is_not_given_follows_from_the_others():
+    held = Rates(settings(risk=msgspec.structs.replace(RISK, resting_orders=1)), 0)
+    for _ in range(60):
+        held.created(Case().order(1, price=1), 0)
+    with pytest.raises(Broken, match="B13: 61 creates in a minute, at most 60"):
+        held.created(Case().order(1, price=1), 0)
+
+
+def test_nothing_new_leaves_once_more_has_filled_than_a_minute_bears():
+    held = Rates(settings(breakers=BreakerSettings(fills_per_minute=2)), 0)
+    held.booked(2, 0)
+    held.written(RUNG, SECOND)
+    held.booked(3, SECOND)
+    with pytest.raises(Broken, match="B13: new exposure after 3 fills in a minute, at most 2"):
+        held.written(RUNG, 2 * SECOND)
+    held.cleared()
+    held.written(RUNG, 2 * SECOND)
+
+
+# --- the book -------------------------------------------------------------------------------------
+
+
+def watch() -> FeedWatch:
+    """One that has been shown 40 against 60 at once, and twenty ticks deeper."""
+    held = FeedWatch()
+    held.saw(m.FeedOpened(), ENDS_NS)
+    bids, asks = ((Price(first), Qty(10)) for first in (40, 39)), ((60, 10), (61, 10))
+    held.saw(m.BookSeen(RUNG, ENDS_NS, tuple(bids), asks), ENDS_NS)
+    return held
+
+
+def test_how_far_a_price_reaches_is_measured_against_the_best_one_that_was_never_ours():
+    held = watch()
+    assert held.reaches(MarketId("unheard of"), BID, 70, ()) < 0
+    assert held.reaches(RUNG, BID, 63, ()) == 3
+    assert held.reaches(RUNG, BID, 63, (60,)) == 2
+    assert held.reaches(RUNG, BID, 63, (60, 61)) < 0
+    assert held.reaches(RUNG, ASK, 38, ()) == 2
+
+
+def test_a_book_is_stale_unconfirmed_in_doubt_or_after_its_channel_and_quotes_get_two_seconds():
+    held = watch()
+    assert not held.stale(RUNG, ENDS_NS + SECOND // 5)
+    assert held.stale(RUNG, ENDS_NS + 6 * SECOND) == "the channel is silent"
+    held.saw(m.FrameGarbled("no JSON", True), ENDS_NS + SECOND // 5)
+    assert held.stale(RUNG, ENDS_NS + SECOND // 5) == "its book is in doubt"
+    assert not held.stale(RUNG, ENDS_NS + SECOND, 2 * SECOND)
+    held.saw(m.FeedClosed("gone"), ENDS_NS + SECOND // 5)
+    assert held.stale(RUNG, ENDS_NS + SECOND) == "the channel is closed"
+
+
+# --- winners, ends and losses ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "winner", "decided"), [(2, YES, [0, 1]), (1, NO, [2, 3]), (0, YES, []), (3, NO, [])]
+)
+def test_a_winner_that_was_told_decides_the_rungs_on_its_side_of_its_own_ladder(
+    place, winner, decided
+):
+    case = Case()
+    case.truth.resolved[RUNGS[place]] = winner
+    judged = Decided(case.truth, case.exposure)
+    assert not any(map(judged.why, (*RUNGS, *OTHERS)))
+    fields = {"market_id": RUNGS[place], "winner": winner.value}
+    judged.noted(m.Noted("debug", "winner_told", fields))
+    assert [at for at, market in enumerate(RUNGS) if judged.why(market)] == decided
+    assert not any(map(judged.why, OTHERS))
+
+
+def test_a_winner_that_is_told_and_has_not_won_is_found():
+    case = Case()
+    with pytest.raises(Broken, match="B9"):
+        Decided(case.truth, case.exposure).begins(((RUNG, YES),))
+
+
+class Ending(Case):
+    """Seven YES shares are held as what may only shrink is judged."""
+
+    def __init__(self, curfew: CurfewSettings) -> None:
+        super().__init__(held=7)
+        self.judge = Shrinking(settings(curfew=curfew), self.exposure, ENDS_NS)
+
+    def sends(self, is_bid: bool, qty: int, left_s: int = 9_000) -> None:
+        """A create leaves so long before the end."""
+        self.flight.may_land(self.order(qty, Side.BUY if is_bid else Side.SELL))
+        self.judge.sent((RUNG, is_bid), ENDS_NS - left_s * SECOND, first=True)
+
+
+def test_under_a_flatten_no_more_may_fill_than_is_held_until_a_resume():
+    case = Ending(CurfewSettings())
+    case.judge.saw(m.FlattenRequested("home"))
+    case.sends(ASK, 4)
+    case.sends(ASK, 3)
+    with pytest.raises(Broken, match=r"8 shares may fill .* 7 are to be shrunk"):
+        case.sends(ASK, 1)
+    with pytest.raises(Broken, match=r"1 shares may fill .* 0 are to be shrunk"):
+        case.sends(BID, 1)
+    case.judge.saw(m.ResumeRequested())
+    case.sends(BID, 9)
+
+
+def test_near_an_end_orders_are_made_on_the_side_alone_that_shrinks():
+    case = Ending(CurfewSettings(reduce_ns=600 * SECOND))
+    case.sends(BID, 1, 601)
+    case.sends(ASK, 1, 500)
+    with pytest.raises(Broken, match="new exposure"):
+        case.sends(BID, 1, 500)
+
+
+def test_after_the_stop_no_order_is_made_and_what_rests_goes():
+    case = Ending(CurfewSettings(stop_ns=600 * SECOND))
+    case.sends(ASK, 1, 601)
+    assert not case.judge.must_go(ENDS_NS - 601 * SECOND)
+    with pytest.raises(Broken, match="before its event ends"):
+        case.sends(ASK, 1, 500)
+    assert case.judge.must_go(ENDS_NS - 500 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("fair", "seconds", "is_over"), [(45, 20, True), (47, 20, False), (45, 3, False)]
+)
+def test_a_loss_beyond_its_limit_that_lasts_is_over_it(fair, seconds, is_over):
+    breakers = BreakerSettings(loss_cents=30)
+    judge = Losses(settings(breakers=breakers), Truth(held={(RUNG, YES): 10}))
+    value = SimpleNamespace(value_cents=50)
+    rung = SimpleNamespace(market_id=RUNG, fair=value)
+    trader = SimpleNamespace(
+        ledgers=SimpleNamespace(is_open=True),
+        quoting=SimpleNamespace(ladders=[SimpleNamespace(rungs=[rung])]),
+    )
+    for second in range(20):
+        judge.look(trader, second * SECOND)
+    value.value_cents = fair
+    for second in range(20, 20 + seconds):
+        judge.look(trader, second * SECOND)
+    assert bool(judge.over) is is_over
