@@ -29,7 +29,7 @@ from venue.crowd.latent import GRID_NS, LatentValue, fair_cents, remaining_sd
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Tape, tape_catalogue
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, FeeRate, Price, book_side, canonical
+from venue.wire.money import BookSide, FeeRate, book_side, canonical
 from venue.wire.names import MarketId
 
 _CONFIG: Final = Path(__file__).resolve().parents[1] / "configs/demo.yaml"
@@ -87,7 +87,7 @@ class Fairs:
         gained = gained_soon = 0.0
         for fill in account.fills:
             sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1
-            price = canonical(fill.outcome, Price(fill.price))
+            price = canonical(fill.outcome, fill.outcome_price)
             soon = self.cents(fill.market_id, fill.at_ns + _MARKOUT_NS)
             gained_soon += sign * (soon - price) * fill.qty
             gained += sign * (self.cents(fill.market_id, end_ns) - price) * fill.qty

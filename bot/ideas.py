@@ -53,7 +53,7 @@ class ShadowPart(Part):
         SHADOW_LATENCY_NS // NS_PER_MS,
         ge=0,
         le=5_000,
-        description="how long its quotes take to reach its hypothetical orders",
+        description="how long its requests take to the simulated exchange",
     )
 
 

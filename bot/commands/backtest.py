@@ -94,16 +94,15 @@ def backtest(
     played. Ends with 2 for a folder, file or option that cannot be used, and when the strategy does
     not come back; with 4 when the strategy looked ahead, a process died, or after Ctrl-C.
     """
-    from bot.lab.backtest.roundtrips import latency as round_trip
     from bot.lab.backtest.tapes import TapeFault, tidy
     from bot.lab.evaluate.patience import Stalled
     from bot.lab.exchange.queue_model import parse_queue_models
-    from bot.lab.exchange.terms import Terms, milliseconds
+    from bot.lab.exchange.terms import Latency, Terms, milliseconds
     from venue.wire.money import FeeRate
 
     try:
         terms = Terms(
-            latency=option_of("--latency", latency, round_trip),
+            latency=option_of("--latency", latency, Latency.parse),
             feed_ns=option_of("--feed", feed, milliseconds),
             read_lag_ns=option_of("--read-lag", read_lag, milliseconds),
             maker_rate=option_of("--maker-fee", maker_fee, FeeRate.parse),
@@ -141,7 +140,7 @@ def _all(
     import msgspec
 
     from bot.lab.backtest import tables
-    from bot.lab.backtest.opens import watched
+    from bot.lab.backtest.guard import watched
     from bot.lab.backtest.tapes import read_tapes, tape_folders, warnings, winners
     from bot.lab.report.plays import plays_of
     from bot.lab.report.relive import broken_off

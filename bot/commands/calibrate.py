@@ -46,10 +46,10 @@ def calibrate(
     """
     import msgspec
 
+    from bot.lab.backtest.tapes import TapeFault
     from bot.lab.calibrate.at_touch import at_touch
     from bot.lab.calibrate.calibrate import calibrate as calibrated
     from bot.lab.calibrate.calibrate import holds_books
-    from venue.crowd.tape import TapeFault
 
     try:
         with progress("records") as meter:

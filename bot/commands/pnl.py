@@ -108,18 +108,24 @@ def _told_again(
     config: Path, by: list[str], state_dir: Path | None, *, shadow: bool
 ) -> dict[str, Any]:
     with faults_told(), printed_aside():
+        import msgspec
+
         from bot.config import finish
         from bot.ideas import Makers
         from bot.lab.replay.together import relived
         from bot.lab.session import newest_run
+        from bot.lab.shadow.shadow import shadow_reports
 
         draft = read(config)
-        candidates = finish(draft).shadows if shadow else ()
         run = newest_run(state_dir or draft.state.directory)
-        again = relived(run, Makers(config.parent), candidates)
+        again = relived(run, Makers(config.parent))
         for _ in again.steps():
             pass
         report = again.trader.report(again.until_ns)
+        if shadow:
+            whole = finish(draft)
+            scores = shadow_reports(run, whole.shadows, whole.trader)
+            report = msgspec.structs.replace(report, shadows=scores)
     return _accounts(report, by, shadow=shadow)
 
 

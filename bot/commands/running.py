@@ -276,14 +276,11 @@ def _plan(
     from bot.io.journal.archivist import Archivist
     from bot.io.run.session import Plan
     from bot.io.run.watched import Watch
-    from bot.lab.shadow.shadow import shadow_of
+    from bot.lab.shadow.sidecar import ShadowSidecar
     from bot.live import LiveConfig
 
     watch = Watch(config.strategy_budget_ns)
-    shadows = tuple(
-        msgspec.structs.replace(each, make_strategy=watch.wrapped(each.make_strategy, tells=False))
-        for each in config.shadows
-    )
+    shadows = [ShadowSidecar(config.source.path, state)] if config.shadows else []
     makers = Makers(config.source.path.parent, watch.wrapped)
     trader = Trader(
         settings,
@@ -291,7 +288,6 @@ def _plan(
         None if first is None else first.out.purse_of(Key.TRADE),
         None if first is None else first.out.purse_of(Key.READ),
         None if first is None else first.quoting.weighing.account,
-        shadow_of(shadows),
         makers,
         None if first is None else first.out.purse_of(Key.STANDBY),
     )
@@ -310,7 +306,12 @@ def _plan(
         control=config.status.control,
         configured=msgspec.structs.replace(config.configured, settings=settings),
         live=lambda tell: LiveConfig(config, makers, trader.reconfiguration, tell, state),
-        companions=(*companions_of(config, state, paper=options.paper), Archivist(state)),
+        companions=(
+            *companions_of(config, state, paper=options.paper),
+            Archivist(state),
+            *shadows,
+        ),
+        shadows=lambda: tuple(report for each in shadows for report in each.reports),
     )
 
 

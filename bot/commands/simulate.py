@@ -248,7 +248,7 @@ def _fault_model(
     seed: int | None, seeds: str | None, b_seeds: int, jobs: int, *, json_line: bool
 ) -> NoReturn:
     """Every row of the fault model as a line of a table; ends with 1 when an invariant broke."""
-    from bot.lab.sim.faultmodel import HEAD, is_whole, rows
+    from bot.lab.sim.faultmodel import HEAD, rows
 
     numbers = list(_numbers(seed, seeds, None))
     stopped = range(numbers[0], numbers[0] + b_seeds)
@@ -265,5 +265,5 @@ def _fault_model(
         typer.echo(json.dumps([row.plain() for row in done]))
     if any(row.summary.broken for row in done):
         raise typer.Exit(1)
-    whole = not died and all(is_whole(row, numbers, stopped) for row in done)
+    whole = not died and all(row.is_whole for row in done)
     raise typer.Exit(0 if whole else EXIT_LEFT_OVER)

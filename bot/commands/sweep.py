@@ -1,6 +1,6 @@
 """`bot sweep`: which values of a configuration's keys earn most on the same worlds or tapes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -25,10 +25,8 @@ from bot.commands.progress import progress
 if TYPE_CHECKING:
     from bot.lab.evaluate.worlds import World
     from bot.lab.sweep.cases import Case
-    from bot.lab.sweep.found import Found
-    from bot.lab.sweep.runners import Runner
-    from bot.lab.sweep.search import Search
-    from bot.lab.sweep.space import Dimension
+    from bot.lab.sweep.findings import Findings
+    from bot.lab.sweep.space import Dimension, Search
     from bot.lab.sweep.sweep import Aim, Sweep
 
 _EXAMPLE = (
@@ -128,18 +126,20 @@ def sweep(
     the tapes as it was loaded.
     """
     from bot.lab.backtest.tapes import tidy
+    from bot.lab.sweep.findings import findings
+    from bot.lab.sweep.space import space
 
     tape = (reading, latency, maker_fee, taker_fee, index)
     with tidied(tidy), faults_told(), _options_told(), printed_aside():
-        dimensions = _dimensions(over)
+        dimensions = space(over)
         cell, cases = _cases(data, world, seeds, steps, tape, (events, pieces, records))
         aim = _aim(objective, risk, data)
         prepared = _prepared(config, cell, cases, dimensions, aim, splits, (results, html))
         search = _search(dimensions, how, trials, search_seed)
     with tidied(tidy), _ends_told(), printed_aside():
-        whole = _swept(prepared, search, lambda: _runner(jobs, cluster))
+        whole = _swept(prepared, search, jobs, cluster)
     where = cell.key if cell is not None else str(data)
-    found = _found(prepared, dimensions, how, where, whole=whole)
+    found = findings(prepared, dimensions, how=how, where=where, whole=whole)
     _tell(found, html, json_line=json_line)
     raise typer.Exit(0 if found.whole else EXIT_LEFT_OVER)
 
@@ -162,16 +162,14 @@ def _options_told() -> Iterator[None]:
 def _ends_told() -> Iterator[None]:
     """What keeps a sweep from going on, likewise."""
     from bot.lab.evaluate.results import NotKept
-    from bot.lab.sweep.configured import TrialFault
-    from bot.lab.sweep.lives import OtherCode
-    from bot.lab.sweep.runners import RunnerFault
+    from bot.lab.sweep.trials import ClusterFault, TrialFault
 
     try:
         with _libraries_told():
             yield
     except (TrialFault, NotKept) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
-    except (OtherCode, RunnerFault) as fault:
+    except ClusterFault as fault:
         fail(EXIT_VENUE, str(fault))
 
 
@@ -185,12 +183,6 @@ def _libraries_told() -> Iterator[None]:
         fail(EXIT_CONFIGURATION, f"{fault.name} is not installed: pip install laddermaker[lab]")
 
 
-def _dimensions(over: list[str]) -> "tuple[Dimension, ...]":
-    from bot.lab.sweep.space import space
-
-    return space(over)
-
-
 def _cases(
     data: Path | None,
     world: str,
@@ -199,11 +191,10 @@ def _cases(
     tape: tuple[str, str, str, str, bool],
     parts: tuple[int, int, int | None],
 ) -> "tuple[World | None, tuple[Case, ...]]":
-    from bot.lab.backtest.roundtrips import latency as round_trip
     from bot.lab.evaluate.seeds import seeds_named
     from bot.lab.evaluate.worlds import sized, worlds_named
     from bot.lab.exchange.queue_model import parse_queue_models
-    from bot.lab.exchange.terms import Terms
+    from bot.lab.exchange.terms import Latency, Terms
     from bot.lab.sweep.cases import recorded, seeded
     from venue.wire.money import FeeRate
 
@@ -221,7 +212,7 @@ def _cases(
     if others:
         raise ValueError(f"--reading {reading}: one of them")
     terms = Terms(
-        latency=option_of("--latency", latency, round_trip),
+        latency=option_of("--latency", latency, Latency.parse),
         maker_rate=option_of("--maker-fee", maker_fee, FeeRate.parse),
         taker_rate=option_of("--taker-fee", taker_fee, FeeRate.parse),
         with_index=index,
@@ -232,8 +223,8 @@ def _cases(
 
 
 def _aim(objective: str, risk: float, data: Path | None) -> "Aim":
-    from bot.lab.sweep.lives import IN_WORLDS, ON_TAPES, SCORE
     from bot.lab.sweep.sweep import Aim
+    from bot.lab.sweep.trials import IN_WORLDS, ON_TAPES, SCORE
 
     if ":" in objective:
         return Aim(SCORE, risk=risk, function=objective)
@@ -256,14 +247,14 @@ def _prepared(
     files: tuple[Path | None, Path | None],
 ) -> "Sweep":
     """files: that of results, and the page."""
-    from bot.lab.backtest.opens import watched
-    from bot.lab.sweep.cases import Recorded, folders_of
-    from bot.lab.sweep.configured import Configured
+    from bot.lab.backtest.guard import watched
+    from bot.lab.sweep.cases import Recorded
     from bot.lab.sweep.sweep import Sweep, splits_of
+    from bot.lab.sweep.trials import Configured
 
     places_for(*files, read=(config,))
-    data = [path for case in cases if isinstance(case, Recorded) for path in folders_of(case)]
-    with watched([*dict.fromkeys(data)], config) as opened:
+    data = {path for case in cases if isinstance(case, Recorded) for path in case.folders}
+    with watched([*map(Path, data)], config) as opened:
         configured = Configured(config, cell)
         configured.probe(dimensions, is_lived=not aim.function)
     if opened:
@@ -274,22 +265,13 @@ def _prepared(
     return made
 
 
-def _runner(jobs: int, cluster: str) -> "Runner":
-    from bot.lab.sweep.runners import Cluster, Here, Processes
-
-    if cluster:
-        return Cluster(cluster)
-    return Here() if jobs == 1 else Processes(jobs)
-
-
 def _search(
     dimensions: "tuple[Dimension, ...]", how: str, trials: int | None, seed: int
 ) -> "tuple[Search, int]":
     """What proposes, and how many trials there will be at most."""
-    from bot.lab.sweep.search import search_of
-    from bot.lab.sweep.space import size_of
+    from bot.lab.sweep.space import Search, size_of
 
-    search, size = search_of(how, dimensions, seed), size_of(dimensions)
+    search, size = Search(how, dimensions, seed), size_of(dimensions)
     if how == "grid":
         assert size is not None, "a grid has an end"
         if trials is not None and trials < size:
@@ -299,18 +281,14 @@ def _search(
     return search, most if size is None else min(most, size)
 
 
-def _swept(
-    sweep: "Sweep",
-    search: "tuple[Search, int]",
-    runner_of: "Callable[[], Runner]",
-) -> bool:
-    """Sweep, told on stderr; whether it came to its end."""
-    from bot.lab.sweep.runners import RunnerFault
+def _swept(sweep: "Sweep", search: "tuple[Search, int]", jobs: int, cluster: str) -> bool:
+    """Sweep with a meter on stderr; True if it came to its end."""
+    from bot.lab.sweep import trials
 
     whole, lives = False, 0
+    runner = trials.cluster(cluster) if cluster else trials.processes(jobs)
     with (
         interruptible() as wanted,
-        runner_of() as runner,
         progress("lives", (search[1] + 1) * len(sweep.cases)) as meter,
     ):
 
@@ -320,30 +298,22 @@ def _swept(
             meter.told(lives, f"{len(sweep.trials)} trials")
 
         try:
-            whole = sweep.run(*search, runner, wanted, told)
-        except RunnerFault as fault:
+            with runner as run:
+                whole = sweep.run(*search, run, wanted, told)
+        except trials.RunnerFault as fault:
             typer.echo(str(fault), err=True)
     if not sweep.trials:
         fail(EXIT_LEFT_OVER, "ended before the configuration as it stands was lived on every case")
     return whole
 
 
-def _found(
-    sweep: "Sweep", dimensions: "tuple[Dimension, ...]", how: str, where: str, *, whole: bool
-) -> "Found":
-    from bot.lab.sweep.found import found
-
-    return found(sweep, dimensions, how=how, where=where, code=sweep.code, whole=whole)
-
-
-def _tell(found: "Found", html: Path | None, *, json_line: bool) -> None:
+def _tell(found: "Findings", html: Path | None, *, json_line: bool) -> None:
     import msgspec
 
     from bot.io.folder.whole import replace_named
-    from bot.lab.sweep import tables
-    from bot.lab.sweep.page import page
+    from bot.lab.sweep.output import markdown, page
 
-    typer.echo(msgspec.json.encode(found).decode() if json_line else tables.markdown(found))
+    typer.echo(msgspec.json.encode(found).decode() if json_line else markdown(found))
     if html is not None:
         try:
             replace_named(html, page(found).encode())

@@ -69,7 +69,6 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         inconsistency=kind_in(trader.guard.latched) or "",
         breakers=trader.guard.breakers.levels(now_ns),
         profit=profit,
-        shadows=quoting.scoring.shadows(),
         flattening=quoting.flattening,
         budget=out.purse.shown(now_ns),
         config=trader.reconfiguration.report(),

@@ -294,7 +294,6 @@ class Reconfiguration:
         for place, ladder in enumerate(self._quoting.ladders):
             ladder.reconfigure(settings, None if fresh is None else fresh[place])
         self._quoting.supervision.tell_at_fault()
-        self._quoting.scoring.reconfigure(settings)
         self._sending.reconfigure(settings, now_ns)
         self._guard.reconfigure(settings, now_ns)
 

@@ -29,7 +29,6 @@ from bot.core.sending.guard import Gate, Guard
 from bot.core.sending.hints import Hints
 from bot.core.sending.sending import Sending
 from bot.core.series.quoting import Quoting
-from bot.core.series.scoring import MakeShadow
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Strategy
 from venue.wire.errors import Advice, Code
@@ -57,14 +56,12 @@ class Trader:
         purse: Purse | None = None,
         read_purse: Purse | None = None,
         account_risk: AccountRisk | None = None,
-        make_shadow: MakeShadow | None = None,
         remake: Remake | None = None,
         standby_purse: Purse | None = None,
     ) -> None:
         """purse, read_purse, standby_purse: shared with other traders on the same credential, and
-        account_risk with those on the same account; None: our own. make_shadow: makes what
-        follows the live strategy without sending. remake: makes another strategy, should one be
-        wanted; None: there will be none."""
+        account_risk with those on the same account; None: our own. remake: makes another
+        strategy, should one be wanted; None: there will be none."""
         self._trust = settings.trust
         self.out = Gate(settings.budget, settings.keys, purse, read_purse, standby_purse)
         self.desk = Desk(settings.trust, self.out)
@@ -72,7 +69,6 @@ class Trader:
         self.quoting = Quoting(
             settings, make_strategy, self.desk, self.ledgers, self.out, account_risk
         )
-        self.quoting.scoring.attach(make_shadow, settings)
         self._account = Account(
             settings.series_ticker, settings.trust, self.ledgers.fills_page, settings.beside
         )

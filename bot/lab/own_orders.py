@@ -187,6 +187,19 @@ class OwnOrders:
             fill.liquidity is not model.Liquidity.TAKER,
         )
 
+    def forget(self, before_ns: int) -> None:
+        """Keep nothing of the orders that no longer rested at an instant of the venue's, and of the
+        fills before it: for whoever follows a run that goes on, and asks of no earlier instant."""
+        lasts = {change.order_id: change for change in self.changes()}
+        for order_id, last in lasts.items():
+            if last.at_ns < before_ns and not last.qty:
+                del self._orders[order_id]
+        for fill_id, fill in [*self._fills.items()]:
+            if fill.at_ns < before_ns and fill.order_id not in self._orders:
+                del self._fills[fill_id]
+                self._roles.pop(fill.trade_id, None)
+        self._rested = None
+
     # --- asking -----------------------------------------------------------------------------------
 
     def get(self, order_id: OrderId) -> OwnOrder | None:

@@ -8,8 +8,9 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -19,26 +20,38 @@ _AHEAD: Final = 4
 """Results for each process that may wait for one before them."""
 
 
+@contextmanager
+def processes(jobs: int) -> Iterator[Executor | None]:
+    """So many fresh interpreters: nothing of this process comes along. None for a single job, which
+    is carried out in this process."""
+    if jobs <= 1:
+        yield None
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, initializer=deaf) as executor:
+        yield executor
+
+
 def in_order(
     work: Callable[[T], R],
     items: Iterable[T],
     jobs: int,
     wanted: Callable[[], bool] = lambda: True,
+    executor: Executor | None = None,
 ) -> Iterator[tuple[T, R]]:
-    """Each item with what `work` makes of it, in `jobs` processes, until no more is wanted.
+    """Each item with what `work` makes of it, at most `jobs` at once, until no more is wanted.
 
-    No item is None. One is taken when a process is free for it, so none waits, and what was begun
-    is carried out to its end. The processes are fresh interpreters: nothing of this one comes
-    along. Raises what `work` raises, once every other result that was begun has come, and
+    executor: where; without one in `processes` for this call alone. No item is None. One is taken
+    when a process is free for it, so none waits, and what was begun is carried out to its end.
+    Raises what `work` raises, once every other result that was begun has come, and
     BrokenProcessPool.
     """
     left = iter(items)
-    if jobs <= 1:
-        while wanted() and (one := next(left, None)) is not None:
-            yield one, work(one)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=deaf) as pool:
+    with processes(jobs) if executor is None else nullcontext(executor) as pool:
+        if pool is None:
+            while wanted() and (one := next(left, None)) is not None:
+                yield one, work(one)
+            return
         waiting: deque[tuple[T, Future[R]]] = deque()
         fault: BaseException | None = None
         is_more = True

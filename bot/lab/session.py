@@ -5,7 +5,6 @@ The beginning of an old run may be gone with the segments that are no longer kep
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
@@ -275,10 +274,3 @@ def placed_entries(paths: Sequence[Path], *, from_the_start: bool = True) -> Ite
             if begun:
                 number += type(entry.message) in EVENTS
                 yield Placed(Place(path.name, at), entry, number)
-
-
-def entries_ahead(paths: Sequence[Path]) -> Iterator[Placed]:
-    """As `placed_entries`, up to the first damage: for what has to be known of a run before it is
-    lived again, which comes to the damage by itself."""
-    with suppress(JournalFault):
-        yield from placed_entries(paths)

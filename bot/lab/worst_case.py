@@ -83,14 +83,6 @@ class GivenEvent(_Given):
     rungs: list[GivenRung]
     orders: list[GivenOrder] = []
 
-    def find_rung(self, label: str) -> GivenRung | None:
-        """The rung of this label, or the only one of a ticker that ends in it."""
-        for rung in self.rungs:
-            if rung.label == label:
-                return rung
-        ending = [rung for rung in self.rungs if rung.label.endswith(f"-{label}")]
-        return ending[0] if len(ending) == 1 else None
-
     def rate_of(self, rung: GivenRung) -> FeeRate:
         """Raises WhatIfFault for a rate that is none."""
         try:
@@ -238,19 +230,22 @@ def _price(cents: int, option: str) -> Price:
 def _find(
     events: Sequence[GivenEvent], label: str, option: str, event_meant: str
 ) -> tuple[GivenEvent, GivenRung]:
-    """The one rung that a label names; of several the one of the event that is meant."""
-    found = [(event, rung) for event in events if (rung := event.find_rung(label)) is not None]
+    """The one rung that a label names, or a label that ends in it; of several the one of the event
+    that is meant."""
+    rungs = [(event, rung) for event in events for rung in event.rungs]
+    found = [row for row in rungs if row[1].label == label]
+    found = found or [row for row in rungs if row[1].label.endswith(f"-{label}")]
     if len(found) > 1:
         found = [row for row in found if row[0].event == event_meant] or found
-    if len(found) == 1:
-        return found[0]
-    if found:
+    if not found:
+        known = ", ".join(rung.label for _, rung in rungs)
+        raise WhatIfFault(f"{option}: no rung {label!r}; there are {known}")
+    if len(found) > 1:
         names = ", ".join(rung.label for _, rung in found)
         raise WhatIfFault(
             f"{option}: {label} is a rung of several events; say --event, or which: {names}"
         )
-    known = ", ".join(rung.label for event in events for rung in event.rungs)
-    raise WhatIfFault(f"{option}: no rung {label!r}; there are {known}")
+    return found[0]
 
 
 # --- the answer -----------------------------------------------------------------------------------
@@ -298,8 +293,8 @@ def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswe
     in_force = limits_in_force(risk)
     exposures = [_exposure(event) for event in events]
     out = []
-    for place, (event, exposure) in enumerate(zip(events, exposures, strict=True)):
-        others = exposures[:place] + exposures[place + 1 :]
+    for event, exposure in zip(events, exposures, strict=True):
+        others = [each for each in exposures if each is not exposure]
         lost = series_loss_cents([each.worst_cents for each in others])
         resting = Cents(sum(each.resting_cents for each in others))
         bounds = bounds_of(in_force, event_limit_cents(in_force, lost), resting)
@@ -324,8 +319,7 @@ def _exposure(event: GivenEvent) -> Exposure:
 
 
 def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswer:
-    labels = [rung.label.removeprefix(f"{event.event}-") for rung in event.rungs]
-    names = _outcome_names(labels)
+    names = _outcome_names([_short_label(event, rung) for rung in event.rungs])
     limits = limits_used(exposure, bounds)
     over = any(abs(rung.yes_qty - rung.no_qty) > bounds.position_qty for rung in event.rungs)
     cents = zip(names, exposure.outcome_cents, exposure.worst_outcome_cents, strict=True)
@@ -335,24 +329,34 @@ def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswe
         exposure.worst_cents,
         limits,
         not over and all(each.used <= each.limit for each in limits),
-        tuple(
-            _rung_answer(rung, label, event, exposure, bounds)
-            for rung, label in zip(event.rungs, labels, strict=True)
-        ),
+        tuple(_rung_answer(rung, event, exposure, bounds) for rung in event.rungs),
     )
 
 
+def _short_label(event: GivenEvent, rung: GivenRung) -> str:
+    return rung.label.removeprefix(f"{event.event}-")
+
+
 def _rung_answer(
-    rung: GivenRung, label: str, event: GivenEvent, exposure: Exposure, bounds: Bounds
+    rung: GivenRung, event: GivenEvent, exposure: Exposure, bounds: Bounds
 ) -> RungAnswer:
-    rows = []
+    live, room = [], []
     for side in (BookSide.BID, BookSide.ASK):
         mine = [each for each in event.orders if (each.rung, each.side) == (rung.label, side)]
-        wanted = Quote(side, Price(rung.price), Qty(QTY_MAX))
-        room = exposure.largest(live_of(MarketId(rung.label), wanted), bounds)
-        rows.append((sum(each.qty for each in mine), room))
-    (bid, bid_room), (ask, ask_room) = rows
-    return RungAnswer(label, rung.yes_qty, rung.no_qty, bid, ask, rung.price, bid_room, ask_room)
+        live.append(sum(each.qty for each in mine))
+        most = Quote(side, Price(rung.price), Qty(QTY_MAX))
+        room.append(exposure.largest(live_of(MarketId(rung.label), most), bounds))
+    (bid, ask), (bid_room, ask_room) = live, room
+    return RungAnswer(
+        _short_label(event, rung),
+        rung.yes_qty,
+        rung.no_qty,
+        bid,
+        ask,
+        rung.price,
+        bid_room,
+        ask_room,
+    )
 
 
 def _outcome_names(labels: Sequence[str]) -> list[str]:

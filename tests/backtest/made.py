@@ -118,7 +118,7 @@ class Counter:
     @property
     def fills(self):
         """(price, shares, fee) of every fill of ours."""
-        return [(each.price, each.qty, each.fee_cents) for each in self.venue.account.fills]
+        return [(each.outcome_price, each.qty, each.fee_cents) for each in self.venue.account.fills]
 
     @property
     def shown(self):

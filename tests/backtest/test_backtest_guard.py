@@ -12,8 +12,8 @@ import pytest
 from bot.config import ConfigFault, finish, read_draft
 from bot.core.strategy import Strategy
 from bot.lab.backtest import guard
-from bot.lab.backtest.guard import Overheard, Peek, cuts, overhear, peeks, write_prefix
-from bot.lab.backtest.opens import watched
+from bot.lab.backtest.guard import Overheard, Peek, Run, cuts, overhear, peeks, watched
+from bot.lab.backtest.tapes import write_prefix
 from tests.backtest.made import PROMPT, book, configured, ns, trade, written
 from tests.ctrl_c import started
 from tests.house.tree import ROOT
@@ -162,8 +162,8 @@ def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(fo
     played: list[int] = []
     plays: list[int] = []
 
-    def alone(*row: object) -> guard.Heard:
-        played.append(row[5])
+    def alone(asked: Run) -> guard.Heard:
+        played.append(asked.until_ns)
         return guard.Heard((), ())
 
     monkeypatch.setattr(guard, "_alone", alone)
@@ -200,8 +200,8 @@ def test_a_cut_lies_where_the_longest_quiet_near_its_place_follows(tmp_path):
 def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
     tape = read_tape(folder)
     config = planted(tmp_path, FROM_FILE.format(path=str(folder / "tape.jsonl.gz")))
-    row = (folder, tape.event, config, PROMPT, closes_ns(tape), tape.end_ts, (folder,), True)
-    heard = overhear(*row)
+    asked = Run(folder, tape.event, config, PROMPT, closes_ns(tape), True, (folder,), tape.end_ts)
+    heard = overhear(asked)
     assert heard.opened == (str(folder / "tape.jsonl.gz"),)
     assert heard.answers  # it is the file that gives it away: it answered all along
 

@@ -6,14 +6,13 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.backtest.roundtrips import KEPT_MAX, latency
-from bot.lab.exchange.terms import Latency
+from bot.lab.exchange.terms import KEPT_MAX, Latency
 from venue.wire.instant import NS_PER_MS
 
 
 def named(path):
     """What the option says of a file."""
-    return latency(f"empirical:{path}")
+    return Latency.parse(f"empirical:{path}")
 
 
 def test_each_line_of_a_text_is_a_round_trip_in_milliseconds(tmp_path):
@@ -75,4 +74,4 @@ def test_a_journals_answered_requests_are_round_trips_and_unanswered_ones_are_no
 
 
 def test_whatever_is_not_measured_is_read_as_before():
-    assert latency("lognormal:30ms:0.5") == Latency(30 * NS_PER_MS, 0.5)
+    assert Latency.parse("lognormal:30ms:0.5") == Latency(30 * NS_PER_MS, 0.5)

@@ -7,11 +7,10 @@ from bot.core import messages as m
 from bot.core.strategy import Strategy
 from bot.core.strike import strike_dollars
 from tests.bot import made
-from tests.bot.thin import Thin, market
+from tests.bot.thin import PROJECT, Thin, market
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
-from venue.wire.names import ProjectId
 
 
 class Silent(Strategy):
@@ -84,7 +83,6 @@ def test_a_new_rung_with_an_absurd_strike_stops_its_event_and_raises_nothing(tex
 
 # --- stamps that cannot be meant ------------------------------------------------------------------
 
-PROJECT = ProjectId("q")
 HOUR_NS = 3_600 * NS_PER_SECOND
 FAR_NS = instant.to_ns("9999-12-31T00:00:00Z")
 

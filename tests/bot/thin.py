@@ -18,6 +18,7 @@ from venue.wire.names import MarketId, OrderId, ProjectId, Ticker
 
 SERIES = Ticker("ACME-VAL")
 EVENT = Ticker("ACME-VAL-27Q1")
+PROJECT = ProjectId("bbbbbbbb-0000-4000-8000-000000000001")
 START_NS = 1_800_000_000 * NS_PER_SECOND
 WRITES = ("create", "amend", "cancel")
 
@@ -29,7 +30,7 @@ def market(index: int) -> model.Market:
         ticker=Ticker(f"{EVENT}-{100 + 10 * index}B"),
         market_id=MarketId(f"aaaaaaaa-0000-4000-8000-{index:012d}"),
         event_ticker=EVENT,
-        project_market_id="p",
+        project_market_id=PROJECT,
         name="n",
         outcome_label="above",
         state=model.MarketState.ACTIVE,
@@ -229,8 +230,8 @@ class Thin:
                 event = model.Event(
                     event_ticker=EVENT,
                     series_ticker=SERIES,
-                    project_market_id="p",
-                    project_id=ProjectId("q"),
+                    project_market_id=PROJECT,
+                    project_id=PROJECT,
                     title="t",
                     category="c",
                     status=model.EventStatus.OPEN,

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import msgspec
 
 from bot.core import messages as m
-from bot.core.settings import Candidate, TraderSettings
+from bot.core.settings import TraderSettings
 from bot.core.strategy import Quote, Strategy
 from bot.core.trader import Trader
-from bot.lab.shadow.shadow import shadow_of
 from tests.bot.thin import Thin
 from venue.wire.money import BookSide, Price, Qty
 
@@ -75,12 +74,10 @@ def remake(choice: m.StrategyChoice):
 class Changing(Thin):
     """The venue, and a trader that quotes two cents around the middle of two rungs."""
 
-    def __init__(self, candidates: tuple[Candidate, ...] = ()) -> None:
+    def __init__(self) -> None:
         super().__init__([40, 60], lambda: Around(2))
         settings = self.trader.reconfiguration.settings
-        self.trader = Trader(
-            settings, lambda: Around(2), make_shadow=shadow_of(candidates), remake=remake
-        )
+        self.trader = Trader(settings, lambda: Around(2), remake=remake)
         self.log: list[tuple[int, m.Event, list[m.Effect]]] = []
         self.notes: list[m.Noted] = []
         self.number = 0

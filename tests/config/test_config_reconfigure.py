@@ -9,7 +9,6 @@ from bot.core.report import Phase
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
-    Candidate,
     CurfewSettings,
     NewsSettings,
     PaceSettings,
@@ -74,7 +73,7 @@ def held(root: object) -> list[object]:
 
 
 def test_no_part_of_the_trader_holds_a_setting_of_before_once_the_change_is_proven():
-    venue = Changing((Candidate("other", "around", lambda: Around(4), 0),))
+    venue = Changing()
     venue.start()
     before = [each for each in held(venue.trader) if isinstance(each, PARTS)]
     parts = other(venue.settings)

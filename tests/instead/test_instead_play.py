@@ -13,9 +13,8 @@ from bot.io.journal.records import OPENING, Head, framed
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from bot.lab.instead.changes import Trial
-from bot.lab.instead.play import Play, Setup
+from bot.lab.instead.play import Play, SessionMarket, Setup
 from bot.lab.instead.session import session_of
-from bot.lab.instead.session_market import SessionMarket
 from bot.lab.session import TO_THE_END
 from tests.instead.made import (
     MARKET,
@@ -159,7 +158,7 @@ def test_what_filled_us_then_meets_others_at_its_price_if_nobody_of_ours_is_ther
 def test_an_order_that_would_take_in_a_halted_market_is_refused_and_takes_nothing(tmp_path):
     session = by_hand(tmp_path / "run.log", [late(book(0.5, [(40, 16)], [(60, 5)]))])
     venue = elsewhere(session)
-    venue.operate(v.HaltMarket(MARKET), ns(1))
+    venue.exchange.apply(v.HaltMarket(MARKET), ns(1))
     name = ClientOrderId("o1")
     order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(60), Qty(5), TimeInForce.GTC, name)
     create = m.Create(order, codec.encode_new_order(order), False)

@@ -23,7 +23,6 @@ from tests.instead.made import (
     written,
 )
 from venue.core import messages as v
-from venue.crowd.tape import BookRecord, TradeRecord
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import FeeRate
 
@@ -38,18 +37,18 @@ def seen(frame):
 def bids(session):
     """Second and bids of every book."""
     return [
-        ((act.record.ts - ns(0)) / NS_PER_SECOND, act.record.yes)
+        ((act.seen.ts_ns - ns(0)) / NS_PER_SECOND, act.seen.bids)
         for act in session.acts
-        if isinstance(act.record, BookRecord)
+        if isinstance(act.seen, m.BookSeen)
     ]
 
 
 def prints(session):
     """(price, shares, whether it had filled us) of every print."""
     return [
-        (act.record.price, act.record.qty, act.ours)
+        (act.seen.price, act.seen.size, act.ours)
         for act in session.acts
-        if isinstance(act.record, TradeRecord)
+        if isinstance(act.seen, m.TradeSeen)
     ]
 
 
@@ -152,11 +151,7 @@ def taken(path, *books):
 
 
 def asks(session):
-    return [
-        tuple((100 - price, size) for price, size in act.record.no)
-        for act in session.acts
-        if isinstance(act.record, BookRecord)
-    ]
+    return [act.seen.asks for act in session.acts if isinstance(act.seen, m.BookSeen)]
 
 
 def test_what_we_took_is_given_back_and_its_print_is_gone(tmp_path):
@@ -224,7 +219,7 @@ def test_a_venue_whose_clock_is_off_is_told_by_the_bots(tmp_path):
         tmp_path / "run.log",
         [(1, book(1 - off, [(40, 10)], [(60, 5)])), (2, book(2 - off, [(40, 11)], [(60, 5)]))],
     )
-    first, second = (act.record.ts for act in session.acts)
+    first, second = (act.seen.ts_ns for act in session.acts)
     assert second - first == NS_PER_SECOND
     assert 0 < session.acts[0].arrives_ns - first < NS_PER_SECOND // 100
 
@@ -240,7 +235,8 @@ def test_a_whole_run_is_a_market_without_us(tmp_path):
     session = session_of(run, Until(), run.started.configured.settings.trust.gap_ns)
     assert session.short_qty == 0
     assert len(session.acts) > 100
-    assert [act.record.ts for act in session.acts] == sorted(act.record.ts for act in session.acts)
+    instants = [act.seen.ts_ns for act in session.acts]
+    assert instants == sorted(instants)
     assert sum(act.ours for act in session.acts) == len(session.fills)
 
 

@@ -116,3 +116,17 @@ def test_what_is_shown_with_a_time_that_cannot_be_read_is_passed_over():
     )
     assert rests(follows, 9, 40) == 10
     assert follows.fills() == []
+
+
+def test_forgetting_what_is_over_changes_nothing_of_later_instants():
+    follows = own(
+        m.OrderShown(order("1", 40, 10, 1)),
+        m.CancelShown(order("1", 40, 0, 5, status="canceled", created=1), 10),
+        m.OrderShown(order("2", 41, 10, 2)),
+        m.FillsShown((fill("2", 41, 4, 3),), ""),
+    )
+    follows.forget(ns(6))
+    assert [rests(follows, at, 41) for at in (2, 3, 9)] == [10, 6, 6]
+    assert rests(follows, 6, 40) == 0
+    assert [each.order_id for each in follows.fills()] == ["2"]
+    assert follows.get("1") is None

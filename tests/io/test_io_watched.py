@@ -194,13 +194,6 @@ def test_what_a_strategy_raises_comes_through():
     assert alarm_is_off()
 
 
-def test_a_candidate_is_interrupted_and_not_told():
-    of = watch()
-    with pytest.raises(StrategyStalled):
-        of.wrapped(lambda: Does(endless), tells=False)().quote(VIEW)
-    assert of.take() == []
-
-
 def test_outside_the_main_thread_a_call_is_measured_all_the_same():
     of = watch()
     strategy = of.wrapped(lambda: Does(lambda: busy(0.02)))()

@@ -9,6 +9,7 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.wire import codec, instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.model import Liquidity
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, ProjectId, Ticker
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -90,8 +91,10 @@ class Fed:
         return self.market.exchange.answer(send, self.at(second)).answer
 
     @property
-    def fills(self) -> list[tuple[int, int, bool]]:
-        return [(each.price, each.qty, each.maker) for each in self.market.account.fills]
+    def fills(self) -> list[tuple[int, int, Liquidity]]:
+        return [
+            (each.outcome_price, each.qty, each.liquidity) for each in self.market.account.fills
+        ]
 
 
 def test_a_print_fills_us_beyond_the_shares_before_us_and_only_once():
@@ -100,7 +103,7 @@ def test_a_print_fills_us_beyond_the_shares_before_us_and_only_once():
     fed.buy(2, 45, 20)
     for _ in range(2):
         fed.print(3, 45, 15, "a")
-    assert fed.fills == [(45, 5, True)]
+    assert fed.fills == [(45, 5, Liquidity.MAKER)]
 
 
 def test_our_channel_shows_our_orders_and_fills_by_our_own_clock():

@@ -77,6 +77,7 @@ ACCOUNTS: Final = (
         ("B3", "B9", "B15", "findings"),
         (Patch(Portfolio, "settle", _no_payout),),
         likely=("market_resolve",),
+        profile="venue",
     ),
     Bug(
         "winner-of-one-rung-alone",
@@ -85,6 +86,7 @@ ACCOUNTS: Final = (
         ("B4",),
         (Patch(Ladder, "decide_by", _by_none),),
         likely=("market_resolve",),
+        profile="venue",
         shape=(("rungs", (5,)),),
     ),
 )

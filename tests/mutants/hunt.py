@@ -102,7 +102,9 @@ class Found(msgspec.Struct, frozen=True):
 
 def odds_of(bug: Bug, seed: int, profile: str = "") -> Odds:
     shape = dict(bug.shape)
-    without = tuple(name for name in VARIANTS if name not in shape.get("variants", ()))
+    needed = shape.get("variants", ())
+    # An hour without a write takes many events, and shows no mistake of these.
+    without = ("maintenance", *(name for name in VARIANTS if name not in needed))
     drawn = often(draw(seed, profile or bug.profile), bug.likely)
     return replace(narrowed(drawn, without=without), **shape)
 

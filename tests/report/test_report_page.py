@@ -15,8 +15,8 @@ from bot.lab.report.gathered import report
 from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.report.session import Uptime
 from bot.lab.report.watch import MOMENTS_MAX, PICTURES_MAX
-from bot.lab.sweep.lives import Outcome
 from bot.lab.sweep.sweep import Kept
+from bot.lab.sweep.trials import Outcome
 from tests.report.lived import invoke
 from tests.report.made import fill, moment, picture, session
 from venue.wire.instant import NS_PER_SECOND

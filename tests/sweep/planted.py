@@ -9,11 +9,9 @@ import time
 from bot.lab.evaluate.seeds import seeds_named
 from bot.lab.evaluate.worlds import World
 from bot.lab.sweep.cases import Seeded, seeded
-from bot.lab.sweep.configured import Configured
-from bot.lab.sweep.lives import Job
-from bot.lab.sweep.search import search_of
-from bot.lab.sweep.space import space
+from bot.lab.sweep.space import Search, space
 from bot.lab.sweep.sweep import Aim, Sweep, splits_of
+from bot.lab.sweep.trials import Configured, Job, processes
 from tests.house.tree import ROOT
 
 LOT, PROBIT = "strategy.params.lot_qty", "strategy.params.adverse_probit"
@@ -109,11 +107,11 @@ def always():
     return True
 
 
-def run(sweep, runner, how="bayes", most=40, seed=1, wanted=always, over=OVER):
-    """Sweep to the end; whether it came to it."""
-    search = search_of(how, space(over), seed)
-    with runner:
-        return sweep.run(search, most, runner, wanted, lambda _more: None)
+def run(sweep, runner=None, how="bayes", most=40, seed=1, wanted=always, over=OVER):
+    """Sweep to the end in this process, or by a runner; whether it came to it."""
+    search = Search(how, space(over), seed)
+    with runner or processes(1) as carry_out:
+        return sweep.run(search, most, carry_out, wanted, lambda _more: None)
 
 
 def told(sweep):

@@ -7,8 +7,7 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, kind_of
 from bot.lab.exchange.terms import Terms
 from bot.lab.sweep.cases import cut, recorded
-from bot.lab.sweep.configured import Configured
-from bot.lab.sweep.lives import Job, code_of, lived
+from bot.lab.sweep.trials import Configured, Job, code_of, lived
 from tests.backtest.made import book, configured, trade, written
 from venue.crowd.tape import read_tape
 

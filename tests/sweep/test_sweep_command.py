@@ -3,16 +3,13 @@
 import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.lab.evaluate.results import NotKept
-from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
-from bot.lab.sweep.cases import Recorded, cut, folders_of
+from bot.lab.sweep.cases import cut
 from tests.backtest.made import book, configured, trade, written
 from tests.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
 from venue.crowd.tape import decode_record, read_tape
@@ -76,16 +73,6 @@ def test_a_strategy_that_reads_the_tape_as_it_is_loaded_has_no_result(tmp_path):
     assert result.exit_code == 4
     assert result.stdout == ""
     assert "tape.jsonl.gz was opened while the strategy was loaded" in result.stderr
-
-
-def test_what_a_recording_of_ours_was_made_of_is_not_to_be_opened_either():
-    assert folders_of(recorded_of("made", "asked")) == (Path("made"), Path("asked"))
-    assert folders_of(recorded_of("asked", "asked")) == (Path("asked"),)
-
-
-def recorded_of(folder, source):
-    """A case in a folder that was made of another one."""
-    return Recorded(folder, "E", 0, 1, None, QueueModel.PESSIMISTIC, Terms(), "data", 0, source)
 
 
 def test_a_book_that_stood_when_a_piece_begins_stands_in_it(tmp_path):
@@ -265,7 +252,7 @@ def test_a_module_of_a_function_that_would_end_the_program_is_refused(tmp_path):
     function.write_text("import sys\n\nsys.exit(3)\n")
     result = swept(*WORLD, "--objective", f"{function}:f", *keys(LOT + "=1,2"))
     assert result.exit_code == 2
-    assert "cannot be imported: SystemExit: 3" in result.stderr
+    assert "cannot be imported: mine.py:3: SystemExit: 3" in result.stderr
 
 
 @pytest.mark.parametrize("risk", ["inf", "nan", "1e308"])

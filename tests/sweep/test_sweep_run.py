@@ -2,22 +2,20 @@
 
 import json
 import math
-from pathlib import Path
+import sys
+from contextlib import nullcontext
 
 import msgspec
 import pytest
 
 from bot.lab.evaluate.results import Lines, code_digest
+from bot.lab.pool import in_order
 from bot.lab.report.sensitivity import sensitivity_of
-from bot.lab.sweep import lives
 from bot.lab.sweep.cases import seeded
-from bot.lab.sweep.configured import Configured
-from bot.lab.sweep.found import Found, found
-from bot.lab.sweep.lives import IN_WORLDS, Job, OtherCode, code_of, lived
-from bot.lab.sweep.runners import Here
+from bot.lab.sweep.findings import Findings, findings
+from bot.lab.sweep.output import markdown
 from bot.lab.sweep.sweep import Aim, Kept, Split, Sweep, splits_of
-from bot.lab.sweep.tables import markdown
-from tests.house.tree import ROOT
+from bot.lab.sweep.trials import IN_WORLDS, ClusterFault, Configured, Job, code_of, lived
 from tests.sweep.planted import (
     BEST,
     CONFIG,
@@ -35,7 +33,7 @@ MOST = 24
 """Trials of the sweep that most of this is said of."""
 
 
-class Counting(Here):
+class Counting:
     """Carries out jobs here and counts them."""
 
     def __init__(self, most=10**9):
@@ -46,23 +44,22 @@ class Counting(Here):
         """Whether there are not enough yet."""
         return len(self.jobs) < self._most
 
-    def outcomes(self, jobs, wanted):
-        """See Here."""
-        for job, outcome in super().outcomes(jobs, wanted):
+    def __call__(self, items, wanted):
+        """Each job with its outcome."""
+        for job, outcome in in_order(lived, items, 1, wanted):
             self.jobs.append(job)
             yield job, outcome
 
 
-def findings(sweep, whole=True):
+def report_of(sweep, dimensions=(), whole=True):
     """What is reported of a planted sweep."""
-    where = {"how": "bayes", "where": "planted", "code": sweep.code}
-    return found(sweep, DIMENSIONS, **where, whole=whole)
+    return findings(sweep, dimensions, how="grid", where="planted", whole=whole)
 
 
 @pytest.fixture(scope="module")
 def done():
     sweep = planted()
-    assert run(sweep, Here(), most=MOST)
+    assert run(sweep, most=MOST)
     return sweep
 
 
@@ -78,11 +75,11 @@ def test_a_sweep_that_was_broken_off_goes_on_to_the_same_trials_and_lives_nothin
     path = tmp_path / "results.jsonl"
     first = planted(results=path)
     half = Counting(most=100)
-    assert not run(first, half, most=MOST, wanted=half.wanted)
+    assert not run(first, nullcontext(half), most=MOST, wanted=half.wanted)
     assert told(first) == told(done)[: len(first.trials)]
     path.write_bytes(path.read_bytes()[:-30])
     rest, second = Counting(), planted(results=path)
-    assert run(second, rest, most=MOST)
+    assert run(second, nullcontext(rest), most=MOST)
     assert told(second) == told(done)
     assert len(half.jobs) + len(rest.jobs) == (MOST + 1) * 8 + 1
     assert all("key" in json.loads(line) for line in path.read_bytes().splitlines()[-50:])
@@ -91,68 +88,60 @@ def test_a_sweep_that_was_broken_off_goes_on_to_the_same_trials_and_lives_nothin
 def test_trials_of_all_sweeps_into_a_file_are_counted(tmp_path):
     path = tmp_path / "results.jsonl"
     first = planted(results=path, seeds="1-4")
-    run(first, Here(), how="random", most=10)
+    run(first, how="random", most=10)
     assert first.trials_ever == 10
     second = planted(results=path, seeds="1-4")
-    run(second, Here(), how="random", most=6, seed=2)
+    run(second, how="random", most=6, seed=2)
     assert 11 <= second.trials_ever <= 16
-    assert findings(second).deflated.trials == second.trials_ever
+    assert report_of(second).deflated.trials == second.trials_ever
 
 
 def test_what_was_kept_is_not_taken_for_other_code_or_another_configuration(tmp_path):
     path = tmp_path / "results.jsonl"
-    run(planted(results=path, seeds="1-2"), Here(), most=2)
+    run(planted(results=path, seeds="1-2"), most=2)
     text = path.read_text()
     path.write_text(text.replace(planted().code, "0" * 12))
     again = Counting()
-    run(planted(results=path, seeds="1-2"), again, most=2)
+    run(planted(results=path, seeds="1-2"), nullcontext(again), most=2)
     assert len(again.jobs) == 6
 
 
 def test_a_damaged_line_of_results_is_passed_over_whatever_bytes_are_in_it(tmp_path):
     path = tmp_path / "results.jsonl"
-    run(planted(results=path, seeds="1-2"), Here(), most=2)
+    run(planted(results=path, seeds="1-2"), most=2)
     path.write_bytes(path.read_bytes().replace(b'"settings":{', b'"settings":{"\xff":"",', 1))
     again = Counting()
-    run(planted(results=path, seeds="1-2"), again, most=2)
+    run(planted(results=path, seeds="1-2"), nullcontext(again), most=2)
     assert len(again.jobs) == 1
 
 
-def test_what_a_function_imports_is_of_its_code(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "part_of_score.py").write_text("FACTOR = 1\n")
-    (tmp_path / "mine.py").write_text(
-        "from part_of_score import FACTOR\ndef score(job):\n    return FACTOR\n"
-    )
-    setup = msgspec.structs.replace(planted()._configured.base, folder=str(tmp_path))
-    code = lives._code.__wrapped__
-    before = code(setup.choice.name, setup.folder, "./mine.py:score")
-    (tmp_path / "part_of_score.py").write_text("FACTOR = 2\n")
-    assert code(setup.choice.name, setup.folder, "./mine.py:score") != before
-
-
 @pytest.mark.parametrize(
-    "made",
+    ("named", "made"),
     [
-        "from made_of_score import score\n",
-        "import functools\nimport made_of_score\nscore = functools.partial(made_of_score.score)\n",
-        "import made_of_score\n@made_of_score.kept\ndef score(job):\n    return 1\n",
+        ("part.py", "from part import FACTOR\ndef score(job):\n    return FACTOR\n"),
+        ("mine.py", "from part import score\n"),
+        ("mine.py", "import functools\nimport part\nscore = functools.partial(part.score)\n"),
+        ("mine.py", "import part\n@part.kept\ndef score(job):\n    return 1\n"),
     ],
 )
-def test_the_file_that_names_a_function_is_of_its_code_though_it_was_made_elsewhere(
-    monkeypatch, tmp_path, made
+def test_the_file_that_names_a_function_and_what_it_imports_name_its_code(
+    monkeypatch, tmp_path, named, made
 ):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "made_of_score.py").write_text(
-        "import functools\n\n\ndef score(job):\n    return 1\n\n\n"
-        "def kept(f):\n    return functools.wraps(f)(lambda job: f(job))\n"
-    )
-    (tmp_path / "mine.py").write_text(made)
-    setup = msgspec.structs.replace(planted()._configured.base, folder=str(tmp_path))
-    code = lives._code.__wrapped__
-    before = code(setup.choice.name, setup.folder, "./mine.py:score")
-    (tmp_path / "mine.py").write_text(f"{made}\nTIMES = 2\n")
-    assert code(setup.choice.name, setup.folder, "./mine.py:score") != before
+    setup, codes = Configured(CONFIG, SMALL).base, []
+    for folder, more in (("a", ""), ("b", ""), ("c", "TIMES = 2\n")):
+        place = tmp_path / folder
+        place.mkdir()
+        (place / "part.py").write_text(
+            "import functools\nFACTOR = 1\n\n\ndef score(job):\n    return 1\n\n\n"
+            "def kept(f):\n    return functools.wraps(f)(lambda job: f(job))\n"
+        )
+        (place / "mine.py").write_text(made)
+        (place / named).write_text((place / named).read_text() + more)
+        monkeypatch.syspath_prepend(place)
+        sys.modules.pop("part", None)
+        inside = msgspec.structs.replace(setup, folder=str(place))
+        codes.append(code_of(inside, "./mine.py:score"))
+    assert codes[0] == codes[1] != codes[2]
 
 
 def test_the_file_that_names_a_strategy_names_its_lives_though_the_class_was_made_elsewhere(
@@ -169,22 +158,10 @@ def test_the_file_that_names_a_strategy_names_its_lives_though_the_class_was_mad
     assert code_digest("./named_here.py", tmp_path) != before
 
 
-@pytest.mark.parametrize("file", ["bot/lab/calibrate/calibrate.py", "bot/lab/evaluate/compare.py"])
-def test_what_ends_a_tape_and_what_makes_dollars_of_a_life_is_code_that_names_it(monkeypatch, file):
-    before, read = lives._lab.__wrapped__(), Path.read_bytes
-
-    def edited(path):
-        return read(path) + b"#" * (path == ROOT / file)
-
-    monkeypatch.setattr(Path, "read_bytes", edited)
-    assert lives._lab.__wrapped__() != before
-
-
 def test_the_program_that_lives_a_job_must_be_the_one_that_made_it():
-    sweep = planted()
-    setup = sweep._configured.base
-    with pytest.raises(OtherCode):
-        lived(Job(setup, {}, sweep.cases[0], sweep.aim.function, "another"))
+    setup, (case,) = Configured(CONFIG, SMALL).base, seeded(SMALL, range(1, 2))
+    with pytest.raises(ClusterFault):
+        lived(Job(setup, {}, case, "", "another"))
 
 
 def test_a_life_in_a_world_is_measured_and_the_same_again_and_hangs_on_the_settings():
@@ -206,7 +183,7 @@ def test_a_trial_that_is_the_configuration_as_it_stands_is_kept_under_its_own_se
     for over in ([f"{LOT}=5,10"], ["strategy.params.levels=1,2"]):  # 10 and 2: as they stand
         cases = seeded(SMALL, range(3, 4))
         sweep = Sweep(Configured(CONFIG, SMALL), cases, Aim("net"), (), results)
-        assert run(sweep, Here(), how="grid", over=over)
+        assert run(sweep, how="grid", over=over)
     tried = {tuple(each.settings.items()): each.mean for each in sensitivity_of(results).tried}
     as_it_stands = {("strategy.params.levels", "2"), (LOT, "10")}
     assert [set(each) for each in tried] == [
@@ -219,11 +196,15 @@ def test_a_trial_that_is_the_configuration_as_it_stands_is_kept_under_its_own_se
 
 def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():
     sweep = planted(seeds="1-2", function="tests.sweep.planted:sometimes")
-    assert run(sweep, Here(), how="grid", over=(f"{LOT}=2,3,4,5,0",))
-    report = found(sweep, (), how="grid", where="planted", code="x", whole=True)
+    assert run(sweep, how="grid", over=(f"{LOT}=2,3,4,5,0",))
+    report = report_of(sweep)
     assert [row.settings[LOT] for row in report.rows] == ["5", "2"]
     assert [each.settings[LOT] for each in report.failed] == ["3", "4", "0"]
-    reasons = ("1: ZeroDivisionError: lots of three (and 1 more)", "no finite number", "at least 1")
+    reasons = (
+        "1: ZeroDivisionError: lots of three (and 1 more)",
+        "is no number up to",
+        "at least 1",
+    )
     for each, reason in zip(report.failed, reasons, strict=True):
         assert reason in each.fault
 
@@ -231,8 +212,8 @@ def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():
 def test_a_fault_whose_text_no_file_or_table_takes_is_told_in_one_row(tmp_path):
     results = tmp_path / "sweep.jsonl"
     sweep = planted(seeds="1-2", function=f"{PLANTED}:unsayable", results=results)
-    assert run(sweep, Here(), how="grid", over=(f"{LOT}=2,3,4,5",))
-    report = found(sweep, (), how="grid", where="planted", code="x", whole=True)
+    assert run(sweep, how="grid", over=(f"{LOT}=2,3,4,5",))
+    report = report_of(sweep)
     assert [row.settings[LOT] for row in report.rows] == ["5"]
     rows = markdown(report).split("### Trials that failed")[1].splitlines()[4:]
     assert rows == [
@@ -246,20 +227,20 @@ def test_a_fault_whose_text_no_file_or_table_takes_is_told_in_one_row(tmp_path):
 
 def test_a_number_too_large_to_reckon_with_is_the_trials_fault():
     sweep = planted(seeds="1-2", function=f"{PLANTED}:beyond")
-    assert run(sweep, Here(), how="grid", over=(f"{LOT}=2,5",))
+    assert run(sweep, how="grid", over=(f"{LOT}=2,5",))
     faults = [trial.fault for trial in sweep.trials]
     assert faults[0] == ""
-    assert all("score: 1e+200 is beyond 1e+100" in fault for fault in faults[1:])
+    assert all("score: 1e+200 is no number up to 1e+100" in fault for fault in faults[1:])
 
 
 def test_what_the_host_could_not_give_is_no_fault_that_is_kept(monkeypatch, tmp_path):
     kept = {"seeds": "1-2", "results": tmp_path / "kept.jsonl", "function": f"{PLANTED}:exhausted"}
     sweep = planted(**kept)
-    assert run(sweep, Here(), how="grid", over=(f"{LOT}=2,5",))
+    assert run(sweep, how="grid", over=(f"{LOT}=2,5",))
     assert ["Too many open files" in trial.fault for trial in sweep.trials] == [False, True, True]
     monkeypatch.setattr(f"{PLANTED}.GIVEN", [True])
     again = planted(**kept)
-    assert run(again, Here(), how="grid", over=(f"{LOT}=2,5",))
+    assert run(again, how="grid", over=(f"{LOT}=2,5",))
     assert [trial.fault for trial in again.trials] == ["", "", ""]
 
 
@@ -282,14 +263,14 @@ def test_no_search_learns_anything_of_what_follows():
             told_of.append((settings[LOT], score))
 
     sweep = planted(function="tests.sweep.planted:fooled")
-    sweep.run(Listening(), 2, Here(), lambda: True, lambda _more: None)
+    sweep.run(Listening(), 2, Counting(), lambda: True, lambda _more: None)
     assert told_of == [("1", 1.0), ("2", 0.0)]
 
 
 def test_what_is_reported_of_a_choice_is_of_cases_that_it_was_not_made_by():
     sweep = planted(splits=2, function="tests.sweep.planted:fooled")
-    run(sweep, Here(), how="grid", over=(f"{LOT}=1,2",))
-    report = found(sweep, (), how="grid", where="planted", code="x", whole=True)
+    run(sweep, how="grid", over=(f"{LOT}=1,2",))
+    report = report_of(sweep)
     assert [(each.past, each.after) for each in report.followed] == [
         ("1..4", "5..6"),
         ("1..6", "7..8"),
@@ -314,7 +295,7 @@ def test_the_first_half_is_past_to_all_and_the_rest_follows_in_blocks(cases, wan
 
 
 def test_the_findings_know_the_best_the_keys_that_matter_and_what_to_believe(done):
-    report = findings(done)
+    report = report_of(done, DIMENSIONS)
     assert report.best.settings == BEST
     assert report.best.gain.low > 0
     assert report.trace == sorted(report.trace)
@@ -326,16 +307,16 @@ def test_the_findings_know_the_best_the_keys_that_matter_and_what_to_believe(don
 
 def test_the_findings_are_the_same_again_from_json():
     sweep = planted("1-10")
-    assert run(sweep, Here(), most=4)
-    report = findings(sweep)
-    assert msgspec.json.decode(msgspec.json.encode(report), type=Found) == report
+    assert run(sweep, most=4)
+    report = report_of(sweep)
+    assert msgspec.json.decode(msgspec.json.encode(report), type=Findings) == report
 
 
 @pytest.mark.parametrize(("seeds", "is_told"), [("1-4", False), ("1-5", True)])
 def test_of_too_few_cases_no_interval_is_told(seeds, is_told):
     sweep = planted(seeds)
-    assert run(sweep, Here(), most=2)
-    told_of = findings(sweep)
+    assert run(sweep, most=2)
+    told_of = report_of(sweep)
     assert all(math.isfinite(row.gain.low) is is_told for row in told_of.rows)
     assert is_told or {row.p for row in told_of.rows} == {1.0}
 
@@ -343,8 +324,8 @@ def test_of_too_few_cases_no_interval_is_told(seeds, is_told):
 @pytest.mark.parametrize(("seeds", "is_told"), [("1-1", False), ("1-2", True)])
 def test_of_one_case_no_deviation_is_told(seeds, is_told):
     sweep = planted(seeds)
-    assert run(sweep, Here(), most=2)
-    table = markdown(findings(sweep)).partition("### Trials\n\n")[2].splitlines()
+    assert run(sweep, most=2)
+    table = markdown(report_of(sweep)).partition("### Trials\n\n")[2].splitlines()
     head, _, base = ([cell.strip() for cell in row.split("|")] for row in table[:3])
     assert (base[head.index("sd")] != "") is is_told
 
@@ -352,7 +333,7 @@ def test_of_one_case_no_deviation_is_told(seeds, is_told):
 @pytest.mark.parametrize(("seeds", "is_told"), [("1-8", False), ("1-10", True)])
 def test_nor_of_what_followed_where_too_few_cases_did(seeds, is_told):
     sweep = planted(seeds)
-    assert run(sweep, Here(), most=2)
-    gain = findings(sweep).followed_gain
+    assert run(sweep, most=2)
+    gain = report_of(sweep).followed_gain
     assert math.isfinite(gain.low) is math.isfinite(gain.high) is is_told
     assert is_told or gain.p == 1.0

@@ -4,8 +4,8 @@ import pytest
 
 from bot.config import ConfigFault
 from bot.lab.evaluate.worlds import World
-from bot.lab.sweep.configured import Configured, TrialFault
 from bot.lab.sweep.space import SpaceFault, space
+from bot.lab.sweep.trials import Configured, TrialFault
 from tests.house.tree import ROOT
 from tests.sweep.planted import CONFIG, SMALL
 

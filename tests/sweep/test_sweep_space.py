@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.lab.sweep.search import Bayes, Chance, Grid
 from bot.lab.sweep.space import (
-    Listed,
+    Dimension,
+    Search,
     SpaceFault,
-    Span,
     dimension,
     points,
     size_of,
@@ -32,9 +31,7 @@ from bot.lab.sweep.space import (
     ],
 )
 def test_values_are_the_texts_that_the_file_would_hold(text, values):
-    found = dimension(text)
-    assert isinstance(found, Listed)
-    assert found.values == values
+    assert dimension(text).values == values
 
 
 @pytest.mark.parametrize(
@@ -43,7 +40,7 @@ def test_values_are_the_texts_that_the_file_would_hold(text, values):
 )
 def test_a_range_without_a_step_takes_any_number_in_it(text, log, whole):
     found = dimension(text)
-    assert isinstance(found, Span)
+    assert found.values == ()
     assert (found.log, found.whole) == (log, whole)
 
 
@@ -78,35 +75,35 @@ def test_a_grid_has_every_combination_and_the_last_key_turns_fastest():
 @pytest.mark.parametrize("texts", [["a=0.5:3.0"], ["a=1:500", "b=1:500"]])
 def test_what_has_no_grid_is_refused(texts):
     with pytest.raises(SpaceFault, match="grid"):
-        Grid(space(texts))
+        Search("grid", space(texts), 1)
 
 
 @settings(max_examples=40)
-@given(st.floats(0, 1), st.booleans(), st.booleans())
-def test_a_number_that_is_drawn_lies_within_its_ends_and_is_written_plainly(share, log, whole):
-    text = Span("a", 2.0, 7000.0, log, whole).at(share)
+@given(st.floats(2.0, 7000.0), st.booleans())
+def test_a_number_that_is_drawn_lies_within_its_ends_and_is_written_plainly(value, whole):
+    text = Dimension("a", low=2.0, high=7000.0, whole=whole).text(value)
     assert 2.0 <= float(text) <= 7000.0
     assert "e" not in text
     assert not whole or text.isdecimal()
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_an_end_of_more_digits_than_are_written_is_not_passed(share):
-    text = Span("a", 1234561.5, 1234567.5, False, False).at(share)
+@pytest.mark.parametrize("end", [1234561.5, 1234567.5])
+def test_an_end_of_more_digits_than_are_written_is_not_passed(end):
+    text = Dimension("a", low=1234561.5, high=1234567.5).text(end)
     assert 1234561.5 <= float(text) <= 1234567.5
 
 
 def test_on_a_log_range_half_of_the_draws_are_below_the_middle_ratio():
-    drawn = Chance(space(["a=0.01:100:log"]), 3).propose(400)
+    drawn = Search("random", space(["a=0.01:100:log"]), 3).propose(400)
     below = sum(math.log10(float(each["a"])) < 0 for each in drawn)
     assert 160 < below < 240
 
 
-@pytest.mark.parametrize("kind", [Chance, Bayes])
+@pytest.mark.parametrize("how", ["grid", "random", "bayes"])
 @pytest.mark.parametrize("texts", [["a=1,2,3", "b=x,y"], ["a=1:3", "b=0.1:0.2:0.1"]])
-def test_nothing_is_proposed_twice_and_a_finite_space_comes_to_its_end(kind, texts):
+def test_nothing_is_proposed_twice_and_a_finite_space_comes_to_its_end(how, texts):
     dimensions = space(texts)
-    search, out = kind(dimensions, 1), []
+    search, out = Search(how, dimensions, 1), []
     while fresh := search.propose(4):
         for each in fresh:
             search.learn(each, float(len(out)))
@@ -116,7 +113,7 @@ def test_nothing_is_proposed_twice_and_a_finite_space_comes_to_its_end(kind, tex
 
 def test_a_bayesian_search_takes_every_kind_of_key_and_failures():
     texts = ["a=1,2,3", "b=x,y", "c=0.1:2.0", "d=0.01:10:log", "e=1:100000:log"]
-    search = Bayes(space(texts), 1)
+    search = Search("bayes", space(texts), 1)
     for turn in range(6):
         for each in search.propose(4):
             assert list(each) == ["a", "b", "c", "d", "e"]

@@ -78,7 +78,6 @@ class Rung:
         self.place = 0
         # Of its event, the places of the rungs whose view is built again (`Telling`).
         self.news: set[int] = set()
-        self.last_print: m.TradeSeen | None = None
         self.decided: Outcome | None = None
         self.blocked = "not looked at yet"
         self.was_blocked = ""
@@ -288,7 +287,6 @@ class Rung:
         """Believe a print. Whether it was at or through a price of ours."""
         if not self.book.print_seen(seen, now_ns):
             return False
-        self.last_print = seen
         self.news.add(self.place)
         self.traded.update(seen.price, seen.size, now_ns)
         self.flows[seen.taker_bought_yes].printed(seen.size, now_ns)

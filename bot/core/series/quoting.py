@@ -25,7 +25,7 @@ from bot.core.series.parking import Parking
 from bot.core.series.scoring import Scoring
 from bot.core.series.weighing import Weighing
 from bot.core.settings import TraderSettings
-from bot.core.strategy import EventView, ImpliedView, Resting, Strategy, Take
+from bot.core.strategy import ImpliedView, Resting, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import Outcome, Side, book_side, canonical
@@ -195,7 +195,6 @@ class Quoting:
         if isinstance(event, m.TradeSeen):
             self.channel.printed(event, now_ns)
             likely = rung.saw_trade(event, own, now_ns)
-            self.scoring.printed(rung, event, now_ns)
             return likely
         may_have_filled = rung.saw_book(event, own, self.settings.trust, now_ns)
         if rung.runs_backwards(now_ns):
@@ -334,8 +333,7 @@ class Quoting:
             if ladder.dirty or turned or (ladder.is_cut and self.weighing.leaves_more(ladder)):
                 # Pulling everything does not wait for the pace, nor does what follows a resume.
                 if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
-                    asked = self._decide_ladder(ladder, may_quote, now_ns)
-                    self.scoring.decided(ladder, asked, now_ns)
+                    self._decide_ladder(ladder, may_quote, now_ns)
                 else:
                     again_ns = min(again_ns, ladder.decided_ns + self.settings.pace.decide_ns)
             if now_ns >= ladder.again_ns:
@@ -358,9 +356,8 @@ class Quoting:
                 rung.plan(rung.ours, now_ns)
         ladder.again_ns = min([rung.again_ns for rung in ladder.rungs], default=NEVER_NS)
 
-    def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> EventView | None:
-        """Decide what is wanted of an event. What its strategy was shown; None where it was not
-        asked."""
+    def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> None:
+        """Decide what is wanted of an event."""
         ladder.dirty = ladder.is_cut = False
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
@@ -375,7 +372,7 @@ class Quoting:
             is_news or now_ns < ladder.conduct.pulled_until_ns
         ):
             ladder.want({}, pulled=True)
-            return None
+            return
         try:
             quotes: Resting = ladder.quotes(view)
             if ladder.is_bound:
@@ -383,7 +380,7 @@ class Quoting:
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
             self.supervision.raised(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
-            return view
+            return
         if ladder.conduct.fault:
             self.supervision.behaved(ladder)
         if ladder.some_blocked:
@@ -397,4 +394,3 @@ class Quoting:
             self.takes.extend((rung, take) for take in takes)
             for fate in dropped:
                 self._out.took(fate)
-        return view

@@ -4,10 +4,8 @@ Reads what `quoting` believes and decides; changes nothing of it. A fill counts 
 first be heard of: the venue's own time of it, and the least delay that prints have come with.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
-from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
@@ -15,49 +13,11 @@ from bot.core.event.room import Ladder, Rung
 from bot.core.orders.order import UNTAGGED, OwnOrder
 from bot.core.profit.attribution import Attribution, Entry
 from bot.core.profit.marks import Marks
-from bot.core.report import Against, FillReport, ProfitReport, ShadowReport
+from bot.core.report import Against, FillReport, ProfitReport
 from bot.core.series.channel import Channel
-from bot.core.settings import TraderSettings
-from bot.core.strategy import EventView, Quote
 from venue.wire import instant, model
 from venue.wire.money import PAYOUT_CENTS, Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId
-
-
-class ShadowRuns(Protocol):
-    """Candidate strategies that follow the live one and send nothing. None of them may raise."""
-
-    def reconfigure(self, settings: TraderSettings) -> None:
-        """Hold the candidates to what the live strategy is held to from here on."""
-
-    def beat(self, now_ns: int) -> None:
-        """Time has passed."""
-
-    def decided(
-        self,
-        ladder: Ladder,
-        view: EventView | None,
-        live: dict[MarketId, tuple[Quote, ...]] | None,
-        now_ns: int,
-    ) -> None:
-        """The live decision about an event was made. view: what its strategy was shown, None when
-        it was not asked. live: what it answered, None when it failed."""
-
-    def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:
-        """A print on a rung that was not shown before."""
-
-    def settled(self, market_id: MarketId, winner: Outcome, now_ns: int) -> None:
-        """A rung has paid out."""
-
-    def forget(self, ladder: Ladder) -> None:
-        """An event leaves."""
-
-    def report(self) -> tuple[ShadowReport, ...]:
-        """The score of each candidate."""
-
-
-MakeShadow = Callable[[TraderSettings, Marks, Outbox], ShadowRuns]
-"""Makes the shadow runs of a trader. They may read the marks and log events, and nothing else."""
 
 
 class Scoring:
@@ -79,7 +39,6 @@ class Scoring:
         self._rungs = rungs
         self._out = out
         self.marks = Marks()
-        self._shadows: ShadowRuns | None = None
         self._attribution = Attribution(self.marks, self._tell_marked)
         self._sure_cents = 0
         self._gone_cents = 0
@@ -89,16 +48,6 @@ class Scoring:
         self._moved: dict[MarketId, None] = {}
         self._lag_ns: int | None = None
 
-    def attach(self, make_shadow: MakeShadow | None, settings: TraderSettings) -> None:
-        """Let candidates follow the live strategy; before anything has happened."""
-        if make_shadow is not None:
-            self._shadows = make_shadow(settings, self.marks, self._out)
-
-    def reconfigure(self, settings: TraderSettings) -> None:
-        """The candidates are held to what the live strategy is held to, from here on."""
-        if self._shadows is not None:
-            self._shadows.reconfigure(settings)
-
     # --- what happened ----------------------------------------------------------------------------
 
     def beat(self, now_ns: int) -> None:
@@ -106,26 +55,12 @@ class Scoring:
         if len(self._known) != len(self._rungs):
             self.take_in()
         self._attribution.sample(now_ns)
-        if self._shadows is not None:
-            self._shadows.beat(now_ns)
         if self._moved and self._opened:
             for market_id in self._moved:
                 self._open_anew(market_id)
                 self._settle(market_id, now_ns)
             self._moved.clear()
             self._compare()
-
-    def decided(self, ladder: Ladder, asked: EventView | None, now_ns: int) -> None:
-        """What is wanted of an event was decided; its candidates come after the live strategy.
-        asked: what that was shown; None where it was not asked."""
-        if self._shadows is not None:
-            failed = now_ns < ladder.conduct.pulled_until_ns
-            self._shadows.decided(ladder, asked, None if failed else ladder.answers.resting, now_ns)
-
-    def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:
-        """A print was shown; one that was shown before is none."""
-        if self._shadows is not None and rung.last_print is seen:
-            self._shadows.printed(rung, seen, now_ns)
 
     def filled(self, rung: Rung, fill: model.Fill, now_ns: int) -> None:
         """A fill of ours was booked, its fee in it."""
@@ -175,8 +110,6 @@ class Scoring:
         winner = self._ledgers.book.winner(market_id)
         if winner is not None and not self.marks.is_settled(market_id):
             self._attribution.settled(market_id, winner, now_ns)
-            if self._shadows is not None:
-                self._shadows.settled(market_id, winner, now_ns)
         rung = self._rungs.get(market_id)
         if rung is not None:
             self.marks.certain(market_id, None if rung.is_over else rung.decided, now_ns)
@@ -185,10 +118,7 @@ class Scoring:
         """An event leaves, before the ledger forgets it: nothing of it is held any more."""
         event_ticker = ladder.event.event_ticker
         names = {rung.market_id: rung.market.ticker for rung in ladder.rungs}
-        # Ours first: candidates settle what they hold by a winner that they only take to be one.
         self._attribution.forget(names)
-        if self._shadows is not None:
-            self._shadows.forget(ladder)
         self.marks.forget(event_ticker, names)
         for market_id in names:
             if market_id in self._known:
@@ -262,7 +192,3 @@ class Scoring:
     def fills(self) -> tuple[FillReport, ...]:
         """The newest fills, the newest first."""
         return self._attribution.last_fills()
-
-    def shadows(self) -> tuple[ShadowReport, ...]:
-        """The candidates as of now."""
-        return () if self._shadows is None else self._shadows.report()

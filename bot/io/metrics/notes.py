@@ -12,7 +12,6 @@ _NOTES: Final = {
         "fill_marked",
         "fill_valued",
         "rung_settled",
-        "shadow_quotes",
         "winner_told",
     ),
     "info": (
@@ -30,7 +29,7 @@ _NOTES: Final = {
         "order_shrunk_without_fill",
         "order_still_rests",
         *("orders_beyond_limits", "orders_not_kept", "process_paused", "series_beside_unread"),
-        *("shadow_stopped", "side_parked", "trade_price_ignored", "unknown_creates_found"),
+        *("side_parked", "trade_price_ignored", "unknown_creates_found"),
         "venue_parked",
     ),
     "error": (

@@ -21,7 +21,7 @@ import structlog
 
 from bot.core import messages as m
 from bot.core.intentions import TraderPlan
-from bot.core.report import Phase, Report
+from bot.core.report import Phase, Report, ShadowReport
 from bot.io.client.rest import DRAIN_READS_S
 from bot.io.clock import Clock
 from bot.io.folder.latch import LatchFault
@@ -105,12 +105,14 @@ class Runner:
         reaper: bool = False,
         configured: m.Configuration | None = None,
         companions: tuple[Companion, ...] = (),
+        shadows: Callable[[], tuple[ShadowReport, ...]] = tuple,
         paper: bool = False,
     ) -> None:
         """journal_of, feed_of: make them, told where failures and events go. watch: of the trader's
         strategies; what it tells becomes an event. reaper: whether one ought to stand by.
         configured: what the trader was made with, for the journal. companions: told of every
-        effect; they have tasks of their own. paper: True where no order goes to the venue.
+        effect; they have tasks of their own. shadows: the newest scores of the candidates. paper:
+        True where no order goes to the venue.
 
         state: where latch, crash record and heartbeat stand; None keeps none of them.
         """
@@ -121,6 +123,7 @@ class Runner:
         self._watch = watch
         self._configured = configured
         self._companions = companions
+        self._shadows = shadows
         self._paper = paper
         self._vigil: Vigil | None = None
         self._drain = Drain(drain_ns, clock.now_ns())
@@ -189,8 +192,11 @@ class Runner:
         return None if shown is None else shown.report
 
     def _draw(self, now_ns: int) -> None:
-        self._drawn = self._trader.report(now_ns)
+        self._drawn = self._report(now_ns)
         self.metrics.tally.watched(self._drawn)
+
+    def _report(self, now_ns: int) -> Report:
+        return msgspec.structs.replace(self._trader.report(now_ns), shadows=self._shadows())
 
     async def run(
         self,
@@ -273,7 +279,7 @@ class Runner:
         """The final picture, or the newest one that a failing trader could still draw."""
         last = self._drawn
         try:
-            last = self._trader.report(self._clock.now_ns())
+            last = self._report(self._clock.now_ns())
         except Exception:  # noqa: BLE001 - a bug in the trader: how it ended is told all the same
             self._failed("trader", "report")
         assert last is not None, "a trader that never could draw a picture"

@@ -23,6 +23,7 @@ from rich.console import Console
 
 from bot.core import messages as m
 from bot.core.messages import Key
+from bot.core.report import ShadowReport
 from bot.core.trader import Trader
 from bot.io.client.feed import Feed
 from bot.io.client.probe import obstacles
@@ -72,8 +73,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     control: whether the status page may also ask things of the trader, with a token. configured:
     what the trader was made with. live: makes of the way to tell it events the configuration file
-    that is watched; None watches none. companions: what stands beside the run. paper: where orders
-    go to a local exchange; None for the venue itself.
+    that is watched; None watches none. companions: what stands beside the run. shadows: the newest
+    scores of the candidates. paper: where orders go to a local exchange; None for the venue itself.
     """
 
     trader: Trader
@@ -91,6 +92,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     configured: m.Configuration | None = None
     live: Callable[[Callable[[m.Event], None]], LiveFile] | None = None
     companions: tuple[Companion, ...] = ()
+    shadows: Callable[[], tuple[ShadowReport, ...]] = tuple
     paper: Paper | None = None
 
 
@@ -166,6 +168,7 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
         configured=plan.configured,
         reaper=site.embedded is None and plan.paper is None,
         companions=plan.companions,
+        shadows=plan.shadows,
         paper=plan.paper is not None,
     )
 

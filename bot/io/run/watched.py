@@ -70,10 +70,9 @@ class Watch:
         self._running = False
         self._can_interrupt: bool | None = None
 
-    def wrapped(self, make: MakeStrategy, *, tells: bool = True) -> MakeStrategy:
-        """The same strategies, watched. tells: whether the trader hears of what took too long; of
-        one that trades nothing it does not."""
-        return lambda: Watched(make, self, tells=tells)
+    def wrapped(self, make: MakeStrategy) -> MakeStrategy:
+        """The same strategies, watched."""
+        return lambda: Watched(make, self)
 
     def number(self, event_ticker: Ticker) -> int:
         """The number of one more call about an event, from 1: it goes on when another strategy
@@ -125,10 +124,9 @@ class Watch:
 class Watched(Strategy):
     """A strategy whose every call is timed."""
 
-    def __init__(self, make: MakeStrategy, watch: Watch, *, tells: bool = True) -> None:
+    def __init__(self, make: MakeStrategy, watch: Watch) -> None:
         self._make = make
         self._watch = watch
-        self._tells = tells
         self._inner = make()
         self._call = 0
         self.name = self._inner.name or type(self._inner).__name__  # type: ignore[misc]
@@ -136,8 +134,8 @@ class Watched(Strategy):
 
     def quote(self, view: EventView) -> Quotes:
         """What the strategy wants. Raises what it raises, and StrategyStalled."""
-        self._call = self._watch.number(view.event_ticker) if self._tells else 0
-        self._watch.asked += self._tells
+        self._call = self._watch.number(view.event_ticker)
+        self._watch.asked += 1
         began_ns, began_cpu_ns = time.monotonic_ns(), time.thread_time_ns()
         try:
             answer = self._watch.run(lambda: self._inner.quote(view))
@@ -148,20 +146,18 @@ class Watched(Strategy):
         except BaseException as fault:  # noqa: BLE001 - the plugin boundary: it may raise anything
             _raise_ordinary(fault)
         finally:
-            if self._tells:
-                self._watch.timed(time.monotonic_ns() - began_ns)
+            self._watch.timed(time.monotonic_ns() - began_ns)
         took_ns = time.thread_time_ns() - began_cpu_ns
         if took_ns > self._watch.budget_ns:
             self._tell(view, took_ns, self._watch.budget_ns, interrupted=False)
         return answer
 
     def _tell(self, view: EventView, took_ns: int, allowed_ns: int, *, interrupted: bool) -> None:
-        if self._tells:
-            self._watch.tell(
-                StrategyOverran(
-                    view.event_ticker, self.name, self._call, took_ns, allowed_ns, interrupted
-                )
+        self._watch.tell(
+            StrategyOverran(
+                view.event_ticker, self.name, self._call, took_ns, allowed_ns, interrupted
             )
+        )
 
 
 class Retold(Strategy):

@@ -1,21 +1,19 @@
-"""Whether a strategy looks ahead: its quotes up to an instant, with the future there and cut off.
+"""Finds strategies that look ahead: their quotes with the future there and cut off are compared.
 
-Each run is a process of its own, so that nothing is left of another one. The first has the whole
-tape and plays it up to the last cut; each other has a copy of the folder in which nothing newer
-than its cut stands, and not how anything ended. A strategy that uses only what it was given wants
-the same in all of them. Nobody but the harness may open the data: that alone is looking ahead.
+Each run is a process of its own. The first plays the whole tape up to the last cut; each other has
+a copy of the folder with nothing newer than its cut, and without outcomes. Answers are compared
+through the quiet behind a cut, until the next record happens: by then a strategy has been given all
+that the copy holds. Nobody but the harness may open the data meanwhile: an audit hook of the
+interpreter sees every file that Python code opens, by whatever name.
 
-Answers are compared through the quiet behind a cut, until the next record happens: in it a strategy
-has been told all that the copy holds, so that one which looks a single record ahead finds none.
-
-What this cannot see: who looks ahead behind the last cut alone, what another program or a C library
-reads for it, and a copy of the future that the strategy brings along itself.
-
-See docs/pricing.md#section-4-ahead.
+See docs/lab.md (Looking ahead) and docs/pricing.md#section-4-ahead.
 """
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Final
@@ -24,7 +22,6 @@ import msgspec
 
 from bot.config import finish, read_draft
 from bot.core.strategy import EventView, Quotes, Strategy
-from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import scratch, write_prefix
 from bot.lab.exchange.queue_model import QueueModel
@@ -43,6 +40,25 @@ _NEAR: Final = 40
 
 RAISED: Final = b"it raised"
 """What is written down where there was no answer."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One play of an event up to an instant.
+
+    guarded: the folders that nobody may open once the tape has been read. has_books: as of the
+    whole tape, by which everything in it is played. through_ns: the end of the quiet behind
+    `until_ns`, which is lived as well.
+    """
+
+    folder: Path
+    event: str
+    config: Path
+    terms: Terms
+    resolution_ns: int
+    has_books: bool
+    guarded: tuple[Path, ...]
+    until_ns: int
+    through_ns: int = 0
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -82,38 +98,22 @@ class Overheard(Strategy):
         return answer
 
 
-def overhear(
-    folder: Path,
-    event: str,
-    config: Path,
-    terms: Terms,
-    resolution_ns: int,
-    until_ns: int,
-    guarded: tuple[Path, ...],
-    has_books: bool,
-    through_ns: int = 0,
-) -> Heard:
-    """Play the records of an event up to an instant and write down every answer of the strategy.
-
-    guarded: the folders that nobody may open once the tape has been read. has_books: as of the
-    whole tape, by which everything in it is played. through_ns: the end of the quiet behind that
-    instant, which is lived as well; 0 for none. Raises TapeFault and ConfigFault.
-    """
-    end_ns = max(until_ns, through_ns)
-    tape = msgspec.structs.replace(read_tape(folder, event), has_books=has_books)
+def overhear(asked: Run) -> Heard:
+    """Play it and write down every answer of the strategy. Raises TapeFault and ConfigFault."""
+    end_ns = max(asked.until_ns, asked.through_ns)
+    tape = read_tape(asked.folder, asked.event)
+    tape = msgspec.structs.replace(tape, has_books=asked.has_books)
     answers: list[tuple[int, bytes]] = []
-    with watched(guarded, config) as opened:
-        made = finish(read_draft(config))
-
-        def heard(text: bytes) -> None:
-            answers.append((run.now_ns, text))
+    with watched(asked.guarded, asked.config) as opened:
+        made = finish(read_draft(asked.config))
 
         def make() -> Strategy:
-            return Overheard(made.make_strategy(), heard)
+            return Overheard(made.make_strategy(), lambda text: answers.append((run.now_ns, text)))
 
-        run = Backtest(tape, made.trader, make, QueueModel.PESSIMISTIC, terms, resolution_ns)
-        run.run(lambda _records: run.now_ns <= until_ns)
-        if run.now_ns <= until_ns:
+        queue_model, resolution_ns = QueueModel.PESSIMISTIC, asked.resolution_ns
+        run = Backtest(tape, made.trader, make, queue_model, asked.terms, resolution_ns)
+        run.run(lambda _records: run.now_ns <= asked.until_ns)
+        if run.now_ns <= asked.until_ns:
             run.live_on(end_ns)
     return Heard(tuple(row for row in answers if row[0] <= end_ns), tuple(opened))
 
@@ -162,18 +162,26 @@ def peeks(
 
     told: of the plays done, `PLAYS` in all. Raises TapeFault and ConfigFault.
     """
-    instants, close_ns = cuts(tape, records_max), closes_ns(tape)
+    instants = cuts(tape, records_max)
     with scratch("bot-guard-") as place_of_all:
-        folders = [folder]
-        for number, until_ns in enumerate(instants):
-            folders.append(Path(place_of_all) / str(number) / folder.name)
-            write_prefix(tape, folder, until_ns, folders[-1])
-        rows = [(folder, instants[-1]), *zip(folders[1:], instants, strict=True)]
         whole: Heard | None = None
-        for plays, (place, until_ns) in enumerate(rows, 1):
-            guarded, through_ns = (folder, place), quiet_through(tape, until_ns)
-            row = (place, tape.event, config, terms, close_ns, until_ns, guarded, tape.has_books)
-            heard = _alone(*row, through_ns)
+        for plays, until_ns in enumerate((instants[-1], *instants), 1):
+            place = folder
+            if whole is not None:
+                place = Path(place_of_all) / str(plays) / folder.name
+                write_prefix(tape, folder, until_ns, place)
+            asked = Run(
+                place,
+                tape.event,
+                config,
+                terms,
+                closes_ns(tape),
+                tape.has_books,
+                (folder, place),
+                until_ns,
+                quiet_through(tape, until_ns),
+            )
+            heard = _alone(asked)
             told(plays)
             if heard.opened:
                 yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
@@ -181,28 +189,17 @@ def peeks(
             if whole is None:
                 whole = heard
                 continue
-            sign = _difference(tape.event, whole.answers, heard.answers, through_ns)
+            sign = _difference(tape.event, whole.answers, heard.answers, asked.through_ns)
             yield sign or len(heard.answers)
             if sign is not None:
                 return
 
 
-def _alone(
-    place: Path,
-    event: str,
-    config: Path,
-    terms: Terms,
-    close_ns: int,
-    until_ns: int,
-    guarded: tuple[Path, ...],
-    has_books: bool,
-    through_ns: int,
-) -> Heard:
+def _alone(asked: Run) -> Heard:
     """`overhear` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
-        row = (place, event, config, terms, close_ns, until_ns, guarded, has_books, through_ns)
         try:
-            return pool.submit(overhear, *row).result()
+            return pool.submit(overhear, asked).result()
         except KeyboardInterrupt:
             for child in active_children():
                 child.kill()
@@ -224,3 +221,55 @@ def _difference(
         at_ns = [*known, *cut][min(len(known), len(cut))][0] if known or cut else until_ns
         return Peek(event, at_ns, f"{len(known)} answers with the future, {len(cut)} without")
     return None
+
+
+# --- who opens the data ---------------------------------------------------------------------------
+
+_OPENS: Final = frozenset({"open", "os.link", "os.rename"})
+"""Events that begin with the path of what is opened, or can be by another name from then on."""
+
+
+class _Opens:
+    """The one hook of the process: a hook cannot be removed."""
+
+    def __init__(self) -> None:
+        self.folders: tuple[str, ...] = ()
+        self.config = ""
+        self.opened: list[str] = []
+        self.is_hooked = False
+
+    def on_audit(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event not in _OPENS or not self.folders:
+            return
+        named = arguments[0]
+        if not isinstance(named, str | bytes | os.PathLike):
+            return
+        path = os.path.realpath(os.fsdecode(named))
+        if path == self.config or _is_code(path):
+            return
+        # By a folder that is open what is in it can be opened without its path.
+        if f"{path}{os.sep}".startswith(self.folders) and path not in self.opened:
+            self.opened.append(path)
+
+
+def _is_code(path: str) -> bool:
+    return path.endswith(".py") or f"{os.sep}__pycache__{os.sep}" in path
+
+
+_OPENED = _Opens()
+
+
+@contextmanager
+def watched(folders: Sequence[Path], config: Path | None = None) -> Iterator[list[str]]:
+    """The files under these folders that are opened meanwhile; the list grows. config: the file
+    that is read meanwhile to know the strategy."""
+    if not _OPENED.is_hooked:
+        sys.addaudithook(_OPENED.on_audit)
+        _OPENED.is_hooked = True
+    _OPENED.opened = []
+    _OPENED.config = "" if config is None else os.path.realpath(config)
+    _OPENED.folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
+    try:
+        yield _OPENED.opened
+    finally:
+        _OPENED.folders = ()

@@ -16,6 +16,7 @@ from bot.lab.backtest.own import is_own, write_tape
 from bot.lab.calibrate.calibrate import ends
 from venue.crowd.tape import Tape as Tape
 from venue.crowd.tape import TapeFault as TapeFault
+from venue.crowd.tape import decode_record
 from venue.crowd.tape import read_tapes as tapes_of
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId
@@ -93,15 +94,8 @@ def warnings(folder: Path) -> tuple[str, ...]:
     nothing. Raises TapeFault."""
     if folder not in _MADE_OF:
         return ()
-    told = msgspec.json.decode((folder / _CATALOG).read_bytes(), type=_Warned)
-    return tuple(f"{told.tape}: {text}" for text in told.warnings)
-
-
-class _Warned(msgspec.Struct):
-    """What a catalogue says of a tape."""
-
-    tape: str
-    warnings: tuple[str, ...]
+    catalog: dict[str, Any] = msgspec.json.decode((folder / _CATALOG).read_bytes())
+    return tuple(f"{catalog['tape']}: {text}" for text in catalog["warnings"])
 
 
 def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:
@@ -128,10 +122,12 @@ def write_prefix(tape: Tape, folder: Path, until_ns: int, into: Path) -> None:
     """Write a tape's event as it was known at an instant: records and index up to it, of several
     symbols the one that is played, and of the catalogue nothing about how anything ended."""
     into.mkdir(parents=True)
-    decoder = msgspec.json.Decoder(_Stamped)
-    kept = [line for line in tape.lines if decoder.decode(line).ts <= until_ns]
-    _write(into / _TAPE, kept)
-    values = [_value(*each) for each in tape.values if each[0] <= until_ns]
+    _write(into / _TAPE, [line for line in tape.lines if decode_record(line).ts <= until_ns])
+    values = [
+        msgspec.json.encode({"ts": at_ns, "symbol": "INDEX", "price": price}) + b"\n"
+        for at_ns, price in tape.values
+        if at_ns <= until_ns
+    ]
     if values:
         _write(into / _INDEX, values)
     catalog: dict[str, Any] = msgspec.json.decode((folder / _CATALOG).read_bytes())
@@ -140,17 +136,6 @@ def write_prefix(tape: Tape, folder: Path, until_ns: int, into: Path) -> None:
     told = _only(catalog, ("tape", "strike_unit"))
     told["events"] = [_only(event, _KEPT_OF_EVENT) | {"rungs": rungs}]
     (into / _CATALOG).write_bytes(msgspec.json.encode(told))
-
-
-def _value(at_ns: int, price: str) -> bytes:
-    """A line of the index; it has one symbol."""
-    return msgspec.json.encode({"ts": at_ns, "symbol": "INDEX", "price": price}) + b"\n"
-
-
-class _Stamped(msgspec.Struct):
-    """A line's time."""
-
-    ts: int
 
 
 def _write(path: Path, lines: Sequence[bytes]) -> None:

@@ -1,9 +1,9 @@
 """What ten shares resting at each best price of a recorded book would have met, by two bounds.
 
-The whole depth was recorded, so an order's place in its queue can be followed: by the bound that
-takes every cancel to be behind us, and by the likely one (`bot.lab.shadow.imagined`). A result
-that stands by the second alone is none. Nobody reacts to such orders; executions that the recorder
-did not match look like cancels. Fills are followed up against the fair value and the middle.
+The whole depth was recorded, so an order's place in its queue can be followed: by the queue model
+that takes every cancel to be behind us, and by the likely one. A result that only the second has is
+none. Nobody reacts to such orders; executions that the recorder did not match look like cancels.
+Fills are followed up against the fair value and the middle.
 """
 
 from bisect import bisect_right
@@ -14,14 +14,16 @@ import msgspec
 
 from bot.core.curve.estimate import TradedPrice
 from bot.core.curve.ladder import FairCurve, RungInput
-from bot.core.messages import TradeSeen
 from bot.core.profit.markouts import HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Levels, Quote
+from bot.core.strategy import Levels
 from bot.lab.counted import Counted, Told, untold
+from bot.lab.exchange.exchange import MAKER
 from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
-from bot.lab.shadow.hypothetical import HypotheticalRung, Met
+from bot.lab.exchange.recorded import RecordedMarket
+from bot.lab.exchange.terms import Terms
+from venue.core import messages as v
 from venue.crowd.tape import (
     BookRecord,
     Tape,
@@ -31,12 +33,22 @@ from venue.crowd.tape import (
     read_tape,
 )
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Outcome, Price, Qty, complement
-from venue.wire.names import MarketId
+from venue.wire.money import (
+    BookSide,
+    Outcome,
+    Price,
+    Qty,
+    Side,
+    book_side,
+    canonical,
+    complement,
+)
+from venue.wire.names import ClientOrderId
+from venue.wire.requests import QtyOrder, TimeInForce
 
 QTY: Final = Qty(10)
 _DECIDE_NS: Final = NS_PER_SECOND
-_NAME: Final = "at touch"
+_PACE: Final = PaceSettings()
 
 
 class TouchScore(msgspec.Struct, frozen=True):
@@ -77,13 +89,14 @@ class _Run:
     def __init__(self, tape: Tape, bound: QueueModel) -> None:
         self._tape = tape
         self._bound = bound
-        self._rung = HypotheticalRung(bound, _NAME, PaceSettings(), self._met)
+        start_ns = decode_record(tape.lines[0]).ts
+        self._market = RecordedMarket(tape, Terms(), bound, closes_ns(tape), start_ns)
+        self._made = 0
         self._curve = FairCurve(None)
         self._traded = TradedPrice()
         self._close_ns = closes_ns(tape)
         self._now_ns = 0
         self._decided_ns = 0
-        self._fills: list[tuple[int, Met]] = []
         # What the values were from which instant on, in thousandths of a cent; None: not known.
         self._times: list[int] = []
         self._values: list[dict[Against, int] | None] = []
@@ -91,26 +104,22 @@ class _Run:
 
     def score(self, records_max: int | None, counted: Counted) -> TouchScore:
         """Play the tape, then follow the fills up."""
-        for number, line in enumerate(counted.of(self._tape.lines[:records_max])):
+        for line in counted.of(self._tape.lines[:records_max]):
             record = decode_record(line)
             self._now_ns = record.ts
+            self._market.play(record)
             if isinstance(record, BookRecord):
                 self._shown(record)
             elif isinstance(record, TradeRecord):
                 self._traded.update(record.price, record.qty, record.ts)
-                bought = record.taker_outcome is Outcome.YES
-                price, size = Price(record.price), Qty(record.qty)
-                market_id = MarketId(record.ticker)
-                seen = TradeSeen(market_id, record.ts, str(number), price, size, bought)
-                self._rung.printed(seen)
-        markouts = Markouts()
-        for filled_ns, met in self._fills:
-            self._follow(markouts, filled_ns, met)
+        markouts, fills = Markouts(), self._market.account.fills
+        for fill in fills:
+            self._follow(markouts, fill)
         return TouchScore(
             self._tape.name,
             self._bound.value,
-            len(self._fills),
-            sum(met.qty for _, met in self._fills),
+            len(fills),
+            self._market.account.maker_qty,
             markouts.report(),
         )
 
@@ -120,13 +129,12 @@ class _Run:
         bids: Levels = tuple((Price(price), Qty(size)) for price, size in yes)
         asks: Levels = tuple((complement(Price(price)), Qty(size)) for price, size in no)
         now_ns = record.ts
-        self._rung.shown(bids, asks, now_ns)
         if not bids or not asks:
             self._value(now_ns, None)
             return
         is_due = now_ns >= self._decided_ns + _DECIDE_NS
         # The first book after a fill is valued at once: a second later its value stands.
-        if not is_due and self._valued == len(self._fills):
+        if not is_due and self._valued == len(self._market.account.fills):
             return
         seen = RungInput(bids, asks, now_ns, self._traded.read())
         left_s = (self._close_ns - now_ns) / NS_PER_SECOND
@@ -139,31 +147,51 @@ class _Run:
         if not is_due:
             return
         self._decided_ns = now_ns
-        quotes = (
-            Quote(BookSide.BID, bids[0][0], QTY),
-            Quote(BookSide.ASK, asks[0][0], QTY),
-        )
-        self._rung.want(quotes, (), now_ns)
+        self._quote({BookSide.BID: bids[0][0], BookSide.ASK: asks[0][0]})
+
+    def _quote(self, wanted: dict[BookSide, Price]) -> None:
+        """Rest at these prices; an order as near as the pace of the trader lets it stay does."""
+        market, now_ns = self._market, self._now_ns
+        missing = dict.fromkeys(wanted, int(QTY))
+        for side, price in wanted.items():
+            for order in [*market.own_orders(market.markets[0], side)]:
+                behind = price - order.price if side is BookSide.BID else order.price - price
+                if 0 <= behind <= _PACE.tolerance_ticks:
+                    missing[side] -= order.remaining
+                else:
+                    market.carry_out(market.exchange, v.CancelOrder(MAKER, order.order_id), now_ns)
+        for side, qty in missing.items():
+            if qty == QTY or (qty > 0 and _PACE.resizes(Qty(qty), QTY)):
+                self._made += 1
+                outcome = Outcome.YES if side is BookSide.BID else Outcome.NO
+                placed = QtyOrder(
+                    market.markets[0],
+                    outcome,
+                    Side.BUY,
+                    canonical(outcome, wanted[side]),
+                    Qty(qty),
+                    TimeInForce.GTC,
+                    ClientOrderId(f"q{self._made}"),
+                )
+                market.carry_out(market.exchange, v.PlaceOrder(MAKER, placed), now_ns)
 
     def _value(self, now_ns: int, found: dict[Against, int] | None) -> None:
         self._times.append(now_ns)
         self._values.append(found)
-        self._valued = len(self._fills)
+        self._valued = len(self._market.account.fills)
 
-    def _met(self, met: Met) -> None:
-        self._fills.append((self._now_ns, met))
-
-    def _follow(self, markouts: Markouts, filled_ns: int, met: Met) -> None:
+    def _follow(self, markouts: Markouts, fill: v.FillBooked) -> None:
         """What stood at each horizon after a fill, else the first known in the minute after it;
         none past the end of the tape."""
-        sign = 1 if met.side is BookSide.BID else -1
+        sign = 1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1
+        price = canonical(fill.outcome, fill.outcome_price)
         for place, horizon_s in enumerate(HORIZONS_S):
-            at_ns = filled_ns + horizon_s * NS_PER_SECOND
+            at_ns = fill.at_ns + horizon_s * NS_PER_SECOND
             if at_ns > self._now_ns:
                 return
             for against, value in self._known(at_ns).items():
-                moved = sign * (value - MILLI * met.price)
-                markouts.add(against, place, moved, met.qty, filled_ns)
+                moved = sign * (value - MILLI * price)
+                markouts.add(against, place, moved, fill.qty, fill.at_ns)
 
     def _known(self, at_ns: int) -> dict[Against, int]:
         first = max(0, bisect_right(self._times, at_ns) - 1)

@@ -4,8 +4,6 @@ Cash moves by own outcome and price: nothing is reckoned the way the venue's led
 two must meet to the cent.
 """
 
-from typing import NamedTuple
-
 from venue.core.messages import FillBooked
 from venue.wire.model import Liquidity
 from venue.wire.money import PAYOUT_CENTS, Outcome, Side
@@ -16,26 +14,13 @@ class DoesNotClose(Exception):
     """The fills and the venue's ledger tell two profits: a fault of ours or of the venue's."""
 
 
-class Filled(NamedTuple):
-    """One fill: at_ns of the venue, in cents of its own outcome."""
-
-    at_ns: int
-    market_id: MarketId
-    outcome: Outcome
-    side: Side
-    price: int
-    qty: int
-    fee_cents: int
-    maker: bool
-
-
 class Account:
     """Cash gained, shares held and fees paid. fills: all there were, in order."""
 
     def __init__(self) -> None:
         self.cash_cents = 0
         self.fees_cents = 0
-        self.fills: list[Filled] = []
+        self.fills: list[FillBooked] = []
         self.shares: dict[tuple[MarketId, Outcome], int] = {}
 
     def filled(self, fill: FillBooked) -> None:
@@ -45,19 +30,7 @@ class Account:
         self.cash_cents -= sign * price * fill.qty + fill.fee_cents
         self.fees_cents += fill.fee_cents
         self.shares[key] = self.shares.get(key, 0) + sign * fill.qty
-        maker = fill.liquidity is Liquidity.MAKER
-        self.fills.append(
-            Filled(
-                fill.at_ns,
-                fill.market_id,
-                fill.outcome,
-                fill.side,
-                price,
-                fill.qty,
-                fill.fee_cents,
-                maker,
-            )
-        )
+        self.fills.append(fill)
 
     def settled(self, market_id: MarketId, winner: Outcome) -> None:
         """A market pays: a dollar for each share of the winner, nothing for the others."""
@@ -74,12 +47,12 @@ class Account:
     @property
     def maker_qty(self) -> int:
         """Shares that came to us."""
-        return sum(fill.qty for fill in self.fills if fill.maker)
+        return sum(fill.qty for fill in self.fills if fill.liquidity is Liquidity.MAKER)
 
     @property
     def taker_qty(self) -> int:
         """Shares that we took."""
-        return sum(fill.qty for fill in self.fills if not fill.maker)
+        return sum(fill.qty for fill in self.fills) - self.maker_qty
 
     def prove(self, venue_gain_cents: int) -> None:
         """Raises DoesNotClose unless the venue's cash has gained what the fills say."""

@@ -17,7 +17,7 @@ from bot.core import messages as m
 from bot.core.strategy import Levels
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
-from bot.lab.exchange.queue_model import OwnQueues, QueueModel
+from bot.lab.exchange.queue_model import OwnQueues, QueuedOrder, QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.core import messages as v
 from venue.wire import instant, model
@@ -159,6 +159,15 @@ class LiveMarket:
     def markets(self) -> Sequence[MarketId]:
         """All of them, as they were listed."""
         return list(self.depths)
+
+    def own_orders(self, market_id: MarketId, side: BookSide) -> Sequence[QueuedOrder]:
+        """Our resting orders of a side, the boldest price first, the older first at one price."""
+        return self._queues.on(market_id, side)
+
+    def own_sizes(self, market_id: MarketId) -> dict[tuple[BookSide, Price], int]:
+        """Shares of ours that rest on a market, by side and price."""
+        sizes = {side: self._queues.sizes(market_id, side) for side in _SIDES}
+        return {(side, price): qty for side in _SIDES for price, qty in sizes[side].items()}
 
     # --- what others do ---------------------------------------------------------------------------
 
@@ -432,7 +441,7 @@ def _as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
 def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
     """The commands that list what reads of a series show: companies, events, markets. An event with
     a date or a fee that cannot be read is left out, as the trader does."""
-    readable = [event for event in events if _is_readable(event)]
+    readable = [event for event in events if is_readable(event)]
     commands: list[v.Command] = [
         v.ListCompany(company, symbol, symbol)
         for company, symbol in {each.project_id: each.series_ticker for each in readable}.items()
@@ -457,7 +466,8 @@ def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
     return commands
 
 
-def _is_readable(event: model.Event) -> bool:
+def is_readable(event: model.Event) -> bool:
+    """True if the date of an event and the fees of its markets are what they have to be."""
     try:
         instant.to_ns(event.resolution_date)
         for market in event.markets:

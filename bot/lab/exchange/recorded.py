@@ -7,7 +7,7 @@ it comes to us; only prints do.
 """
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from bot.core import messages as m
@@ -15,7 +15,6 @@ from bot.core.strategy import Levels
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
-from venue.core import messages as v
 from venue.crowd.picture import picture_of
 from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, tape_catalogue
 from venue.wire.limits import QTY_MAX
@@ -50,17 +49,14 @@ class RecordedMarket(LiveMarket):
         queue_model: QueueModel,
         resolution_ns: int,
         start_ns: int,
-        catalogue: Sequence[v.Command] | None = None,
     ) -> None:
-        """catalogue: what lists the markets of the tape's rungs; None for what the tape says."""
         self.kind = kind_of(tape)
         # Where no sizes are known, a pessimist has somebody before us at every price, and an
         # optimist nobody.
         self.has_sizes = self.kind is not Kind.TRADES
         self.fills_through_only = not self.has_sizes and queue_model is QueueModel.PESSIMISTIC
         self.has_no_queue = not self.has_sizes and queue_model is QueueModel.OPTIMISTIC
-        if catalogue is None:
-            catalogue = tape_catalogue(tape, resolution_ns, terms.maker_rate, terms.taker_rate)
+        catalogue = tape_catalogue(tape, resolution_ns, terms.maker_rate, terms.taker_rate)
         super().__init__(catalogue, terms, queue_model, start_ns)
         self._markets = [rung.market_id for rung in tape.rungs]
         self._rung_of = {source: rung for rung, source in enumerate(tape.sources)}

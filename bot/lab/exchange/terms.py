@@ -3,16 +3,26 @@
 import math
 import random
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from bot.core import messages as m
+from bot.io.journal.journal import read_segment
+from bot.io.journal.records import JournalFault
+from bot.lab.session import segments_meant
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import Cents, FeeRate
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})ms", re.ASCII)
 _SPREAD: Final = re.compile(r"[0-3](?:\.[0-9]{1,4})?", re.ASCII)
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,6})?", re.ASCII)
+_MS_MAX: Final = 60_000
 
+KEPT_MAX: Final = 1_000
+"""Of more measured round trips so many quantiles are kept: the same distribution."""
 
 LATENCIES: Final = (
     "whole milliseconds, such as 30ms, or lognormal:30ms:0.5 (median in whole milliseconds, sigma "
@@ -32,18 +42,37 @@ class Latency(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Latency":
-        """The latency that `30ms` or `lognormal:30ms:0.5` names. Raises ValueError for others."""
-        parts = text.split(":")
-        if parts[0] == "lognormal" and len(parts) == 3 and _SPREAD.fullmatch(parts[2]):
-            sigma = float(parts[2])
-        elif len(parts) == 1:
-            sigma = 0.0
-        else:
+        """The latency of a text, in one of the forms of `LATENCIES`.
+
+        FILE: a state directory or a segment of a journal, whose answered requests are taken; else a
+        text with a number of milliseconds on each line. Raises ValueError for what is none, with
+        file and line where there are any.
+        """
+        kind, _, rest = text.partition(":")
+        if kind == "empirical":
+            return cls.measured(Path(rest))
+        if kind != "lognormal":
+            return cls(milliseconds(text, LATENCIES))
+        median, _, sigma = rest.partition(":")
+        if not _SPREAD.fullmatch(sigma):
             raise ValueError(f"{text}: want {LATENCIES}")
-        median = parts[-2 if len(parts) == 3 else 0]
-        if _DURATION.fullmatch(median) is None:
-            raise ValueError(f"{text}: want {LATENCIES}")
-        return cls(milliseconds(median), sigma)
+        return cls(milliseconds(median, LATENCIES), float(sigma))
+
+    @classmethod
+    def measured(cls, path: Path) -> "Latency":
+        """The round trips that a file has. Raises ValueError as `parse` does."""
+        try:
+            is_journal = path.is_dir() or path.suffix in (".log", ".arc")
+            found = sorted(_of_journal(path) if is_journal else _of_text(path))
+        except (OSError, UnicodeDecodeError, JournalFault) as fault:
+            raise ValueError(f"{path}: cannot be read: {fault}") from None
+        if not found:
+            raise ValueError(
+                f"{path}: no round trip in it: want answered requests, or milliseconds"
+            )
+        count = min(len(found), KEPT_MAX)
+        kept = tuple(found[(2 * place + 1) * len(found) // (2 * count)] for place in range(count))
+        return cls(kept[count // 2], measured_ns=kept)
 
     def ways_ns(self, chance: random.Random) -> tuple[int, int]:
         """How long a request is under way, and its answer."""
@@ -79,9 +108,39 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     faults: float = 0.0
 
 
-def milliseconds(text: str) -> int:
-    """Nanoseconds of a text such as 30ms. Raises ValueError for anything else."""
+def milliseconds(
+    text: str, wanted: str = "whole milliseconds, 0ms to 999999ms, such as 30ms"
+) -> int:
+    """Nanoseconds of a text such as 30ms. Raises ValueError, with what is wanted, for others."""
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text}: want whole milliseconds, 0ms to 999999ms, such as 30ms")
+        raise ValueError(f"{text}: want {wanted}")
     return int(found[1]) * NS_PER_MS
+
+
+def _of_journal(path: Path) -> Iterator[int]:
+    """Of every request that the venue answered. Ids begin anew with each run."""
+    sent: dict[int, int] = {}
+    for segment in segments_meant(path):
+        for entry in read_segment(segment).entries():
+            message = entry.message
+            if isinstance(message, m.Started):
+                sent.clear()
+            elif isinstance(message, m.Send):
+                sent[message.request_id] = entry.at_ns
+            elif isinstance(message, m.Replied):
+                sent_ns = sent.pop(message.request_id, None)
+                # Of what was not answered only the patience of the client is known.
+                if sent_ns is not None and not isinstance(message.answer, m.Unknown):
+                    yield max(0, entry.at_ns - sent_ns)
+
+
+def _of_text(path: Path) -> Iterator[int]:
+    """Of each line that is not empty and does not begin with #."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        row = line.strip()
+        if not row or row.startswith("#"):
+            continue
+        if _MILLISECONDS.fullmatch(row) is None or float(row) > _MS_MAX:
+            raise ValueError(f"{path}:{number}: {row}: want milliseconds, 0 to {_MS_MAX}")
+        yield round(float(row) * NS_PER_MS)

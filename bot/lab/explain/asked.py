@@ -9,6 +9,7 @@ with the views since: from those its state before any later call is made again.
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
+from itertools import zip_longest
 from typing import Final
 
 import msgspec
@@ -108,9 +109,9 @@ def _copied(strategy: Strategy, view: EventView | None) -> Strategy:
 def without_shares(view: EventView) -> EventView:
     """The same view, with no share held on any rung."""
     rungs = tuple(
-        rung
-        if not rung.yes_qty and not rung.no_qty
-        else msgspec.structs.replace(rung, yes_qty=Qty(0), no_qty=Qty(0))
+        msgspec.structs.replace(rung, yes_qty=Qty(0), no_qty=Qty(0))
+        if rung.yes_qty or rung.no_qty
+        else rung
         for rung in view.rungs
     )
     return msgspec.structs.replace(view, rungs=rungs)
@@ -120,23 +121,15 @@ def leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[Lean, ...]:
     """The quotes of one rung against those without a share held, level by level."""
     rows = []
     for side in BookSide:
-        mine, others = _levels(then, side), _levels(free, side)
-        for level in range(max(len(mine), len(others))):
-            one = mine[level] if level < len(mine) else None
-            other = others[level] if level < len(others) else None
-            both = one is not None and other is not None
-            rows.append(
-                Lean(
-                    side,
-                    level,
-                    None if one is None else one.price,
-                    Qty(0) if one is None else one.qty,
-                    None if other is None else other.price,
-                    Qty(0) if other is None else other.qty,
-                    one.price - other.price if both and one and other else None,
-                )
-            )
+        pairs = zip_longest(_levels(then, side), _levels(free, side))
+        for level, (one, other) in enumerate(pairs):
+            both = None if one is None or other is None else one.price - other.price
+            rows.append(Lean(side, level, *_price_and_qty(one), *_price_and_qty(other), both))
     return tuple(rows)
+
+
+def _price_and_qty(quote: Quote | None) -> tuple[Price | None, Qty]:
+    return (None, Qty(0)) if quote is None else (quote.price, quote.qty)
 
 
 def _levels(quotes: tuple[Quote, ...], side: BookSide) -> list[Quote]:

@@ -6,14 +6,15 @@ strategy asked for, what the limits left of that, which change was planned, and 
 Nothing of this is written while trading, so it costs a running bot nothing.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.books.book import book_seen
-from bot.core.desk.spend import Lane, Purse
+from bot.core.desk.spend import Lane
 from bot.core.event.room import Ladder, Rung
 from bot.core.intentions import SHOWN_LEVELS, rooms, why_pulled
 from bot.core.limits.risk import Live, loss_cents
@@ -22,9 +23,10 @@ from bot.core.picture import limits_used
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.reconfigure import Remake
 from bot.core.sending.affording import Affording
-from bot.core.settings import BudgetSettings, TraderSettings
+from bot.core.settings import TraderSettings
 from bot.core.strategy import EventView
 from bot.core.trader import Trader
+from bot.io.journal.records import JournalFault
 from bot.lab.explain.asked import Askers
 from bot.lab.explain.explained import (
     Beside,
@@ -37,37 +39,9 @@ from bot.lab.explain.explained import (
 )
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
 from bot.lab.replay.together import relived
-from bot.lab.session import Placed, Run, Step, entries_ahead
+from bot.lab.session import Placed, Run, Step, placed_entries
 from venue.wire.money import Qty, canonical
 from venue.wire.names import MarketId, Ticker
-
-
-class WatchedPurse(Purse):
-    """A trader's purse, which tells of each token as one user takes it. watched: that user."""
-
-    def __init__(self, settings: BudgetSettings) -> None:
-        self._joined = 0
-        self.watched = 0
-        self.taken: Callable[[Lane, int, int], None] | None = None
-        super().__init__(settings, 0)
-
-    def join(self) -> int:
-        """The trader that it is made for is its first user, as it is of a purse of its own."""
-        self._joined += 1
-        return 0 if self._joined == _ITS_OWN else super().join()
-
-    def spend(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
-        """As of any purse."""
-        before = self.tokens(now_ns)
-        if not super().spend(lane, now_ns, user):
-            return False
-        if self.taken is not None and user == self.watched:
-            self.taken(lane, before, now_ns)
-        return True
-
-
-_ITS_OWN: Final = 2
-"""A purse joins itself when it is made; the second to join is the one that it is made for."""
 
 
 class _Decided(msgspec.Struct):
@@ -75,39 +49,26 @@ class _Decided(msgspec.Struct):
 
     at_ns: int
     asked: bool
-    frames: int
     books: dict[MarketId, Frame]
 
 
 class Explainer:
     """One run, lived again and looked into on the way."""
 
-    def __init__(
-        self,
-        run: Run,
-        remake: Remake,
-    ) -> None:
+    def __init__(self, run: Run, remake: Remake) -> None:
         """As `relived`. Raises JournalFault as that does."""
-        self._purses: list[WatchedPurse] = []
         self._askers = Askers()
-        self._again = relived(
-            run,
-            remake,
-            purse_of=self._purse_of,
-            around=self._askers.around,
-        )
-        for purse in self._purses:
-            purse.watched = self.trader.out.user
+        self._again = relived(run, remake, around=self._askers.around)
         self._rungs: dict[MarketId, Rung] = {}
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}
-        self._frames: dict[Ticker, int] = {}
         self._calls: dict[Ticker, int] = {}
+        self._watched: tuple[Deed, Life] | None = None
         self._spent: list[tuple[Token, Limits | None]] = []
-
-    def _purse_of(self, budget: BudgetSettings) -> Purse:
-        self._purses.append(WatchedPurse(budget))
-        return self._purses[-1]
+        # Every token passes here on its way; the purse may be shared with series beside it.
+        purse = self.trader.out.purse
+        self._tokens, self._spend = purse.tokens, purse.spend
+        purse.spend = self._spend_watched  # type: ignore[method-assign]
 
     @property
     def _settings(self) -> TraderSettings:
@@ -153,13 +114,13 @@ class Explainer:
         cannot be lived again up to there.
         """
         # What has arrived is taken in right before a Beat: the last one tells how far it had come.
-        beats = [
-            placed.number
-            for placed in entries_ahead(self._again.run.paths)
-            if isinstance(placed.entry.message, m.Beat) and placed.entry.at_ns <= at_ns
-        ]
+        until = 0
+        with suppress(JournalFault):  # the run comes to the damage by itself
+            for placed in placed_entries(self._again.run.paths):
+                if isinstance(placed.entry.message, m.Beat) and placed.entry.at_ns <= at_ns:
+                    until = placed.number
         last: Step | None = None
-        for step in self._steps(last=beats[-1] if beats else 0):
+        for step in self._steps(until):
             last = step
         named = ticker.upper()
         known = {rung.market.ticker.upper(): rung.market_id for rung in self._rungs.values()}
@@ -193,8 +154,6 @@ class Explainer:
             return
         if isinstance(message, m.BookSeen):
             self._saw(message, step.placed, CHANNEL)
-        elif isinstance(message, m.TradeSeen):
-            self._count(message.market_id)
         elif isinstance(message, m.Replied) and isinstance(message.answer, m.Done):
             body = message.answer.body
             if isinstance(body, m.SeriesShown):
@@ -209,7 +168,6 @@ class Explainer:
                     self._saw(seen, step.placed, "read of the book")
 
     def _saw(self, seen: m.BookSeen, placed: Placed, kind: str) -> None:
-        self._count(seen.market_id)
         rung = self._rungs.get(seen.market_id)
         # One that is older than what is believed changes nothing.
         if rung is not None and rung.book.ts_ns == seen.ts_ns:
@@ -217,12 +175,6 @@ class Explainer:
             self._books[seen.market_id] = Frame(
                 kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
             )
-
-    def _count(self, market_id: MarketId) -> None:
-        rung = self._rungs.get(market_id)
-        if rung is not None:
-            ticker = rung.ladder.event.event_ticker
-            self._frames[ticker] = self._frames.get(ticker, 0) + 1
 
     def _look_for_decisions(self, step: Step) -> None:
         for ladder in self.trader.quoting.ladders:
@@ -234,7 +186,6 @@ class Explainer:
                 self._decided[ticker] = _Decided(
                     ladder.decided_ns,
                     calls != self._calls.get(ticker, 0),
-                    self._frames.pop(ticker, 0),
                     {
                         rung.market_id: self._books[rung.market_id]
                         for rung in ladder.rungs
@@ -248,12 +199,15 @@ class Explainer:
     def _watch(self, deed: Deed | None, life: Life) -> None:
         """Look at every token that the next event takes, if a request of it is asked about."""
         self._spent = []
-        for purse in self._purses:
-            purse.taken = None
-            if deed is not None:
-                purse.taken = lambda lane, before, now_ns: self._take(
-                    lane, before, now_ns, deed, life
-                )
+        self._watched = None if deed is None else (deed, life)
+
+    def _spend_watched(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
+        before = self._tokens(now_ns)
+        if not self._spend(lane, now_ns, user):
+            return False
+        if self._watched is not None and user == self.trader.out.user:
+            self._take(lane, before, now_ns, *self._watched)
+        return True
 
     def _take(self, lane: Lane, before: int, now_ns: int, deed: Deed, life: Life) -> None:
         trader = self.trader
@@ -320,7 +274,6 @@ class Explainer:
             asked=was_asked,
             pulled="" if was_asked else self._pulled(ladder, rung),
             flattening=quoting.flattening,
-            frames=0 if decided is None else decided.frames,
             frame=None if decided is None else decided.books.get(market_id),
             curve=_curve(ladder, rung),
             seen=None if view is None else _seen(view, market_id),

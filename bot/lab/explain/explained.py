@@ -94,11 +94,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What the trader believed, wanted and was allowed when a request left, or at an instant.
 
     decided_ns: when its event was decided last. asked: whether the strategy was asked then; if not,
-    `pulled` says why. flattening: why only what shrinks a position was wanted, else empty. frames:
-    of the event since the decision before. leans_fault: why the leans are not known, else empty.
-    answered: what the strategy wanted to rest on the rung; takes: what it wanted to trade there at
-    once; wanted: what was to rest within the limits; steady: without flicker. cuts: what the limits
-    took off it.
+    `pulled` says why. flattening: why only what shrinks a position was wanted, else empty.
+    leans_fault: why the leans are not known, else empty. answered: what the strategy wanted to rest
+    on the rung; takes: what it wanted to trade there at once; wanted: what was to rest within the
+    limits; steady: without flicker. cuts: what the limits took off it.
     """
 
     at_ns: int
@@ -112,7 +111,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     asked: bool
     pulled: str
     flattening: str
-    frames: int
     frame: Frame | None
     curve: Curve | None
     seen: Seen | None

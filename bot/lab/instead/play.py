@@ -19,16 +19,20 @@ from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.run.watched import Retold
 from bot.lab.driver import Driver, TickTimer
+from bot.lab.exchange.account import Account
+from bot.lab.exchange.exchange import MAKER
+from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from bot.lab.instead.measure import Measure, Measured
-from bot.lab.instead.session import Session
-from bot.lab.instead.session_market import SessionMarket
+from bot.lab.instead.session import Act, Session
 from bot.lab.replay.replay import MakeStrategy
 from venue.core import messages as v
 from venue.wire.instant import NS_PER_MS
-from venue.wire.money import Cents
-from venue.wire.names import Ticker
+from venue.wire.limits import QTY_MAX
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.names import ClientOrderId, MarketId, Ticker
+from venue.wire.requests import QtyOrder, TimeInForce
 
 _TURN_NS: Final = NS_PER_MS
 """Two decisions are so far apart at least."""
@@ -39,6 +43,10 @@ _USUAL_TRIP_NS: Final = 30 * NS_PER_MS
 
 _OPERATED, _ARRIVES, _TO_US = range(3)
 """Of one instant the market comes first, then acts of these ranks, then the trader's own tick."""
+
+_EVEN: Final = Price(50)
+_ENOUGH_CENTS: Final = Cents(200)
+"""For a share at an even price, with any fee."""
 
 Told = Callable[[int], None]
 
@@ -97,9 +105,9 @@ class Play:
         self._ticks.schedule(self._awake(self.now_ns))
         self._hand(began)
         for done, act in enumerate(session.acts):
-            if act.record.ts > session.ended_ns:
+            if act.seen.ts_ns > session.ended_ns:
                 break
-            driver.reach(act.record.ts)
+            driver.reach(act.seen.ts_ns)
             self.venue.act(act)
             self._publish(act.arrives_ns)
             if done % 500 == 0:
@@ -137,7 +145,7 @@ class Play:
         self._publish(self.now_ns + self._feed_ns)
 
     def _operated(self, command: v.Command) -> None:
-        self.venue.operate(command, self.now_ns)
+        self.venue.exchange.apply(command, self.now_ns)
 
     def _arrived(self, event: m.Event) -> None:
         """Something reaches the trader."""
@@ -219,3 +227,56 @@ def _trader(setup: Setup) -> Trader:
         guarded(setup.remake(setup.configured.strategy)),
         remake=lambda choice: guarded(setup.remake(choice)),
     )
+
+
+class SessionMarket(LiveMarket):
+    """The markets of a session under one model of the queue: a backtest's exchange around what the
+    others did, holdings as they were at the start.
+
+    What of a print that filled us then fills nobody of ours now goes to others at its price, as far
+    as there are any: their shares stand there no more until their size changes.
+    """
+
+    def __init__(self, session: Session, terms: Terms, queue_model: QueueModel) -> None:
+        begun_ns = session.run.begun_ns
+        super().__init__(session.catalogue, terms, queue_model, begun_ns)
+        # No order is larger than the venue takes; what is held may be.
+        parts = [
+            (market_id, outcome, min(qty - begin, QTY_MAX))
+            for market_id, outcome, qty in session.holdings
+            for begin in range(0, qty, QTY_MAX)
+        ]
+        for place, (market_id, outcome, qty) in enumerate(parts):
+            self._endow(place, market_id, outcome, qty, begun_ns)
+        self.exchange.read_all(begun_ns)
+
+    def _endow(
+        self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
+    ) -> None:
+        """Shares are held, and the cash is what it was: they were bought before anything began."""
+        self.exchange.apply(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
+        name = ClientOrderId(f"held-{place}")
+        bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)
+        self.exchange.apply(v.PlaceOrder(MAKER, bought), now_ns)
+        side, price = book_side(outcome, Side.BUY), canonical(outcome, _EVEN)
+        self._acting_as_print = True
+        self._meet(market_id, side, price, qty, now_ns)
+        self._acting_as_print = False
+        self.exchange.apply(v.Withdraw(MAKER, Cents(self.gain_cents)), now_ns)
+        held = {**self.account.shares}
+        self.account = Account()
+        self.account.shares = held
+
+    def act(self, act: Act) -> None:
+        """A book or a print of others happens now."""
+        before, seen = len(self.account.fills), act.seen
+        self.on_frame(seen, seen.ts_ns)
+        if not act.ours or not isinstance(seen, m.TradeSeen):
+            return
+        left = seen.size - sum(fill.qty for fill in self.account.fills[before:])
+        depth = self.depths[seen.market_id]
+        side = BookSide.ASK if seen.taker_bought_yes else BookSide.BID
+        for price, size in [*depth.left(side)]:
+            if price == seen.price:
+                depth.take(side, price, min(left, size))
+                self._changed[seen.market_id] = None

@@ -12,18 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 from msgspec import Struct, structs
 
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
+from bot.lab.exchange.live import catalogue_of, is_readable
 from bot.lab.instead.measure import Measure
 from bot.lab.own_orders import OwnFill, OwnOrders
 from bot.lab.session import Run, Until, beside_of, placed_entries
 from venue.core import messages as v
-from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord
-from venue.wire import instant, model
+from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, canonical
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
 GIVEN_BACK_NS: Final = 10 * NS_PER_SECOND
@@ -52,10 +53,10 @@ _OF_THE_WORLD: Final = (
 
 
 class Act(Struct, frozen=True):
-    """A record of the market. record.ts: when it happened; arrives_ns: when it reached the bot.
-    ours: a print that filled an order of ours then."""
+    """A book or a print of others. seen: as of the bot's clock; arrives_ns: when it reached the
+    bot. ours: a print that filled an order of ours then."""
 
-    record: Record
+    seen: m.BookSeen | m.TradeSeen
     arrives_ns: int
     ours: bool = False
 
@@ -71,8 +72,8 @@ class Session:
     """Up to where it is told."""
     cut: str = ""
     """Why that is before its end, else empty."""
-    tape: Tape = field(init=False)
-    """Its markets by id."""
+    tickers: dict[MarketId, Ticker] = field(default_factory=dict)
+    """Of its markets."""
     catalogue: list[v.Command] = field(default_factory=list)
     acts: list[Act] = field(default_factory=list)
     """The market without us, in order of time."""
@@ -98,11 +99,6 @@ class Session:
     happened: Measure = field(default_factory=Measure)
     short_qty: int = 0
     """Shares of ours that a book should have shown and did not."""
-
-    @property
-    def tickers(self) -> dict[MarketId, Ticker]:
-        """Of every rung, in order."""
-        return {rung.market_id: Ticker(rung.label) for rung in self.tape.rungs}
 
 
 def session_of(run: Run, until: Until, gap_ns: int) -> Session:
@@ -186,7 +182,7 @@ class _Reader:
     def _listed(self, at_ns: int, event: model.Event) -> None:
         """A page of the series: rungs, and whether they take orders. What of it cannot be read is
         passed over, as the trader does."""
-        if not _is_readable(event):
+        if not is_readable(event):
             return
         states = self._session.states
         self._events.setdefault(event.event_ticker, event)
@@ -225,21 +221,21 @@ class _Reader:
             for fill in self._own.fills()
             if fill.at_ns + shift_ns > begun_ns and fill.market_id in self._markets
         ]
-        others = _Others(self._own, fills, shift_ns)
+        others = _Others(self._own, fills)
         for at_ns, seen in self._in_order(fills, shift_ns + session.feed_ns):
             if seen.market_id not in self._markets:
                 continue
             if isinstance(seen, m.BookSeen):
-                act: Act | None = Act(others.book(seen), at_ns)
+                frame: m.BookSeen | m.TradeSeen | None = others.book(seen)
+                is_ours = False
             else:
-                act = others.printed(seen, at_ns)
-            if act is not None and act.record.ts < begun_ns:
+                frame, is_ours = others.printed(seen)
+            if frame is not None:
                 # What was so before the run began is so when it begins.
-                record = structs.replace(act.record, ts=begun_ns)
-                act = Act(record, max(act.arrives_ns, begun_ns), act.ours)
-            session.acts += [] if act is None else [act]
+                frame = structs.replace(frame, ts_ns=max(frame.ts_ns + shift_ns, begun_ns))
+                session.acts.append(Act(frame, max(at_ns, begun_ns), is_ours))
         session.short_qty = others.short_qty
-        session.tape = self._tape()
+        session.tickers = {each.market_id: each.ticker for each in self._markets.values()}
         session.catalogue = self._catalogue()
         session.holdings = [held for held in session.holdings if held[0] in self._markets]
         session.fills = fills
@@ -269,112 +265,49 @@ class _Reader:
         seen += self._books.values()
         return sorted(seen, key=lambda row: row[1].ts_ns)
 
-    def _tape(self) -> Tape:
-        markets = list(self._markets.values())
-        acts = self._session.acts
-        return Tape(
-            name=self._session.run.started.boot_nonce,
-            series=next(iter(self._events.values())).series_ticker,
-            event=next(iter(self._events.values())).event_ticker,
-            strike_unit=markets[0].strike_unit or "",
-            sources=tuple(market.market_id for market in markets),
-            partition=False,
-            has_books=any(isinstance(act.record, BookRecord) for act in acts),
-            rungs=tuple(
-                TapeRung(market.market_id, market.ticker, market.strike_value) for market in markets
-            ),
-            lines=(),
-            start=0,
-            start_ts=acts[0].record.ts,
-            end_ts=acts[-1].record.ts,
-            values=(),
-        )
-
     def _catalogue(self) -> list[v.Command]:
-        """The commands that list what the series showed."""
-        companies: dict[str, v.Command] = {}
-        for event in self._events.values():
-            company = v.ListCompany(event.project_id, event.series_ticker, event.series_ticker)
-            companies.setdefault(event.project_id, company)
-        events = [
-            v.ListEvent(
-                event_ticker=event.event_ticker,
-                series_ticker=event.series_ticker,
-                project_market_id=event.project_market_id,
-                project_id=event.project_id,
-                title=event.title,
-                category=event.category,
-                status=model.EventStatus.OPEN,
-                mutually_exclusive=event.mutually_exclusive,
-                resolution_date_ns=instant.to_ns(event.resolution_date),
-                sub_title=event.sub_title,
-                resolution_source=event.resolution_source,
+        """The commands that list what the series showed, its markets as they were shown last."""
+        return catalogue_of(
+            msgspec.structs.replace(
+                event,
+                markets=tuple(
+                    market
+                    for market in self._markets.values()
+                    if market.event_ticker == event.event_ticker
+                ),
             )
             for event in self._events.values()
-        ]
-        markets = [
-            v.ListMarket(
-                market_id=market.market_id,
-                ticker=market.ticker,
-                event_ticker=market.event_ticker,
-                name=market.name,
-                outcome_label=market.outcome_label,
-                maker_fee_rate=FeeRate.parse(market.maker_fee_rate),
-                taker_fee_rate=FeeRate.parse(market.taker_fee_rate),
-                strike_value=market.strike_value,
-                strike_unit=market.strike_unit,
-                description=market.description,
-            )
-            for market in self._markets.values()
-        ]
-        return [*companies.values(), *events, *markets]
-
-
-def _is_readable(event: model.Event) -> bool:
-    """Whether its date and its rungs' fees are what they ought to be."""
-    try:
-        instant.to_ns(event.resolution_date)
-        for market in event.markets:
-            FeeRate.parse(market.maker_fee_rate)
-            FeeRate.parse(market.taker_fee_rate)
-    except ValueError:
-        return False
-    return True
+        )
 
 
 class _Others:
     """The market without us, in order of the venue's time. short_qty: as of Session."""
 
-    def __init__(self, own: OwnOrders, fills: Sequence[OwnFill], shift_ns: int) -> None:
+    def __init__(self, own: OwnOrders, fills: Sequence[OwnFill]) -> None:
         self.short_qty = 0
         self._own = own
-        self._shift_ns = shift_ns
         self._maker = {fill.trade_id: fill for fill in fills if fill.maker}
         self._taken = {fill.trade_id: fill for fill in fills if not fill.maker}
         self._given: dict[tuple[MarketId, BookSide, Price], list[int]] = {}
 
-    def printed(self, seen: m.TradeSeen, at_ns: int) -> Act | None:
-        """A print; None of one that was our own doing."""
+    def printed(self, seen: m.TradeSeen) -> tuple[m.TradeSeen | None, bool]:
+        """A print, None of one that was our own doing; True if it filled an order of ours."""
         mine = self._taken.get(seen.trade_id)
         if mine is not None:
             key = (seen.market_id, mine.side.other, seen.price)
             given = self._given.setdefault(key, [0, 0, -1])
             given[:] = [given[0] + mine.qty, seen.ts_ns + GIVEN_BACK_NS, -1]
-            return None
-        bought = Outcome.YES if seen.taker_bought_yes else Outcome.NO
-        ts = seen.ts_ns + self._shift_ns
-        record = TradeRecord(ts, seen.market_id, seen.price, seen.size, bought)
-        return Act(record, at_ns, seen.trade_id in self._maker)
+            return None, False
+        return seen, seen.trade_id in self._maker
 
-    def book(self, seen: m.BookSeen) -> Record:
+    def book(self, seen: m.BookSeen) -> m.BookSeen:
         """A book without our own shares, and with what we had taken of it."""
         others = self._own.without(seen)
         self.short_qty += others.missing_qty
         bids, asks = dict(others.bids), dict(others.asks)
         self._give_back(seen, bids, asks)
-        yes = tuple(sorted(bids.items(), reverse=True))
-        no = tuple((canonical(Outcome.NO, price), asks[price]) for price in sorted(asks))
-        return BookRecord(seen.ts_ns + self._shift_ns, seen.market_id, yes, no)
+        best = tuple(sorted(bids.items(), reverse=True)), tuple(sorted(asks.items()))
+        return m.BookSeen(seen.market_id, seen.ts_ns, *best)
 
     def _give_back(self, seen: m.BookSeen, bids: dict[Price, Qty], asks: dict[Price, Qty]) -> None:
         """Put back what we took, where the size is still the one that we left."""

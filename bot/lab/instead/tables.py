@@ -12,20 +12,12 @@ from venue.wire.instant import NS_PER_MS
 
 _NAME: Final = 30
 _WIDE: Final = 13
-_UNCHANGED: Final = "the model on the unchanged configuration"
 
 _Number = Callable[[Measured], float | None]
 
 
 def _profit(part: str) -> _Number:
-    def dollars(of: Measured) -> float | None:
-        return None if of.profit is None else float(getattr(of.profit, part)) / 100_000
-
-    return dollars
-
-
-def _requests(kind: str) -> _Number:
-    return lambda of: of.requests[kind]
+    return lambda of: None if of.profit is None else getattr(of.profit, part) / 100_000
 
 
 _ROWS: Final[tuple[tuple[str, _Number, int], ...]] = (
@@ -37,10 +29,10 @@ _ROWS: Final[tuple[tuple[str, _Number, int], ...]] = (
     ("fills", lambda of: of.fills, 0),
     ("  shares that came", lambda of: of.maker_qty, 0),
     ("  shares that we took", lambda of: of.taker_qty, 0),
-    ("requests: create", _requests("create"), 0),
-    ("  amend", _requests("amend"), 0),
-    ("  cancel", _requests("cancel"), 0),
-    ("  read", _requests("read"), 0),
+    ("requests: create", lambda of: of.requests["create"], 0),
+    ("  amend", lambda of: of.requests["amend"], 0),
+    ("  cancel", lambda of: of.requests["cancel"], 0),
+    ("  read", lambda of: of.requests["read"], 0),
     ("refused", lambda of: sum(of.refused.values()), 0),
     ("unknown", lambda of: of.unknown, 0),
     ("worst case $", lambda of: of.worst_case_max_cents / 100, 2),
@@ -67,10 +59,8 @@ def _head(told: Compared) -> Iterator[str]:
         yield "nothing is other than it was: only the model beside what happened"
 
 
-def _cell(value: float | None, digits: int, *, sign: bool = False) -> str:
-    if value is None:
-        return f"{'-':>{_WIDE}}"
-    return f"{value:{'+' if sign else ''}{_WIDE},.{digits}f}"
+def _cell(value: float | None, digits: int, sign: str = "") -> str:
+    return f"{'-':>{_WIDE}}" if value is None else f"{value:{sign}{_WIDE},.{digits}f}"
 
 
 def _less(after: float | None, before: float | None) -> float | None:
@@ -85,36 +75,33 @@ def _figures(told: Compared) -> Iterator[str]:
         name = f"under {played.reading}"
         yield f"{name:<{_NAME}}" + "".join(f"{head:>{_WIDE}}" for head in heads)
         for row, number, digits in _ROWS:
-            yield f"{row:<{_NAME}}" + _cells(told.happened, played, number, digits)
+            then, same = number(told.happened), number(played.unchanged)
+            cells = [_cell(then, digits), _cell(same, digits)]
+            cells.append(_cell(_less(same, then), digits, sign="+"))
+            if played.changed is not None:
+                other = number(played.changed)
+                cells += [_cell(other, digits), _cell(_less(other, same), digits, sign="+")]
+            yield f"{row:<{_NAME}}" + "".join(cells)
         yield ""
-    yield f"unchanged: {_UNCHANGED}; model error: that less what happened"
+    yield (
+        "unchanged: the model on the unchanged configuration; model error: that less what happened"
+    )
     if told.changed:
         yield "difference: changed less unchanged, both of the model"
-
-
-def _cells(happened: Measured, played: Played, number: _Number, digits: int) -> str:
-    then, same = number(happened), number(played.unchanged)
-    cells = [_cell(then, digits), _cell(same, digits), _cell(_less(same, then), digits, sign=True)]
-    if played.changed is not None:
-        other = number(played.changed)
-        cells += [_cell(other, digits), _cell(_less(other, same), digits, sign=True)]
-    return "".join(cells)
 
 
 def _quotes(told: Compared) -> Iterator[str]:
     """Presence and price of every rung and side: happened, unchanged and changed."""
     for played in told.played:
-        sides = [told.happened, played.unchanged]
-        sides += [] if played.changed is None else [played.changed]
-        heads = ("happened", "unchanged", "changed")[: len(sides)]
-        name = f"quotes, {played.reading}"
+        sides = {"happened": told.happened, "unchanged": played.unchanged}
+        sides |= {} if played.changed is None else {"changed": played.changed}
         longest = max((len(quoted.ticker) for quoted in told.happened.quotes), default=0)
         wide = max(_NAME, longest + 6)
-        yield f"{name:<{wide}}" + "".join(f"{f'{head}: % at c x qty':>28}" for head in heads)
-        for row in zip(*(side.quotes for side in sides), strict=True):
-            yield f"{f'{row[0].ticker} {row[0].side}':<{wide}}" + "".join(
-                f"{_quote(quoted):>28}" for quoted in row
-            )
+        heads = "".join(f"{f'{head}: % at c x qty':>28}" for head in sides)
+        yield f"{f'quotes, {played.reading}':<{wide}}{heads}"
+        for row in zip(*(side.quotes for side in sides.values()), strict=True):
+            cells = "".join(f"{_quote(quoted):>28}" for quoted in row)
+            yield f"{f'{row[0].ticker} {row[0].side}':<{wide}}{cells}"
 
 
 def _quote(quoted: Quoted) -> str:
@@ -143,14 +130,16 @@ def notes(told: Compared) -> list[str]:
         )
     lines += _troubles("happened", told.happened)
     for played in told.played:
-        for name, of in (("unchanged", played.unchanged), ("changed", played.changed)):
-            lines += () if of is None else _troubles(f"{played.reading}, {name}", of)
+        lines += _troubles(f"{played.reading}, unchanged", played.unchanged)
+        lines += _troubles(f"{played.reading}, changed", played.changed)
         lines += _doubts(told.happened, played)
     return lines
 
 
-def _troubles(name: str, of: Measured) -> Iterator[str]:
+def _troubles(name: str, of: Measured | None) -> Iterator[str]:
     """What kept one side from quoting as its strategy would have."""
+    if of is None:
+        return
     if of.latched:
         yield f"{name}: latched: {of.latched}"
     if of.strategy_errors:

@@ -6,7 +6,7 @@ something read a clock, drew a random number, or went through a set.
 
 These are no differences: effects of the last event that a crash left unwritten; answers after the
 end, which the loop journals without giving them to the trader; notes of shadow candidates, which
-change nothing and do not run again.
+earlier programs journaled.
 """
 
 import time
@@ -19,10 +19,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.spend import Purse
 from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
-from bot.core.settings import BudgetSettings, Candidate
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import Entry, JournalFault, entry_of
@@ -40,7 +38,6 @@ from bot.lab.session import (
     payloads_of,
     version_of,
 )
-from bot.lab.shadow.shadow import shadow_of
 from venue.wire.names import MarketId, Ticker
 
 MakeStrategy = Callable[[], Strategy]
@@ -128,20 +125,17 @@ class Relived:
         self,
         run: Run,
         remake: Remake,
-        candidates: Sequence[Candidate] = (),
         *,
         notes: bool = False,
-        purse_of: Callable[[BudgetSettings], Purse] | None = None,
         around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
         first: Trader | None = None,
         others: Callable[[int], bool] | None = None,
     ) -> None:
-        """remake: makes the strategies that the journal names. candidates: run beside it in the
-        shadow, and change nothing of it. notes: True to compare them, too. purse_of: makes one that
-        behaves as the trader's own would. around: what each strategy is wrapped in, which must
-        answer as the strategy does. first: the trader whose purses and account this one shares.
-        others: gives the other series of the process their turns before an instant; False where
-        their journals do not reach so far (`bot.lab.replay.together`).
+        """remake: makes the strategies that the journal names. notes: True to compare them, too.
+        around: what each strategy is wrapped in, which must answer as the strategy does. first: the
+        trader whose purses and account this one shares. others: gives the other series of the
+        process their turns before an instant; False where their journals do not reach so far
+        (`bot.lab.replay.together`).
 
         Raises JournalFault for a run of an earlier version, and when its strategy cannot be made.
         """
@@ -175,14 +169,12 @@ class Relived:
             return lambda: around(Retold(make, interrupted, calls))
 
         settings = configured.settings
-        purse = None if purse_of is None else purse_of(settings.budget)
         self.lives = Trader(
             msgspec.structs.replace(settings, series_ticker=asked_for or settings.series_ticker),
             retold(_made_again(remake, configured.strategy)),
-            purse if first is None else first.out.purse_of(m.Key.TRADE),
+            None if first is None else first.out.purse_of(m.Key.TRADE),
             None if first is None else first.out.purse_of(m.Key.READ),
             None if first is None else first.quoting.weighing.account,
-            shadow_of(candidates),
             lambda choice: retold(remake(choice)),
             None if first is None else first.out.purse_of(m.Key.STANDBY),
         )

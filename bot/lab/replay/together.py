@@ -7,14 +7,12 @@ instant of the `Beat` is read within it. So the instants of their beats are the 
 turns of all series were taken, and with it every journal of them is lived again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from bot.core.desk.spend import Purse
 from bot.core.reconfigure import Remake
-from bot.core.settings import BudgetSettings, Candidate
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
@@ -30,10 +28,8 @@ _BEGAN_WITHIN_NS: Final = 10 * NS_PER_SECOND
 def relived(
     run: Run,
     remake: Remake,
-    candidates: Sequence[Candidate] = (),
     *,
     notes: bool = False,
-    purse_of: Callable[[BudgetSettings], Purse] | None = None,
     around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
 ) -> Relived:
     """A run, ready to be replayed, together with those of the series that it traded beside.
@@ -42,24 +38,21 @@ def relived(
     the journal of one of the other series is not found beside that of the run.
     """
     if not beside_of(run):
-        return Relived(run, remake, candidates, notes=notes, purse_of=purse_of, around=around)
+        return Relived(run, remake, notes=notes, around=around)
     others = _Others()
     first: Trader | None = None
     for each in sorted((run, *_runs_beside(run)), key=lambda run: run.begun_ns):
-        purse = purse_of if first is None else None
         if each is run:
             made = found = Relived(
                 run,
                 remake,
-                candidates,
                 notes=notes,
-                purse_of=purse,
                 around=around,
                 first=first,
                 others=others.live_until,
             )
         else:
-            made = Relived(each, remake, purse_of=purse, first=first)
+            made = Relived(each, remake, first=first)
             others.add(made)
         first = first or made.trader
     return found

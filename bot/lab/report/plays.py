@@ -8,10 +8,11 @@ import msgspec
 
 from bot.config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
-from bot.lab.backtest.opens import watched
-from bot.lab.backtest.run import Observer, Result, Told, Winners, backtest, distinct
+from bot.lab.backtest.guard import watched
+from bot.lab.backtest.run import Result, Told, Winners, backtest, distinct
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
+from bot.lab.exchange.trader_run import Observer
 from bot.lab.pool import in_order
 from bot.lab.report.relive import watched_played
 from bot.lab.report.session import Session

@@ -1,12 +1,13 @@
 """Every row of the fault model in a profile of its own, as the table of `--fault-model`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import islice
+from statistics import median_low
 from typing import Any, Final
 
 import msgspec
 
-from bot.lab.sim.odds import CONTRADICTIONS, LAG, ROWS, SECOND, Odds, draw
+from bot.lab.sim.odds import CONTRADICTIONS, LAG, ROWS, SECOND, draw
 from bot.lab.sim.simulate import Outcome, Summary, many
 
 SURVIVED: Final = (*ROWS, "swarm")
@@ -24,9 +25,11 @@ _NAMES: Final = {
 
 
 class Row(msgspec.Struct):
-    """What came of one profile. stopped_s: of each seed, from the first sign to the stop."""
+    """What came of one profile. wanted: so many seeds. stopped_s: of each of them, from the first
+    sign to the stop."""
 
     profile: str
+    wanted: int
     summary: Summary = msgspec.field(default_factory=Summary)
     stopped_s: list[float] = msgspec.field(default_factory=list)
     first_broken: str = ""
@@ -40,9 +43,12 @@ class Row(msgspec.Struct):
             self.first_broken, self.replay = outcome.broken, outcome.replay
 
     @property
+    def is_whole(self) -> bool:
+        return self.summary.seeds == self.wanted
+
+    @property
     def median_s(self) -> float | None:
-        taken = sorted(self.stopped_s)
-        return taken[(len(taken) - 1) // 2] if taken else None
+        return median_low(self.stopped_s) if self.stopped_s else None
 
     @property
     def most_s(self) -> float | None:
@@ -88,24 +94,11 @@ def rows(
 
     seeds: of each profile of model A. stopped_seeds: of late reads and of each of model B.
     """
-    lived = many(chain(_draws(SURVIVED, seeds), _draws(STOPPED, stopped_seeds)), jobs, wanted)
-    for profile, count in (
-        *((name, len(seeds)) for name in SURVIVED),
-        *((name, len(stopped_seeds)) for name in STOPPED),
-    ):
-        row = Row(profile)
-        for _ in range(count):
-            outcome = next(lived, None)
-            if outcome is None:
-                break
+    counts = {**dict.fromkeys(SURVIVED, seeds), **dict.fromkeys(STOPPED, stopped_seeds)}
+    draws = (draw(seed, profile) for profile, each in counts.items() for seed in each)
+    lived = many(draws, jobs, wanted)
+    for profile, each in counts.items():
+        row = Row(profile, len(each))
+        for outcome in islice(lived, len(each)):
             row.add(outcome)
         yield row
-
-
-def _draws(profiles: Sequence[str], seeds: Sequence[int]) -> Iterator[Odds]:
-    return (draw(seed, profile) for profile in profiles for seed in seeds)
-
-
-def is_whole(row: Row, seeds: Sequence[int], stopped_seeds: Sequence[int]) -> bool:
-    count = len(seeds) if row.profile in SURVIVED else len(stopped_seeds)
-    return row.summary.seeds == count

@@ -428,6 +428,9 @@ def _stop(world: "World") -> None:
         _books_agree(each)
 
 
+_MOVE_CASH: Final = ("transfer", "twin_orders", "twin_stp", "twin_trades", "begun_amid")
+
+
 def _books_agree(world: "World") -> None:
     process, truth = world.process, world.auditor.truth
     trader = process.trader
@@ -458,6 +461,9 @@ def _books_agree(world: "World") -> None:
     total = world.auditor.exposure.account.total_cents
     fitting = [total - cents for cents in _sums([waiting_cents, *late])]
     check(expected in fitting, "B9", f"{expected} expected, {total} there, {waiting_cents} to pay")
+    if len(world.together) == 1 and not any(map(world.odds.has, _MOVE_CASH)):
+        moved = 0 if world.odds.variant("fill_fees") else trader.ledgers.transfers_cents
+        check(not moved, "B9", f"{moved} cents are taken for a transfer that nobody made")
     odd = [name for name in trader.out.findings if not _was_provoked(name, world)]
     if difference:
         # Until a payout is booked, a minute at most, nobody can tell what else moved the cash.

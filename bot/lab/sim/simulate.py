@@ -12,7 +12,7 @@ from bot.lab.sim import coverage
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.run import run
-from bot.lab.sim.shrink import invariant_of, last_events, replay_command, shrink
+from bot.lab.sim.shrink import last_events, replay_command, shrink
 from bot.lab.sim.world import World
 
 
@@ -32,7 +32,6 @@ class Outcome(msgspec.Struct, frozen=True):
     log: str
     cpu_s: float
     broken: str = ""
-    invariant: str = ""
     events: str = ""
     replay: str = ""
     own_faults: int = 0
@@ -88,15 +87,13 @@ class Summary(msgspec.Struct):
 
 def lived(odds: Odds) -> Outcome:
     began_s = time.process_time()
-    broken = invariant = events = replay = ""
-    world: World
+    broken = events = replay = ""
     try:
         world = run(odds)
     except Broken as fault:
         assert isinstance(fault.world, World)
         world = fault.world
-        broken, invariant = str(fault), invariant_of(fault)
-        events, replay = last_events(world), replay_command(odds)
+        broken, events, replay = str(fault), last_events(world), replay_command(odds)
     return Outcome(
         odds.seed,
         world.driver.steps,
@@ -105,7 +102,6 @@ def lived(odds: Odds) -> Outcome:
         world.effect_log(),
         time.process_time() - began_s,
         broken,
-        invariant,
         events,
         replay,
         world.seen.own_faults,

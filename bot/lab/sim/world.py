@@ -25,8 +25,7 @@ from bot.lab.sim.judge.audit import Auditor
 from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.limits import Account
 from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
-from bot.lab.sim.life.disk import Disk
-from bot.lab.sim.life.hostclock import HostClock
+from bot.lab.sim.life.host import Disk, HostClock
 from bot.lab.sim.life.moods import Mood, Moody
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds
@@ -369,12 +368,9 @@ class World:
             return
         rng, odds = self._rng, self.odds
         for place in range(rng.randint(1, 2 * odds.burst - 1)):
-            self.after(place * 100_000, self._one_act)
+            self.after(place * 100_000, lambda: self.crowd.act(self.now_ns))
         gap_s = rng.expovariate(odds.crowd_per_second / odds.burst)
         self.after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
-
-    def _one_act(self) -> None:
-        self.crowd.act(self.now_ns)
 
     # --- what came of it --------------------------------------------------------------------------
 

@@ -16,31 +16,25 @@ from venue.crowd.tape import BookRecord, TopRecord, TradeRecord, decode_record
 
 
 class Seeded(msgspec.Struct, frozen=True, tag=True):
-    """A seed of a world."""
+    """A seed of a world. name: for people; key: in a file of results."""
 
     world: World
     seed: int
-
-    @property
-    def name(self) -> str:
-        """What a person calls it."""
-        return str(self.seed)
-
-    @property
-    def key(self) -> str:
-        """What names it in a file of results."""
-        return f"{self.world.key}/{self.seed}"
+    name: str
+    key: str
 
 
 class Recorded(msgspec.Struct, frozen=True, tag=True):
     """A recorded event, or one of the equal pieces in which its time is cut.
 
-    piece, pieces: from 0. records: of the piece the first so many, None for all. data: names the
-    bytes that were recorded. at_ns: when it begins. source: what was asked for, of which `folder`
-    may have been made.
+    name, key: as of `Seeded`. folders: that of the tape, then what it may have been made of; nobody
+    but the harness may open them while a strategy is loaded or runs. piece: from 0. records: the
+    first so many of the piece, None for all. data: names the recorded bytes.
     """
 
-    folder: str
+    name: str
+    key: str
+    folders: tuple[str, ...]
     event: str
     piece: int
     pieces: int
@@ -48,20 +42,6 @@ class Recorded(msgspec.Struct, frozen=True, tag=True):
     reading: QueueModel
     terms: Terms
     data: str
-    at_ns: int
-    source: str = ""
-
-    @property
-    def name(self) -> str:
-        """What a person calls it."""
-        return self.event if self.pieces == 1 else f"{self.event} {self.piece + 1}/{self.pieces}"
-
-    @property
-    def key(self) -> str:
-        """What names it in a file of results."""
-        terms = msgspec.json.encode((self.reading, self.records, self.terms))
-        under = hashlib.blake2b(terms, digest_size=6).hexdigest()
-        return f"{self.data}/{self.event}/{self.piece}of{self.pieces}/{under}"
 
 
 Case = Seeded | Recorded
@@ -74,7 +54,7 @@ def seeded(world: World, seeds: range) -> tuple[Case, ...]:
             f"seeds {seeds.start}-{seeds.stop - 1}: 9001-9999 are the holdout of `bot evaluate`; "
             "nothing is ever tuned on them"
         )
-    return tuple(Seeded(world, seed) for seed in seeds)
+    return tuple(Seeded(world, seed, str(seed), f"{world.key}/{seed}") for seed in seeds)
 
 
 def recorded(
@@ -86,53 +66,49 @@ def recorded(
     pieces: int = 1,
     records: int | None = None,
 ) -> tuple[Case, ...]:
-    """The events of a folder of tapes in the order of their time, of each tape the first `events`,
-    each in so many pieces of equal time; a piece in which nothing was recorded is left out.
-
-    reading: of their queues. Raises TapeFault.
-    """
-    found: list[Recorded] = []
+    """The first `events` events of each tape in a folder, in the order of their time, each in so
+    many pieces of equal time; a piece in which nothing was recorded is left out. Raises
+    TapeFault."""
+    under = hashlib.blake2b(msgspec.json.encode((reading, records, terms)), digest_size=6)
+    found: list[tuple[int, str, Recorded]] = []
     for folder in tape_folders(data):
         # Read first: of a damaged file that says where it is.
         tapes = [*itertools.islice(read_tapes(folder), events)]
         digest = data_digest(folder)
-        for tape in tapes:
-            for piece in range(pieces):
-                part = cut(tape, piece, pieces, records)
-                if part is not None:
-                    at_ns = decode_record(part.lines[0]).ts
-                    where = str(folder.absolute())
-                    row = (where, tape.event, piece, pieces, records, reading, terms, digest, at_ns)
-                    found.append(Recorded(*row, source=str(data.absolute())))
-    return tuple(sorted(found, key=lambda case: (case.at_ns, case.key)))
-
-
-def folders_of(case: Recorded) -> tuple[Path, ...]:
-    """The folders that nobody but the harness may open while a strategy is loaded or runs."""
-    return tuple(Path(each) for each in dict.fromkeys((case.folder, case.source)) if each)
+        folders = tuple(dict.fromkeys(str(each.absolute()) for each in (folder, data)))
+        for tape, piece in itertools.product(tapes, range(pieces)):
+            part = cut(tape, piece, pieces, records)
+            if part is None:
+                continue
+            name = tape.event if pieces == 1 else f"{tape.event} {piece + 1}/{pieces}"
+            key = f"{digest}/{tape.event}/{piece}of{pieces}/{under.hexdigest()}"
+            row = (folders, tape.event, piece, pieces, records, reading, terms, digest)
+            at_ns = decode_record(part.lines[0]).ts
+            found.append((at_ns, key, Recorded(name, key, *row)))
+    return tuple(case for _, _, case in sorted(found, key=lambda row: row[:2]))
 
 
 def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape | None:
-    """A piece of a tape's time, of it the first `records`; None where there is nothing in it. What
-    books and best prices showed when it begins, they show from then on."""
+    """A piece of a tape's time, of it the first `records`; None where there is nothing in it. The
+    books and best prices of before the piece are its first records."""
     if pieces == 1 and records is None:
         return tape
     first_ns = decode_record(tape.lines[0]).ts
     span_ns = tape.end_ts - first_ns + 1
     low_ns = first_ns + span_ns * piece // pieces
     high_ns = first_ns + span_ns * (piece + 1) // pieces
-    stands: dict[str, BookRecord | TopRecord] = {}
+    before: dict[str, BookRecord | TopRecord] = {}
     inside: list[bytes] = []
     for line in tape.lines:
         record = decode_record(line)
         if low_ns <= record.ts < high_ns:
             inside.append(line)
         elif record.ts < low_ns and not isinstance(record, TradeRecord):
-            stands[record.ticker] = record
+            before[record.ticker] = record
     if not inside:
         return None
-    shown = (msgspec.structs.replace(each, ts=low_ns) for each in stands.values())
-    lines = (*map(msgspec.json.encode, shown), *inside[:records])
+    opening = (msgspec.structs.replace(each, ts=low_ns) for each in before.values())
+    lines = (*map(msgspec.json.encode, opening), *inside[:records])
     return msgspec.structs.replace(
         tape,
         lines=lines,
@@ -143,15 +119,11 @@ def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape
 
 
 def data_digest(folder: Path) -> str:
-    """Twelve hex digits that name what of a folder is played. Raises OSError, and what gzip raises
-    for a damaged file."""
+    """Twelve hex digits that name the bytes of a folder that are played, unpacked: the same bytes
+    packed again differ. Raises OSError, and what gzip raises for a damaged file."""
     digest = hashlib.blake2b(digest_size=6)
-    for name in FILES:
-        path = folder / name
-        if not path.exists():
-            continue
-        digest.update(name.encode())
-        # Packed anew, the same bytes are packed otherwise: the time of it is in them.
+    for path in [each for name in FILES if (each := folder / name).exists()]:
+        digest.update(path.name.encode())
         packed = path.read_bytes()
         digest.update(gzip.decompress(packed) if path.suffix == ".gz" else packed)
     return digest.hexdigest()

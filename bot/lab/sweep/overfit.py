@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.lab.evaluate.statistics import Floats, Ints, ratio, sds
+from bot.lab.evaluate.statistics import Floats, ratio, sds
 
 BLOCKS_MAX: Final = 12
 BLOCKS_MIN: Final = 6
@@ -29,7 +29,7 @@ _NORMAL: Final = NormalDist()
 
 
 class Deflated(msgspec.Struct, frozen=True, kw_only=True):
-    """The best of `trials` by its mean over its standard deviation, over `cases`.
+    """The best of `trials` by its mean over its standard deviation.
 
     ratio: what it shows. by_chance: what the best of so many would show on average if none had any
     merit. probability: that its true ratio is above that, 0 to 1.
@@ -39,9 +39,6 @@ class Deflated(msgspec.Struct, frozen=True, kw_only=True):
     by_chance: float
     probability: float
     trials: int
-    cases: int
-    skewness: float
-    kurtosis: float
 
 
 class Overfitting(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,24 +74,23 @@ def probability_above(
     return _NORMAL.cdf((shown - chance) * math.sqrt((cases - 1) / max(variance, 1e-12)))
 
 
-def deflated(best: Floats, ratios: Floats, trials: int) -> Deflated | None:
-    """The deflated ratio of a row of results. ratios: of every trial that has one. trials: how many
-    were made in all. None where nothing varies, or of fewer than three cases."""
-    count = len(best)
-    if count < 3 or not sds(best):
+def deflated(rows: Floats, best: int, trials: int) -> Deflated | None:
+    """The deflated ratio of the best row of results. rows: by case for each trial that has a
+    result. trials: how many were made in all. None where nothing varies, or of fewer than three
+    cases."""
+    row = rows[best]
+    if len(row) < 3 or not sds(row):
         return None
-    standard = (best - best.mean()) / best.std()
+    standard = (row - row.mean()) / row.std()
     skewness, kurtosis = float((standard**3).mean()), float((standard**4).mean())
-    shown = ratio(best)
-    chance = best_by_chance(float(ratios.std(ddof=1)) if len(ratios) > 1 else 0.0, trials)
+    ratios = [ratio(each) for each in rows]
+    shown = ratios[best]
+    chance = best_by_chance(float(np.std(ratios, ddof=1)) if len(ratios) > 1 else 0.0, trials)
     return Deflated(
         ratio=shown,
         by_chance=chance,
-        probability=probability_above(shown, chance, count, skewness, kurtosis),
+        probability=probability_above(shown, chance, len(row), skewness, kurtosis),
         trials=trials,
-        cases=count,
-        skewness=skewness,
-        kurtosis=kurtosis,
     )
 
 
@@ -109,24 +105,19 @@ def overfitting(rows: Floats, score: Callable[[Floats], Floats]) -> Overfitting 
     blocks = min(BLOCKS_MAX, cases) // 2 * 2
     if trials < 2 or blocks < BLOCKS_MIN:
         return None
-    size = cases // blocks
-    places = np.arange(cases - size * blocks, cases).reshape(blocks, size)
-    worse, lost = 0, 0.0
-    splits = 0
+    places = np.arange(cases - cases // blocks * blocks, cases).reshape(blocks, -1)
+    worse: list[bool] = []
+    lost: list[float] = []
     for half in itertools.combinations(range(blocks), blocks // 2):
-        inside = _of(places, half)
-        outside = _of(places, tuple(each for each in range(blocks) if each not in half))
-        past, after = score(rows[:, inside]), score(rows[:, outside])
+        inside = np.isin(np.arange(blocks), half)
+        past, after = (score(rows[:, places[mask].ravel()]) for mask in (inside, ~inside))
         chosen = int(np.argmax(past))
-        # Its rank among all, ties shared, from 0 for the worst to 1 for the best.
+        # Its rank among the others, ties shared.
         equal = int((after == after[chosen]).sum()) - 1
         below = int((after < after[chosen]).sum()) + equal / 2
-        worse += below / (trials - 1) <= 0.5
-        lost += float(past[chosen] - after[chosen])
-        splits += 1
-    return Overfitting(probability=worse / splits, splits=splits, blocks=blocks, lost=lost / splits)
-
-
-def _of(places: Ints, blocks: tuple[int, ...]) -> Ints:
-    found: Ints = places[list(blocks)].ravel()
-    return found
+        worse.append(below / (trials - 1) <= 0.5)
+        lost.append(float(past[chosen] - after[chosen]))
+    splits = len(lost)
+    return Overfitting(
+        probability=sum(worse) / splits, splits=splits, blocks=blocks, lost=sum(lost) / splits
+    )

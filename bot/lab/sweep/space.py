@@ -1,16 +1,22 @@
-"""What a sweep goes over: keys of the configuration, each with the values that it may take.
+"""What a sweep goes over: keys of the configuration with the values that each may take, and which
+of them it tries next.
 
-Values stay texts, as they would stand in the YAML; what a key takes is checked where the file is.
+Values stay texts, as the YAML would hold them; the configuration checks them as it checks the file.
 """
 
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import Trial
 
 Settings = dict[str, str]
 """Text by key, in the order in which the keys were given."""
@@ -18,6 +24,11 @@ Settings = dict[str, str]
 POINTS_MAX: Final = 10_000
 """Of one key, and of a whole grid."""
 
+ROUND: Final = 4
+"""Settings that are proposed before the result of any of them is known, whatever the number of
+processes."""
+
+_ATTEMPTS: Final = 200
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+)*", re.ASCII)
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,9})?", re.ASCII)
 _DIGITS: Final = 6
@@ -33,46 +44,26 @@ class SpaceFault(ValueError):
     """Keys or values that cannot be swept over; the text names the key and what is accepted."""
 
 
-class Listed(msgspec.Struct, frozen=True):
-    """A key that takes one of these values. ordered: numbers that rise, so near ones are alike."""
-
-    key: str
-    values: tuple[str, ...]
-    ordered: bool
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """Values by which the key can be tried: all of them."""
-        return self.values
-
-    def at(self, share: float) -> str:
-        """The value at a share of the way, 0 to below 1."""
-        return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
-
-
-class Span(msgspec.Struct, frozen=True):
-    """A key that takes any number between two, both included. log: equal ratios are equally far.
+class Dimension(msgspec.Struct, frozen=True):
+    """A key and what it may take: one of `values`, or where there are none any number from low to
+    high. ordered: the values are numbers that rise. log: equal ratios are equally far apart.
     whole: whole numbers alone."""
 
     key: str
-    low: float
-    high: float
-    log: bool
-    whole: bool
+    values: tuple[str, ...] = ()
+    ordered: bool = False
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    whole: bool = False
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Values by which the key can be tried."""
-        return self.text(self.low), self.text(self.high)
-
-    def at(self, share: float) -> str:
-        """The value at a share of the way, 0 to 1."""
-        if self.log:
-            return self.text(self.low * (self.high / self.low) ** share)
-        return self.text(self.low + (self.high - self.low) * share)
+        """Values by which the key can be tried: all of them, or the ends of the range."""
+        return self.values or (self.text(self.low), self.text(self.high))
 
     def text(self, value: float) -> str:
-        """A number as it is written, within the ends."""
+        """A number of the range as it is written, within the ends."""
         held = min(max(value, self.low), self.high)
         if self.whole:
             return str(round(held))
@@ -81,27 +72,30 @@ class Span(msgspec.Struct, frozen=True):
             written = Decimal(repr(held))
         return format(written, "f")
 
+    def distribution(self) -> "BaseDistribution":
+        """The key as optuna knows it; of listed values it draws the place."""
+        from optuna import distributions
 
-Dimension = Listed | Span
+        last = len(self.values) - 1
+        if self.ordered:
+            return distributions.IntDistribution(0, last)
+        if self.values:
+            return distributions.CategoricalDistribution(range(last + 1))
+        if self.whole:
+            return distributions.IntDistribution(int(self.low), int(self.high), log=self.log)
+        return distributions.FloatDistribution(self.low, self.high, log=self.log)
+
+    def value(self, drawn: Any) -> str:
+        """The text of what optuna drew."""
+        return self.values[drawn] if self.values else self.text(drawn)
 
 
-def dimension(text: str) -> Dimension:
-    """The key and its values that a text such as `risk.order_qty=10:50:10` names. Raises
-    SpaceFault."""
-    key, equals, said = text.partition("=")
-    if not equals or _KEY.fullmatch(key) is None:
-        raise SpaceFault(f"--over {text[:80]!r}: KEY=VALUES, such as strategy.params.levels=1,2,3")
-    parts = said.split(":")
-    if len(parts) > 1 and all(_NUMBER.fullmatch(part) for part in parts[:2]):
-        return _ranged(key, said, parts)
-    values = tuple(part.strip() for part in said.split(","))
-    if not all(values) or len(dict.fromkeys(values)) < len(values):
-        raise SpaceFault(f"--over {key}: {said[:80]!r}; {_WANTED}, none empty, none twice")
-    return Listed(key, values, _rises(values))
+# --- texts to dimensions --------------------------------------------------------------------------
 
 
 def space(texts: Sequence[str]) -> tuple[Dimension, ...]:
-    """All of them. Raises SpaceFault, also for a key that is given twice and for none at all."""
+    """The keys and values that texts such as `risk.order_qty=10:50:10` name. Raises SpaceFault,
+    also for a key that is given twice and for none at all."""
     if not texts:
         raise SpaceFault(f"--over: at least one key is wanted; {_WANTED}")
     found = tuple(dimension(text) for text in texts)
@@ -114,37 +108,24 @@ def space(texts: Sequence[str]) -> tuple[Dimension, ...]:
     return found
 
 
-def points(dimensions: Sequence[Dimension]) -> list[Settings]:
-    """Every combination, the last key turning fastest. Raises SpaceFault where there is no end of
-    them, or more than POINTS_MAX."""
-    rows = []
-    for each in dimensions:
-        if isinstance(each, Span):
-            raise SpaceFault(
-                f"--over {each.key}: any number between two has no grid; give a step "
-                "(LOW:HIGH:STEP, LOW:HIGH:log:POINTS), or --how random or bayes"
-            )
-        rows.append([(each.key, value) for value in each.values])
-    count = math.prod(len(row) for row in rows)
-    if count > POINTS_MAX:
-        raise SpaceFault(f"a grid of {count} points; at most {POINTS_MAX}, or --how random")
-    return [dict(point) for point in itertools.product(*rows)]
+def dimension(text: str) -> Dimension:
+    """One key and its values. Raises SpaceFault."""
+    key, equals, said = text.partition("=")
+    if not equals or _KEY.fullmatch(key) is None:
+        raise SpaceFault(f"--over {text[:80]!r}: KEY=VALUES, such as strategy.params.levels=1,2,3")
+    parts = said.split(":")
+    if len(parts) > 1 and all(_NUMBER.fullmatch(part) for part in parts[:2]):
+        return _range(key, said, parts)
+    values = tuple(part.strip() for part in said.split(","))
+    if not all(values) or len(set(values)) < len(values):
+        raise SpaceFault(f"--over {key}: {said[:80]!r}; {_WANTED}, none empty, none twice")
+    rises = all(map(_NUMBER.fullmatch, values)) and all(
+        Decimal(low) < Decimal(high) for low, high in itertools.pairwise(values)
+    )
+    return Dimension(key, values, rises)
 
 
-def size_of(dimensions: Sequence[Dimension]) -> int | None:
-    """How many combinations there are; None where there is no end of them."""
-    if any(isinstance(each, Span) for each in dimensions):
-        return None
-    return math.prod(len(each.ends) for each in dimensions)
-
-
-def _rises(values: Sequence[str]) -> bool:
-    if not all(_NUMBER.fullmatch(value) for value in values):
-        return False
-    return all(Decimal(a) < Decimal(b) for a, b in itertools.pairwise(values))
-
-
-def _ranged(key: str, said: str, parts: Sequence[str]) -> Dimension:
+def _range(key: str, said: str, parts: Sequence[str]) -> Dimension:
     low, high = Decimal(parts[0]), Decimal(parts[1])
     wrong = SpaceFault(f"--over {key}: {said[:80]!r}; {_WANTED}, LOW below HIGH")
     whole = "." not in parts[0] and "." not in parts[1]
@@ -153,28 +134,121 @@ def _ranged(key: str, said: str, parts: Sequence[str]) -> Dimension:
     match parts[2:]:
         case []:
             if whole and high - low < POINTS_MAX:
-                return _stepped(key, low, high, Decimal(1))
-            return Span(key, float(low), float(high), log=False, whole=whole)
+                return _steps(key, low, high, Decimal(1))
+            return Dimension(key, low=float(low), high=float(high), whole=whole)
         case ["log", *count] if len(count) <= 1:
             if low <= 0:
                 raise SpaceFault(f"--over {key}: {said[:80]!r}; a log range begins above 0")
-            span = Span(key, float(low), float(high), log=True, whole=whole)
+            found = Dimension(key, low=float(low), high=float(high), log=True, whole=whole)
             if not count:
-                return span
+                return found
             if not count[0].isdecimal() or not 2 <= int(count[0]) <= POINTS_MAX:
                 raise wrong
-            last = int(count[0]) - 1
-            values = dict.fromkeys(span.at(place / last) for place in range(last + 1))
-            return Listed(key, tuple(values), ordered=True)
+            ratio, last = found.high / found.low, int(count[0]) - 1
+            numbers = (found.low * ratio ** (place / last) for place in range(last + 1))
+            return Dimension(key, tuple(dict.fromkeys(map(found.text, numbers))), ordered=True)
         case [step] if _NUMBER.fullmatch(step) and Decimal(step) > 0:
-            return _stepped(key, low, high, Decimal(step))
+            return _steps(key, low, high, Decimal(step))
         case _:
             raise wrong
 
 
-def _stepped(key: str, low: Decimal, high: Decimal, step: Decimal) -> Listed:
+def _steps(key: str, low: Decimal, high: Decimal, step: Decimal) -> Dimension:
     count = int((high - low) / step) + 1
     if count > POINTS_MAX:
         raise SpaceFault(f"--over {key}: {count} values; at most {POINTS_MAX}")
     values = tuple(format(low + place * step, "f") for place in range(count))
-    return Listed(key, values, ordered=True)
+    return Dimension(key, values, ordered=True)
+
+
+# --- what is tried --------------------------------------------------------------------------------
+
+
+def size_of(dimensions: Sequence[Dimension]) -> int | None:
+    """How many combinations there are; None where there is no end of them."""
+    if not all(each.values for each in dimensions):
+        return None
+    return math.prod(len(each.values) for each in dimensions)
+
+
+def points(dimensions: Sequence[Dimension]) -> list[Settings]:
+    """Every combination, the last key turning fastest. Raises SpaceFault where there is no end of
+    them, or more than POINTS_MAX."""
+    for each in dimensions:
+        if not each.values:
+            raise SpaceFault(
+                f"--over {each.key}: any number between two has no grid; give a step "
+                "(LOW:HIGH:STEP, LOW:HIGH:log:POINTS), or --how random or bayes"
+            )
+    if (count := size_of(dimensions) or 0) > POINTS_MAX:
+        raise SpaceFault(f"a grid of {count} points; at most {POINTS_MAX}, or --how random")
+    keys = [each.key for each in dimensions]
+    rows = itertools.product(*(each.values for each in dimensions))
+    return [dict(zip(keys, row, strict=True)) for row in rows]
+
+
+class Search:
+    """Proposes settings: every point of a grid, points by chance, or points where a model of what
+    it learned expects most (a tree of Parzen estimators: Bergstra et al. 2011).
+
+    Proposals follow from the space, the seed and the results alone, provided that a round of ROUND
+    is told before the next is asked for. None is proposed twice.
+    """
+
+    def __init__(self, how: str, dimensions: Sequence[Dimension], seed: int) -> None:
+        """how: `grid`, `random` or `bayes`. Raises SpaceFault for another name or a space without
+        a grid, ImportError without optuna, which a grid does not need."""
+        if how not in ("grid", "random", "bayes"):
+            raise SpaceFault(f"--how {how}: grid, random or bayes")
+        self._grid = iter(points(dimensions)) if how == "grid" else None
+        if self._grid is not None:
+            return
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._random = optuna.samplers.RandomSampler(seed=seed)
+        self._sampler: Any = self._random
+        if how == "bayes":
+            with warnings.catch_warnings():
+                # The library calls a part of the sampler experimental; its version is locked.
+                warnings.simplefilter("ignore")
+                self._sampler = optuna.samplers.TPESampler(
+                    seed=seed,
+                    n_startup_trials=ROUND * (1 + len(dimensions) // 2),
+                    multivariate=True,
+                    constant_liar=True,  # the points of a round spread
+                )
+        self._study = optuna.create_study(direction="maximize")
+        self._failed = optuna.trial.TrialState.FAIL
+        self._dimensions = dimensions
+        self._distributions = {each.key: each.distribution() for each in dimensions}
+        self._size = size_of(dimensions)
+        self._asked: dict[tuple[str, ...], Trial] = {}
+
+    def propose(self, count: int) -> list[Settings]:
+        """So many settings that were not proposed before; fewer where there are no more."""
+        if self._grid is not None:
+            return [*itertools.islice(self._grid, count)]
+        proposed = (self._ask() for _ in range(count))
+        return [each for each in proposed if each is not None]
+
+    def _ask(self) -> Settings | None:
+        if self._size is not None and len(self._asked) >= self._size:
+            return None
+        for attempt in range(_ATTEMPTS * (self._size or 1)):
+            # Where the model only repeats itself, a point by chance follows.
+            self._study.sampler = self._sampler if attempt < ROUND else self._random
+            trial = self._study.ask(self._distributions)
+            settings = {each.key: each.value(trial.params[each.key]) for each in self._dimensions}
+            if tuple(settings.values()) not in self._asked:
+                self._asked[tuple(settings.values())] = trial
+                return settings
+            self._study.tell(trial, state=self._failed)
+        return None
+
+    def learn(self, settings: Settings, score: float | None) -> None:
+        """Take in what proposed settings came to, the higher the better; None where they failed.
+        They are told in the order in which they were proposed."""
+        if self._grid is None:
+            trial = self._asked[tuple(settings.values())]
+            self._study.tell(trial, score, state=self._failed if score is None else None)

@@ -182,7 +182,7 @@ function breakdown(profit) {
 }
 
 const shadows = table("Candidates", [{ head: "candidate" }, { head: "queue" }, { head: "asked" },
-  { head: "as live", title: "decisions in which it wanted the very quotes of the live strategy" },
+  { head: "as live", title: "decisions after which its best prices were ours, to a tick" },
   ...COLUMNS, { head: "stopped", words: true }]);
 byId("shadows").append(shadows.element);
 

@@ -59,10 +59,8 @@ class Auditor:
             self._amended(command.order_id, answer.order.order_id)
         for event in events:
             match event:
-                case v.OrderChanged(order=order) if order.user_id == MAKER and ours(
-                    order.market_id
-                ):
-                    self.truth.take(order)
+                case v.OrderChanged(order=it) if it.user_id == MAKER and ours(it.market_id):
+                    self.truth.take(it)
                 case v.FillBooked(user_id=user) if user == MAKER and ours(event.market_id):
                     self._book(event, now_ns)
                 case v.PositionChanged(user_id=user) if user == MAKER and ours(event.market_id):

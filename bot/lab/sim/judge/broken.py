@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_judged: list[frozenset[str]] = []
+_judged: list[tuple[str, ...]] = [()]
 
 
 class Broken(AssertionError):
@@ -13,16 +13,14 @@ class Broken(AssertionError):
 
 
 def check(holds: bool, invariant: str, text: object) -> None:
-    if not holds and (not _judged or invariant in _judged[-1]):
+    if not holds and (not _judged[-1] or invariant in _judged[-1]):
         raise Broken(f"{invariant}: {text}")
 
 
 @contextmanager
 def only(*invariants: str) -> Iterator[None]:
-    if not invariants:
-        yield
-        return
-    _judged.append(frozenset(invariants))
+    """Judge by these alone; by all of them where none is named."""
+    _judged.append(invariants)
     try:
         yield
     finally:

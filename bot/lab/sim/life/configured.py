@@ -132,17 +132,14 @@ def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
         drawn = msgspec.structs.replace(drawn, ticks_through=int(ticks_through))
     if odds.variant("resting_orders"):
         drawn = msgspec.structs.replace(limits_of(drawn, risk), order_notional_cents=0)
-    if odds.breaker == "notional":
-        most = odds.order_qty * _CENTS_FEW
-        return msgspec.structs.replace(drawn, notional_cents_per_minute=most)
-    if odds.breaker == "fills":
-        return msgspec.structs.replace(drawn, fills_per_minute=_FILLS_FEW)
     lost_cents = odds.order_qty * _LOST_FEW
-    if odds.breaker == "loss":
-        return msgspec.structs.replace(drawn, loss_cents=lost_cents)
-    if odds.breaker == "drawdown":
-        return msgspec.structs.replace(drawn, drawdown_cents=lost_cents)
-    return drawn
+    near = {
+        "notional": {"notional_cents_per_minute": odds.order_qty * _CENTS_FEW},
+        "fills": {"fills_per_minute": _FILLS_FEW},
+        "loss": {"loss_cents": lost_cents},
+        "drawdown": {"drawdown_cents": lost_cents},
+    }
+    return msgspec.structs.replace(drawn, **near.get(odds.breaker, {}))
 
 
 def make_strategy(odds: Odds) -> Strategy:

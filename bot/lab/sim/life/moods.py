@@ -3,7 +3,6 @@
 What it does hangs on its view alone, so a replay meets the same moods at the same events.
 """
 
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,6 +15,7 @@ from bot.lab.sim.venue.simulated import RESOLUTION_NS
 from venue.wire.money import BookSide, Price, Qty, is_price
 
 _FAT = 100_000
+_ANY_FAULT = Exception
 MOODS = ("tantrum", "fat_finger", "mad_strategy", "greed")
 
 
@@ -68,18 +68,17 @@ class Moody(Strategy):
 
     def _asked(self, view: EventView) -> Quotes:
         """What the other wants; its own faults are told from those of moods. Raises as it does."""
-        with ExitStack() as raised:
-            raised.push(self._raised)
+        try:
             wanted = self._inner.quote(view)
+        except _ANY_FAULT as fault:
+            if self._inner.name != FAILING:  # that one was drawn
+                self._seen.own(fault)
+            raise
         try:
             split(wanted, view)
         except NonsenseQuotes as fault:
             self._seen.own(fault)
         return wanted
-
-    def _raised(self, _: object, fault: BaseException | None, __: object) -> None:
-        if fault is not None and self._inner.name != FAILING:  # that one was drawn
-            self._seen.own(fault)
 
 
 def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:

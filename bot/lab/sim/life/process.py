@@ -19,8 +19,7 @@ from bot.lab.sim.judge.rules import Decided, Inheritance, Losses, Shrinking
 from bot.lab.sim.judge.traffic import Traffic
 from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
 from bot.lab.sim.life.configured import takes
-from bot.lab.sim.life.disk import Logged, entries_of
-from bot.lab.sim.life.hostclock import HostClock
+from bot.lab.sim.life.host import HostClock, Logged, entries_of
 from bot.lab.sim.odds import MS
 from venue.core import messages as v
 from venue.wire.money import Price
@@ -105,7 +104,6 @@ class Process:
         self._losses = Losses(self.settings, auditor.truth)
         self.decided = Decided(auditor.truth, auditor.exposure)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
-        self._stale_ns: dict[MarketId, int] = {}
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
         self._before: dict[int, tuple[OwnOrder, State, int]] = {}
         self._unknowns = False
@@ -189,7 +187,6 @@ class Process:
         return effects
 
     def _after_beat(self, now_ns: int) -> None:
-        self._wants_nothing_stale(now_ns)
         self._cancels_what_must_go(now_ns)
         latched = bool(self.latched or self._stopping or not self._losses.over)
         check(latched, "B13", f"{self._losses.over}, and no latch")
@@ -307,18 +304,6 @@ class Process:
         """B4: new exposure leaves for a rung that may be quoted."""
         why = self.feed.stale(market, now_ns) or self.decided.why(market)
         check(not why, "B4", f"new exposure on {market}: {why}")
-
-    def _wants_nothing_stale(self, now_ns: int) -> None:
-        """B4: where a rung may not be quoted for long, its quotes are pulled."""
-        for ladder in self.trader.quoting.ladders:
-            for rung in ladder.rungs:
-                market = rung.market_id
-                why = self._long_stale(market, now_ns) if rung.wanted else ""
-                if not why:
-                    self._stale_ns.pop(market, None)
-                    continue
-                since_ns = self._stale_ns.setdefault(market, now_ns)
-                check(now_ns - since_ns < _PULL_NS, "B4", f"{market} is still quoted: {why}")
 
     def _long_stale(self, market: MarketId, now_ns: int) -> str:
         return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.why(market)

@@ -3,6 +3,8 @@
 import random
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from bot.core import messages as m
 from bot.lab.exchange.faults import Dice
 from bot.lab.sim.life.process import Process
@@ -167,29 +169,26 @@ class Channel:
                 world.seen.hit("own_at_touch")
 
     def _befalls(self, fault: str, frame: m.BookSeen | m.TradeSeen) -> bool:
-        if fault == "frame_dropped":
-            return True
-        if fault == "frame_garbled":
-            self._push(m.FrameGarbled("drawn", known=self._rng.random() < 0.5))
-            return True
-        if fault == "frame_delayed":
-            self._push(frame, self._rng.randint(MS, 2 * SECOND))
-            return True
+        """True if the fault had an occasion; else the frame comes as it is."""
         older = self._older.get(frame.market_id)
-        if fault == "frame_crossed" and type(frame) is m.BookSeen:
-            if not frame.bids:
+        match fault, frame:
+            case "frame_dropped", _:
+                pass
+            case "frame_garbled", _:
+                self._push(m.FrameGarbled("drawn", known=self._rng.random() < 0.5))
+            case "frame_delayed", _:
+                self._push(frame, self._rng.randint(MS, 2 * SECOND))
+            case "frame_duplicated", _:
+                self._push(frame)
+                self._push(frame, self._rng.randint(0, SECOND))
+            case "frame_crossed", m.BookSeen(bids=((best, _), *_)):
+                self._push(replace(frame, asks=((best, Qty(1)),)))
+            case "frame_stale", _ if older is not None and older.ts_ns < frame.ts_ns:
+                self._push(frame)
+                self._push(older)
+            case _:
                 self._push(frame)
                 return False
-            frame = m.BookSeen(
-                frame.market_id, frame.ts_ns, frame.bids, ((frame.bids[0][0], Qty(1)),)
-            )
-        self._push(frame)
-        if fault == "frame_duplicated":
-            self._push(frame, self._rng.randint(0, SECOND))
-        elif fault == "frame_stale":
-            if older is None or older.ts_ns >= frame.ts_ns:
-                return False
-            self._push(older)
         return True
 
     def _one_way(self) -> int:

@@ -13,11 +13,11 @@ import numpy as np
 from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.statistics import Floats, Interval, Ints
 from bot.lab.sweep.overfit import Deflated, Overfitting, deflated, overfitting
-from bot.lab.sweep.space import Dimension, Listed, Settings
+from bot.lab.sweep.space import Dimension, Settings
 from bot.lab.sweep.sweep import Aim, Split, Sweep, Trial
 
 BINS: Final = 8
-"""In which values are put together where a key took more of them than that, near ones alike."""
+"""In which near values are put together where a key took more of them than that."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,13 +39,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice by what was past, and what followed. chosen: number of the trial, 0 for leaving the
-    configuration as it stands. Scores of the past, of what followed, and there of the
-    configuration as it stands."""
+    """A choice by past cases, and what followed. chosen: number of the trial, 0 for leaving the
+    configuration as it stands. past_score: of the choice, where it was chosen; score and
+    base_score: of the choice and of the configuration as it stands, on what followed."""
 
     past: str
     after: str
-    cases: int
     chosen: int
     settings: Settings
     past_score: float
@@ -54,32 +53,25 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Marginal(msgspec.Struct, frozen=True, kw_only=True):
-    """A key by itself. values: as text, in order; of those put together the middle one. means,
-    bests: of the scores there; counts: of trials. share: of all variance of scores that lies
-    between these values. points: every trial's value and score, in order of proposal."""
+    """A key by itself. is_number: False for names, and for numbers that were listed out of order.
+    values: as text, in order; of those put together the middle one. means, bests: of the scores
+    there. share: of all variance of scores that lies between these values, None for too few trials.
+    points: every trial's value and score, in order of proposal."""
 
     key: str
+    is_number: bool
     log: bool
     values: list[str]
-    counts: list[int]
     means: list[float]
     bests: list[float]
     share: float | None
     points: list[tuple[str, float]]
 
 
-class Failed(msgspec.Struct, frozen=True):
-    """A trial that has no result, and why."""
-
-    number: int
-    settings: Settings
-    fault: str
-
-
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is reported. rows: the best first. base: the configuration as it stands.
 
-    whole: whether the sweep came to its end. trace: the best score so far, trial by trial.
+    whole: True if the sweep came to its end. trace: the best score so far, trial by trial.
     followed_gain: of what was chosen over the configuration as it stands, a case, over everything
     that followed; None without splits. deflated: of the best trial's numbers; deflated_gain: of
     their differences from the configuration as it stands. trials_ever: settings that were ever
@@ -94,7 +86,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     cases: list[str]
     base: Row
     rows: list[Row]
-    failed: list[Failed]
+    failed: list[Trial]
     followed: list[Followed]
     followed_gain: Interval | None
     trials_ever: int
@@ -110,9 +102,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return self.rows[0] if self.rows else None
 
 
-def found(
-    sweep: Sweep, dimensions: Sequence[Dimension], *, how: str, where: str, code: str, whole: bool
-) -> Found:
+def findings(
+    sweep: Sweep, dimensions: Sequence[Dimension], *, how: str, where: str, whole: bool
+) -> Findings:
     """What there is to be said of the trials that are there; the first one is the configuration as
     it stands."""
     aim, names = sweep.aim, [case.name for case in sweep.cases]
@@ -125,25 +117,22 @@ def found(
     scores: Floats = aim.score(nets)
     best = int(np.argmax(scores[1:])) + 1 if len(rows) > 1 else 0
     followed, gain = _followed(aim, trials, nets, sweep.splits, names)
-    ratios = np.array([stats.ratio(row) for row in nets[1:]])
-    gains = nets[1:] - nets[0]
-    gain_ratios = np.array([stats.ratio(row) for row in gains])
     ever = sweep.trials_ever
-    return Found(
+    return Findings(
         aim=aim.told,
         how=how,
         where=where,
-        code=code,
+        code=sweep.code,
         whole=whole,
         cases=names,
         base=rows[0],
         rows=sorted(rows[1:], key=lambda row: (-row.score, row.number)),
-        failed=[Failed(t.number, t.settings, t.fault) for t in sweep.trials if t.fault],
+        failed=[trial for trial in sweep.trials if trial.fault],
         followed=followed,
         followed_gain=gain,
         trials_ever=ever,
-        deflated=deflated(nets[best], ratios, ever) if best else None,
-        deflated_gain=deflated(gains[best - 1], gain_ratios, ever) if best else None,
+        deflated=deflated(nets[1:], best - 1, ever) if best else None,
+        deflated_gain=deflated(nets[1:] - nets[0], best - 1, ever) if best else None,
         overfitting=overfitting(nets, aim.score),
         marginals=[_marginal(each, trials[1:], scores[1:]) for each in dimensions if best],
         trace=np.maximum.accumulate(scores[1:]).tolist(),
@@ -151,14 +140,12 @@ def found(
 
 
 def _row(aim: Aim, trial: Trial, values: Floats, base: Floats, places: Ints) -> Row:
-    score = float(aim.score(values))
-    drawn: Floats = aim.score(values[places]) - aim.score(base[places])
     better, worse = stats.signs(values, base)
-    gain = stats.interval(score - float(aim.score(base)), drawn, len(values))
+    gain = _gain(aim, values, base, places)
     return Row(
         number=trial.number,
         settings=trial.settings,
-        score=score,
+        score=float(aim.score(values)),
         mean=float(values.mean()),
         sd=float(stats.sds(values)),
         least=float(values.min()),
@@ -168,6 +155,12 @@ def _row(aim: Aim, trial: Trial, values: Floats, base: Floats, places: Ints) -> 
         worse=worse,
         latched=trial.latched,
     )
+
+
+def _gain(aim: Aim, values: Floats, base: Floats, places: Ints) -> Interval:
+    """What values score over those of the configuration as it stands."""
+    drawn: Floats = aim.score(values[places]) - aim.score(base[places])
+    return stats.interval(float(aim.score(values) - aim.score(base)), drawn, len(values))
 
 
 def _followed(
@@ -185,7 +178,6 @@ def _followed(
             Followed(
                 past=_span(names[: split.past]),
                 after=_span(names[split.past : split.until]),
-                cases=split.until - split.past,
                 chosen=trials[chosen].number,
                 settings=trials[chosen].settings,
                 past_score=float(aim.score(past[chosen])),
@@ -196,10 +188,7 @@ def _followed(
     if not after:
         return out, None
     chosen_row, base_row = np.concatenate(after, axis=1)
-    places = stats.resamples(len(chosen_row))
-    drawn: Floats = aim.score(chosen_row[places]) - aim.score(base_row[places])
-    value = float(aim.score(chosen_row)) - float(aim.score(base_row))
-    return out, stats.interval(value, drawn, len(chosen_row))
+    return out, _gain(aim, chosen_row, base_row, stats.resamples(len(chosen_row)))
 
 
 def _span(names: Sequence[str]) -> str:
@@ -209,33 +198,22 @@ def _span(names: Sequence[str]) -> str:
 def _marginal(each: Dimension, trials: Sequence[Trial], scores: Floats) -> Marginal:
     """Scores by the values of one key, whatever the others were."""
     texts = [trial.settings[each.key] for trial in trials]
-    groups = []
-    for values in _together(each, texts):
-        inside = [place for place, text in enumerate(texts) if text in values]
-        groups.append((values[len(values) // 2], scores[inside]))
-    rows = [row for _, row in groups]
+    tried = [value for value in each.values if value in texts]
+    tried = tried or sorted(set(texts), key=float)
+    is_number = each.ordered or not each.values
+    bins = min(BINS, len(tried)) if is_number else len(tried)
+    together = [part.tolist() for part in np.array_split(np.array(tried), bins)]
+    rows = [scores[np.isin(texts, values)] for values in together]
     return Marginal(
         key=each.key,
-        log=not isinstance(each, Listed) and each.log,
-        values=[value for value, _ in groups],
-        counts=[len(row) for row in rows],
+        is_number=is_number,
+        log=each.log,
+        values=[values[len(values) // 2] for values in together],
         means=[float(row.mean()) for row in rows],
         bests=[float(row.max()) for row in rows],
         share=_explained(rows, scores),
         points=[(text, float(score)) for text, score in zip(texts, scores, strict=True)],
     )
-
-
-def _together(each: Dimension, texts: Sequence[str]) -> list[list[str]]:
-    """The values that were tried, near ones put together where there are many."""
-    if isinstance(each, Listed):
-        tried = [value for value in each.values if value in texts]
-        if not each.ordered or len(tried) <= BINS:
-            return [[value] for value in tried]
-    else:
-        tried = sorted(dict.fromkeys(texts), key=float)
-    parts = np.array_split(np.arange(len(tried)), min(BINS, len(tried)))
-    return [[tried[place] for place in part] for part in parts]
 
 
 def _explained(rows: Sequence[Floats], scores: Floats) -> float | None:

@@ -1,0 +1,103 @@
+"""One trader on one market in virtual time: its requests, its channel and its turns.
+
+Whatever happens at the venue reaches the trader as long later as the terms say, and a request the
+venue likewise: the trader is only ever given what had arrived. Of one instant the market comes
+first, then what is under way, then the trader's own turn.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from bot.core import messages as m
+from bot.core.desk.outbox import kind_of as request_kind
+from bot.core.trader import Trader
+from bot.lab.driver import Driver, TickTimer
+from bot.lab.exchange.faults import Faults
+from bot.lab.exchange.live import LiveMarket
+from bot.lab.exchange.terms import Terms
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+IDLE_NS: Final = NS_PER_SECOND
+"""Between two turns of the trader when nothing has come: it would like one each tenth of a second,
+and finds nothing to do in most of them."""
+
+_RHYTHM_NS: Final = 90 * NS_PER_MS
+_STEP_NS: Final = NS_PER_MS
+
+Observer = Callable[[m.Event, Sequence[m.Effect], int], None]
+"""Called with each event that the trader has taken in, its effects, and when."""
+
+
+class TraderRun:
+    """The run of a trader. events: those it took in. requests: by kind. faults: what befell them.
+    latched: why it latched last, else empty. observer: changes nothing."""
+
+    def __init__(self, driver: Driver, market: LiveMarket, trader: Trader, terms: Terms) -> None:
+        self.trader = trader
+        self.faults = Faults(terms.faults, terms.seed)
+        self.requests: Counter[str] = Counter()
+        self.latched = ""
+        self.events = 0
+        self.observer: Observer | None = None
+        self._driver = driver
+        self._market = market
+        self._terms = terms
+        self._chance = random.Random(terms.seed)
+        self._ticks = TickTimer(driver, self._tick)
+        self._subscribed = False
+
+    def receive(self, events: Sequence[m.Event]) -> None:
+        """Events reach the trader, and it has its turn."""
+        for event in events:
+            self._hand(event)
+        self._ticks.schedule_by(self._driver.now_ns)
+
+    def send(self, events: Sequence[m.Event]) -> None:
+        """The channel sends the trader these events."""
+        self._driver.after(self._terms.feed_ns, partial(self.receive, events))
+
+    def publish(self) -> None:
+        """What has just happened in the market goes out on the channel."""
+        events = self._market.frames(self._driver.now_ns)
+        if events and self._subscribed:
+            self.send(events)
+
+    def _tick(self) -> None:
+        self._ticks.schedule(self._driver.now_ns + IDLE_NS)
+        self._hand(m.Beat())
+
+    def _hand(self, event: m.Event) -> None:
+        """An event into the trader, and its effects out."""
+        now_ns = self._driver.now_ns
+        self.events += 1
+        if isinstance(event, m.FeedClosed):
+            self._subscribed = False
+        effects = self.trader.receive(event, now_ns)
+        if self.observer is not None:
+            self.observer(event, effects, now_ns)
+        for effect in effects:
+            match effect:
+                case m.WakeAt():
+                    if effect.at_ns - now_ns < _RHYTHM_NS:
+                        self._ticks.schedule_by(max(effect.at_ns, now_ns + _STEP_NS))
+                case m.Send():
+                    self.requests[request_kind(effect.request)] += 1
+                    there_ns, back_ns = self._terms.latency.ways_ns(self._chance)
+                    self._driver.after(there_ns, partial(self._arrives, effect, back_ns))
+                case m.SubscribeTo():
+                    self._subscribed = True
+                    self.send([m.SubscriptionAccepted(), *self._market.book_frames(now_ns)])
+                case m.Latched(reason=reason):
+                    self.latched = reason
+                case _:
+                    pass
+
+    def _arrives(self, send: m.Send, back_ns: int) -> None:
+        """A request is at the venue, and its answer sets out."""
+        came = self.faults.answered(self._market.exchange, send, self._driver.now_ns)
+        replied = m.Replied(send.request_id, came.answer, came.tokens, came.away_ns)
+        self._driver.after(back_ns + came.waited_ns, partial(self.receive, [replied]))
+        self.publish()
