@@ -30,6 +30,9 @@ from venue.wire.money import Cents
 FOLDER: Final = "account"
 """In the state directory of the run."""
 
+_FORGOTTEN_EVERY: Final = 1_000
+"""So many commands that are applied again leave no more in memory than the exchange needs."""
+
 _LATE_NS_MAX: Final = 60 * NS_PER_SECOND
 
 
@@ -136,39 +139,44 @@ class PaperExchange:
         self.clock = PaperClock(now_ns)
         self._state: StateDir | None = None
         self._writer: CommandWriter | None = None
-        try:
-            entries = [] if folder is None else self._open(folder)
-        except StateFault as fault:
-            raise PaperFault(f"the paper account: {fault}") from None
-        if entries:
-            self.clock.advance(entries[-1].at_ns)
-        self.is_new = not entries
         # The log has the deposit, so that another setting changes no account that has begun.
         empty = msgspec.structs.replace(terms, cash_cents=Cents(0))
         self.market = LiveMarket((), empty, queue_model, self.clock.now_ns())
-        self._apply_again(entries)
+        try:
+            self.is_new = folder is None or not self._go_on(folder)
+        except StateFault as fault:
+            raise PaperFault(f"the paper account: {fault}") from None
         self.exchange.watchers.append(self._keep)
         if self.is_new:
             self.exchange.apply(v.Deposit(MAKER, terms.cash_cents), self.clock.now_ns())
         self.exchange.read_all(self.clock.now_ns())
 
-    def _open(self, folder: Path) -> list[Entry]:
+    def _go_on(self, folder: Path) -> bool:
+        """Apply the log of a folder, then append to it. True if it has commands."""
         self._state = StateDir.open(folder)
-        entries = [*self._state.entries(0)]
+        applied = 0
+        for applied, entry in enumerate(self._state.entries(0), 1):
+            self._apply_again(entry)
+            if applied % _FORGOTTEN_EVERY == 0:
+                self._forget_shown(entry.at_ns)
+        self._forget_shown(self.clock.now_ns())
         self._writer = CommandWriter(self._state.log())
-        return entries
+        return applied > 0
 
-    def _apply_again(self, entries: list[Entry]) -> None:
-        for entry in entries:
-            command = entry.command
-            assert not isinstance(command, v.AccessCommand)
-            if isinstance(command, v.ResolveMarket):
-                self.market.resolve(command.market_id, command.winner, entry.at_ns)
-            else:
-                self.exchange.apply(command, entry.at_ns)
-        # What the channel showed then is of no use now.
-        self.market.frames(self.clock.now_ns())
+    def _apply_again(self, entry: Entry) -> None:
+        command = entry.command
+        assert not isinstance(command, v.AccessCommand)
+        self.clock.advance(entry.at_ns)
+        if isinstance(command, v.ResolveMarket):
+            self.market.resolve(command.market_id, command.winner, entry.at_ns)
+        else:
+            self.exchange.apply(command, entry.at_ns)
+
+    def _forget_shown(self, now_ns: int) -> None:
+        """What the channel showed then is of no use now; what an account shows is read."""
+        self.market.frames(now_ns)
         self.market.marks.clear()
+        self.exchange.read_all(now_ns)
 
     def _keep(
         self, command: v.Command, _answer: v.Answer, events: list[v.Event], at_ns: int
