@@ -226,7 +226,8 @@ def _files_of(parts: list[str], own: Path | None) -> Iterator[tuple[Path, list[s
         top = (root / parts[0]).resolve()
         if not (top.exists() or top.with_suffix(".py").is_file()):
             continue
-        if top != own and any(top.is_relative_to(folder) for folder in _LIBRARIES):
+        is_library = any(top.is_relative_to(folder) for folder in _LIBRARIES)
+        if top != own and (is_library or "site-packages" in top.parts):
             return
         place = root.resolve()
         for depth, part in enumerate(parts, 1):
