@@ -92,7 +92,7 @@ class Contradictor(GapReading):
         if self.first_ns is not None:
             return
         if self._kind == "fill_contradicts_itself":
-            self._take(2)
+            self._take(None)
         elif self._kind in ("order_id_reused", "foreign_response"):
             self._step_aside()
         elif self._kind == "filled_qty_fell" and not self._partly_filled():

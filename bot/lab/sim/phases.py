@@ -69,6 +69,9 @@ _LAST_READ_NS: Final = 10 * SECOND
 _STOP_NS: Final = 8 * SECOND
 _SIGN_MAX_NS: Final = 240 * SECOND
 _STOPPED_MAX_NS: Final = 60 * SECOND
+_ALSO: Final = {"stamps_run_backwards": "fill_missing"}
+"""What else a contradiction may rightly be found as: stamps that run backwards put a list of fills
+out of its order."""
 _STAYS_NS: Final = 20 * SECOND
 _TRADES_NS: Final = 4 * SECOND
 
@@ -117,8 +120,8 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
     contradictor.plan()
 
     def is_stopped() -> bool:
-        latched = world.process.trader.guard.latched
-        return latched.startswith(f"{kind}: ") and not world.auditor.truth.resting()
+        found, _, _ = world.process.trader.guard.latched.partition(": ")
+        return found in (kind, _ALSO.get(kind)) and not world.auditor.truth.resting()
 
     while True:
         begun = world.driver.run_until(until_ns, lambda: contradictor.first_ns is not None)
