@@ -13,6 +13,7 @@ from bot.core.report import Phase
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.lab.exchange.exchange import Response
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
 from tests.bot.test_bot_trader import RISK, calm, creates, quoting, resting
@@ -82,11 +83,11 @@ def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
     world.driver.run_until(world.now_ns + 10 * SECOND)
     trader, reply, refused_ns = world.process.trader, world.network._reply, []
 
-    def refused(call, answer, tokens=None, retry_ns=None):
+    def refused(call, response):
         if refused_ns:
-            return reply(call, answer, tokens, retry_ns)
+            return reply(call, response)
         refused_ns.append(world.now_ns)
-        return reply(call, m.Refused(429, code, ""), 0, 3 * SECOND)
+        return reply(call, Response(m.Refused(429, code, ""), 0, 3 * SECOND))
 
     rests, count = resting(world), sent(world)
     world.network._reply = refused  # type: ignore[method-assign]

@@ -178,12 +178,14 @@ class Market:
                 else:
                     self._place_new(rung, buys, price)
             for price in extra:
-                self.venue.cancel(self._users[buys], resting.pop(price), self._now_ns)
+                command = v.CancelOrder(self._users[buys], resting.pop(price))
+                self.venue.exchange.apply(command, self._now_ns)
 
     def _amend(self, rung: int, buys: bool, old: int, new: int, amend: Amend) -> None:
         resting = self._resting[rung, buys]
         order_id = resting.pop(old)
-        answer = self.venue.amend(self._users[buys], order_id, amend, self._now_ns)
+        command = v.AmendOrder(self._users[buys], order_id, amend)
+        answer = self.venue.exchange.apply(command, self._now_ns)
         if isinstance(answer, v.Amended) and answer.order.remaining_qty:
             resting[new] = order_id
         else:  # it has traded away

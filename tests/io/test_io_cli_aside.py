@@ -47,7 +47,6 @@ def said(folder, *words):
         ("strategies", "./speaks.py"),
         ("config", "show", "speaks.yaml"),
         ("config", "diff", "speaks.yaml", "other.yaml"),
-        ("explain", "speaks.yaml"),
         ("explain", "speaks.yaml", "--rung", "AURELIA-VAL-26Q4-200B"),
         ("report", "state/speaks", "--quiet"),
         ("simulate", "--strategy", "./speaks.py", "--seed", "0", "--until", "1s", "--quiet"),

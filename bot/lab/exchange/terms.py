@@ -54,9 +54,9 @@ class Latency(msgspec.Struct, frozen=True):
         if kind != "lognormal":
             return cls(milliseconds(text, LATENCIES))
         median, _, sigma = rest.partition(":")
-        if not _SPREAD.fullmatch(sigma):
+        if not (_DURATION.fullmatch(median) and _SPREAD.fullmatch(sigma)):
             raise ValueError(f"{text}: want {LATENCIES}")
-        return cls(milliseconds(median, LATENCIES), float(sigma))
+        return cls(milliseconds(median), float(sigma))
 
     @classmethod
     def measured(cls, path: Path) -> "Latency":
