@@ -141,6 +141,18 @@ def test_an_order_is_forgotten_at_its_end(end):
     assert followed([*RESTS, *end]) == ()
 
 
+def test_an_answer_that_shows_anothers_order_names_no_order():
+    others = shown(order_id=OrderId("7"), client_order_id=ClientOrderId("b-2"))
+    assert followed([FIRST, reply(others)]) == ()
+
+
+def test_an_order_stays_known_when_an_answer_about_it_shows_anothers():
+    elsewhere = shown(order_id=OrderId("7"), market_id=MarketId("elsewhere"))
+    assert followed([*RESTS, LOOK, reply(elsewhere, 5)]) == (KNOWN,)
+    doubtful = msgspec.structs.replace(KNOWN, settled=False)
+    assert followed([*RESTS, AMEND, reply(elsewhere, 3)]) == (doubtful,)
+
+
 def test_a_create_that_fills_at_once_is_never_known():
     assert followed([FIRST, reply(shown(status=model.OrderStatus.FILLED))]) == ()
 

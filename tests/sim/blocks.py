@@ -14,15 +14,15 @@ from pathlib import Path
 from bot.lab.sim.odds import LAG, ROWS, Odds, draw, often
 from bot.lab.sim.simulate import Summary, lived
 
-SWARM_SEEDS = 80
-BRUTAL_SEEDS = 10
-HALTED_SEEDS = range(11_000, 11_010)
+SWARM_SEEDS = 48
+BRUTAL_SEEDS = 8
+HALTED_SEEDS = range(11_000, 11_008)
 """Worlds whose venue halts often: who asks a halted one rarely is rarely refused."""
 
-REFUSED_SEEDS = range(12_005, 12_015)
+REFUSED_SEEDS = range(12_005, 12_013)
 """Worlds whose venue often calls a request invalid: who asks it no more is rarely told."""
 
-ROW_SEEDS = range(13_000, 13_005)
+ROW_SEEDS = range(13_000, 13_004)
 """Of each row of model A, and of late reads."""
 
 BLOCK = 10

@@ -5,10 +5,10 @@ import pytest
 from bot.lab.sim.coverage import missed, table
 from tests.sim.blocks import BLOCKS, block, shared_folder, together
 
-SEEDS_MIN = 140
-EVENTS_MIN = 750_000
-FAULTS_MIN = 30_000
-MEETINGS_MIN = 6
+SEEDS_MIN = 100
+EVENTS_MIN = 500_000
+FAULTS_MIN = 20_000
+MEETINGS_MIN = 4
 
 
 @pytest.fixture

@@ -5,8 +5,10 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.orders.order import slot_shown
+from venue.wire import model
 from venue.wire.errors import Advice, Code, Sequenced, row_for
 from venue.wire.names import ClientOrderId
+from venue.wire.requests import QtyOrder
 
 OPEN_MAX: Final = 2_000
 """Far above every limit on resting orders. None may be forgotten: whoever has more must stop."""
@@ -116,12 +118,15 @@ class Intents:
 
 
 def _is_done(intent: m.OpenIntent, answer: m.Answer) -> bool:
-    """Whether an answer shows the order of this create, and not another one's; without a name one
-    of its market, outcome, side and price is taken for it: at another price it may be any order
-    that rested there before."""
     if not isinstance(answer, m.Done) or not isinstance(answer.body, m.OrderShown):
         return False
-    wanted, shown = intent.order, answer.body.order
+    return is_order_of(intent.order, answer.body.order)
+
+
+def is_order_of(wanted: QtyOrder, shown: model.Order) -> bool:
+    """True if the answer to a create shows its own order, and not another one's; without a name one
+    of its market, outcome, side and price is taken for it: at another price it may be any order
+    that rested there before."""
     if shown.client_order_id:
         return shown.client_order_id == wanted.client_order_id
     there = (wanted.market_id, wanted.outcome.value, wanted.side.value, wanted.price)

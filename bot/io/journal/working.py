@@ -9,6 +9,8 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.orders.order import slot_shown
+from bot.io.journal.intents import is_order_of
 from venue.wire import model
 from venue.wire.errors import Advice, Sequenced, row_for
 from venue.wire.money import Qty
@@ -37,6 +39,14 @@ class _Known:
         """It as of now."""
         settled = not self.waiting and not self.doubt
         return msgspec.structs.replace(self.order, settled=settled)
+
+
+def _is_foreign(known: m.KnownOrder, body: m.Body) -> bool:
+    """True if an answer about an order shows another one: another id, which an amend may give
+    (S13), and not even its market, outcome and side."""
+    if not isinstance(body, m.OrderShown | m.CancelShown) or body.order.order_id == known.order_id:
+        return False
+    return slot_shown(body.order)[:3] != (known.market_id, known.outcome.value, known.side.value)
 
 
 class Working:
@@ -118,14 +128,17 @@ class Working:
 
     def _answered(self, request: m.Write | m.ReadOrder, answer: m.Answer, at_ns: int) -> None:
         if isinstance(request, m.Create):
-            if isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown):
-                self._created(request, answer.body.order, at_ns)
+            body = answer.body if isinstance(answer, m.Done) else None
+            if isinstance(body, m.OrderShown) and is_order_of(request.order, body.order):
+                self._created(request, body.order, at_ns)
             return
         known = self._known.get(request.order_id)
         if known is None:
             return
         if not isinstance(request, m.ReadOrder):
             known.waiting = max(0, known.waiting - 1)
+        if isinstance(answer, m.Done) and _is_foreign(known.order, answer.body):
+            answer = m.Unknown("it shows another order than was asked about")
         match answer:
             case m.Done(body=m.CancelShown()):
                 del self._known[request.order_id]

@@ -69,9 +69,10 @@ _LAST_READ_NS: Final = 10 * SECOND
 _STOP_NS: Final = 8 * SECOND
 _SIGN_MAX_NS: Final = 240 * SECOND
 _STOPPED_MAX_NS: Final = 60 * SECOND
-_ALSO: Final = {"stamps_run_backwards": "fill_missing"}
+_ALSO: Final = {"stamps_run_backwards": "fill_missing", "fill_contradicts_itself": "cash_differs"}
 """What else a contradiction may rightly be found as: stamps that run backwards put a list of fills
-out of its order."""
+out of its order, and a first fill of all whose trade price is read as another field's shows in the
+cash alone."""
 _STAYS_NS: Final = 20 * SECOND
 _TRADES_NS: Final = 4 * SECOND
 
