@@ -239,6 +239,8 @@ def _was_provoked(finding: str, world: "World") -> bool:
         return world.odds.breaker != ""
     if finding == "amend_qty_is_total":
         return world.odds.variant("amend_qty") != ""
+    if finding == "inconsistency_observed" and world.odds.variant("fill_fees"):
+        return True  # its cash differs by what fills cost unshown, until it is a transfer
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 

@@ -94,6 +94,7 @@ class Auditor:
     def _book(self, fill: v.FillBooked, now_ns: int) -> None:
         self.truth.fills.append((now_ns, fill))
         self.truth.moved(self.exposure.event_of(fill.market_id), self._cents(fill))
+        self.truth.unshown_cents += fill.fill_id in self._dearer
         if fill.order_id in self.truth.foreign:
             self.truth.strange[fill.fill_id] = fill.order_id
         self._seen.hit("fill_with_fee" if fill.fee_cents else "fill")

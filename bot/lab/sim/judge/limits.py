@@ -79,7 +79,10 @@ class Account:
     def within_loss(self, before_cents: int) -> None:
         """All series together lose no more than the account's limit, whatever fills."""
         cents = self.loses_cents()
-        known = cents - sum(_STRANGE_CENTS * len(each.truth.strange) for each in self.members)
+        known = cents - sum(
+            _STRANGE_CENTS * len(each.truth.strange) + each.truth.unshown_cents
+            for each in self.members
+        )
         text = f"all series may lose {cents} together, at most {self._limit_cents}"
         check(known <= max(self._limit_cents, before_cents), "B3", text)
 
@@ -210,8 +213,9 @@ class Exposure:
 
     def _beyond(self, use: Use) -> Iterator[tuple[str, str]]:
         strange = len(self.truth.strange)
+        unknown_cents = strange * _STRANGE_CENTS + self.truth.unshown_cents
         for (name, place), amount in use.items():
-            known = amount - strange * (_STRANGE_CENTS if name in _CENTS else 1)
+            known = amount - (unknown_cents if name in _CENTS else strange)
             if 0 < self.limit(name) < known:
                 yield name, place
 

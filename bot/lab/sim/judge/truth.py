@@ -41,7 +41,8 @@ class Truth:
     """The maker's account. paid: what of the cash of an event its resolved shares have paid.
     side_of: of every order there ever was. foreign: orders the bot did not place. fills: of the
     account, each with its instant by the world's time. strange: those of them that are of no order
-    of the bot's and that it may not know of yet. renamed: ids that amends have ended."""
+    of the bot's and that it may not know of yet. renamed: ids that amends have ended.
+    unshown_cents: what fills cost beyond the interface's fee (S16): the cash shows it later."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Truth:
     strange: dict[str, OrderId] = field(default_factory=dict)
     renamed: dict[OrderId, None] = field(default_factory=dict)
     flow_cents: int = 0
+    unshown_cents: int = 0
 
     def net(self, market: MarketId) -> int:
         held = self.held
