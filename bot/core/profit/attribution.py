@@ -13,9 +13,9 @@ seconds of the fill is adverse, the rest is drift. A fill whose time cannot be p
 when it was booked. Only the ledger moves money: this account is compared with it at every fill.
 """
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from heapq import heappop, heappush
 from typing import Final
 
 import msgspec
@@ -189,8 +189,8 @@ class Attribution:
         self._opened: dict[MarketId, int] = {}
         self._paid: dict[MarketId, int] = {}
         self._gone = _Position()  # of rungs forgotten; its cost is what was held at the opening
-        # Horizons that are not over: when to look, a number to sort by, the horizon's instant and
-        # its place in HORIZONS_S, the fill, and against what.
+        # Horizons that are not over, the next one first: when to look, a number to sort by, the
+        # horizon's instant and its place in HORIZONS_S, the fill, and against what.
         self._waiting: list[tuple[int, int, int, int, _Filled, Against]] = []
         self._count = 0
         self._missed = 0
@@ -299,7 +299,7 @@ class Attribution:
         for market_id in list(self._unpriced):
             self._price_opening(market_id, self._marks.value(market_id))
         while self._waiting and self._waiting[0][0] <= now_ns:
-            _, _, at_ns, horizon, fill, against = heappop(self._waiting)
+            _, _, at_ns, horizon, fill, against = self._waiting.pop(0)
             value = self._marks.at(fill.entry.market_id, at_ns, against)
             if value is not None:
                 self._known(fill, against, horizon, value)
@@ -321,7 +321,7 @@ class Attribution:
 
     def _wait(self, due_ns: int, at_ns: int, horizon: int, fill: _Filled, against: Against) -> None:
         self._count += 1
-        heappush(self._waiting, (due_ns, self._count, at_ns, horizon, fill, against))
+        insort(self._waiting, (due_ns, self._count, at_ns, horizon, fill, against))
 
     def _known(self, fill: _Filled, against: Against, horizon: int, value: int) -> None:
         entry = fill.entry
