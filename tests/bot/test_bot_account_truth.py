@@ -139,6 +139,18 @@ def test_a_booked_fill_that_complete_lists_lack_stops_the_bot_and_a_lagging_list
     assert books.stopped == "fill_missing"
 
 
+def test_a_fill_that_the_venue_stamps_earlier_than_the_one_before_takes_none_back():
+    books = Books().opened()
+    books.trade(fill(30))
+    books.walk()
+    books.trade(fill(9))  # the venue's clock has stepped back
+    for _ in range(30):
+        books.walk(size=1)
+    assert books.of.holdings(MARKET) == (10, 0)
+    assert not books.blocked
+    assert books.stopped == ""
+
+
 # --- the opening ----------------------------------------------------------------------------------
 
 

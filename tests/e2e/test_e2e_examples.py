@@ -24,6 +24,7 @@ from venue.cli import app as venue
 
 pytestmark = pytest.mark.xdist_group("examples")
 
+READY_S = 60
 TAPES = ROOT.parent / "shared/data"
 """Recorded tapes, where there are any."""
 
@@ -155,10 +156,10 @@ def running(folder: Path, line: str, ready: str) -> Iterator[None]:
     printed = folder / f"{line.split()[0]}-{line.split()[1]}.log"
     process = started(folder, f"exec {line}", printed)
     try:
-        for _ in range(600):
-            if ready in printed.read_text():
-                break
+        give_up_s = time.monotonic() + READY_S
+        while ready not in printed.read_text():
             assert process.poll() is None, f"{line} ended\n{printed.read_text()}"
+            assert time.monotonic() < give_up_s, f"{line} is not ready\n{printed.read_text()}"
             time.sleep(0.1)
         yield
     finally:

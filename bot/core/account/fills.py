@@ -35,7 +35,8 @@ class FillDeduplicator:
     venue's time, is one of the two."""
 
     def __init__(self) -> None:
-        self._booked: dict[str, int] = {}
+        self._booked: dict[str, tuple[int, int]] = {}  # the venue's time, and a number
+        self._count = 0
         self._history: dict[str, None] = {}
         self.floor_ns: int | None = None
         self.newest: FillMark | None = None
@@ -43,7 +44,8 @@ class FillDeduplicator:
 
     def add(self, fill: model.Fill, created_ns: int) -> None:
         """This fill is booked."""
-        self._booked[fill.fill_id] = created_ns
+        self._count += 1
+        self._booked[fill.fill_id] = created_ns, self._count
         if self.newest is None or created_ns >= self._newest_ns:
             self.newest, self._newest_ns = FillMark(fill.fill_id, fill.created_at), created_ns
 
@@ -64,13 +66,20 @@ class FillDeduplicator:
         is_booked = row.fill_id in self._booked
         return not is_booked and self.floor_ns is not None and _is_older(row, self.floor_ns)
 
+    def is_known_before(self, row: model.Fill, mark: FillMark) -> bool:
+        """True if this row is history, or was booked before the booked fill `mark`: a list of the
+        venue's has it below. A stamp alone does not say so, for the venue's clock may step back."""
+        if row.fill_id in self._booked and mark.fill_id in self._booked:
+            return self._booked[row.fill_id][1] < self._booked[mark.fill_id][1]
+        return self.is_history(row)
+
     def trim(self) -> bool:
         """Forget ids far below the newest; the floor covers their fills. Rare, so that it is cheap.
         True if it did."""
         if len(self._booked) <= 2 * FILL_IDS_KEPT:
             return False
-        self.floor_ns = sorted(self._booked.values())[-FILL_IDS_KEPT]
-        self._booked = {key: at for key, at in self._booked.items() if at >= self.floor_ns}
+        self.floor_ns, _ = sorted(self._booked.values())[-FILL_IDS_KEPT]
+        self._booked = {key: at for key, at in self._booked.items() if at[0] >= self.floor_ns}
         return True
 
 
@@ -125,7 +134,7 @@ class FillBooker:
         if self._watched is not None:
             mark, _ = self._watched
             self._shows_watched |= any(row.fill_id == mark.fill_id for row in rows)
-            if rows and _is_older(rows[-1], created_ns_of(mark)):
+            if rows and self._ids.is_known_before(rows[-1], mark):
                 self._reaches_watched = True
         kept, self._ended_early = self._unbooked(rows, now_ns) if rows else ((), False)
         return kept, self._ended_early

@@ -69,10 +69,9 @@ _LAST_READ_NS: Final = 10 * SECOND
 _STOP_NS: Final = 8 * SECOND
 _SIGN_MAX_NS: Final = 240 * SECOND
 _STOPPED_MAX_NS: Final = 60 * SECOND
-_ALSO: Final = {"stamps_run_backwards": "fill_missing", "fill_contradicts_itself": "cash_differs"}
-"""What else a contradiction may rightly be found as: stamps that run backwards put a list of fills
-out of its order, and a first fill of all whose trade price is read as another field's shows in the
-cash alone."""
+_ALSO: Final = {"fill_contradicts_itself": "cash_differs"}
+"""What else a contradiction may rightly be found as: a fill that contradicts itself is not booked,
+so that the cash differs, too, and perhaps sooner."""
 _STAYS_NS: Final = 20 * SECOND
 _TRADES_NS: Final = 4 * SECOND
 
@@ -240,7 +239,8 @@ def _was_provoked(finding: str, world: "World") -> bool:
     if finding == "amend_qty_is_total":
         return world.odds.variant("amend_qty") != ""
     if finding == "inconsistency_observed" and world.odds.variant("fill_fees"):
-        return True  # its cash differs by what fills cost unshown, until it is a transfer
+        # The cash differs by what fills cost unshown, until it is a transfer.
+        return world.process.trader.out.findings[finding].startswith("cash_differs ")
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
