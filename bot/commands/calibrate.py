@@ -54,11 +54,11 @@ def calibrate(
     try:
         with progress("records") as meter:
             if holds_books(tape):
-                touched = at_touch(tape, told=meter.told)
+                touched = at_touch(tape, progress=meter.told)
                 text = _touch_text(touched)
                 plain: object = touched
             else:
-                found = calibrated(tape, every, with_index=index, told=meter.told)
+                found = calibrated(tape, every, with_index=index, progress=meter.told)
                 text = _text(found)
                 plain = found
     except (TapeFault, ValueError, OSError, msgspec.MsgspecError) as fault:

@@ -20,7 +20,7 @@ from bot.commands.common import (
 if TYPE_CHECKING:
     from bot.lab.explain.explain import Explainer
     from bot.lab.explain.explained import Decision
-    from bot.lab.explain.lives import Deed, Life, Told
+    from bot.lab.explain.lives import Deed, Life, OrderHistories
     from bot.lab.session import Run
 
 _EXAMPLE: Final = "Example: bot explain configs/demo.yaml --rung 206.25B"
@@ -84,7 +84,9 @@ def explain(
 # --- an order -------------------------------------------------------------------------------------
 
 
-def _tell_order(told: "Told", folder: Path, life: "Life", *, every: bool, json_line: bool) -> None:
+def _tell_order(
+    told: "OrderHistories", folder: Path, life: "Life", *, every: bool, json_line: bool
+) -> None:
     from bot.commands.explain_text import decision_text, life_text
 
     choices = [deed for deed in life.deeds if deed.is_choice]
@@ -147,7 +149,9 @@ def _explainer(run: "Run", folder: Path) -> "Explainer":
 # --- a rung ---------------------------------------------------------------------------------------
 
 
-def _tell_rung(told: "Told", folder: Path, ticker: str, at: str, *, json_line: bool) -> None:
+def _tell_rung(
+    told: "OrderHistories", folder: Path, ticker: str, at: str, *, json_line: bool
+) -> None:
     from bot.commands.explain_text import decision_text
 
     run, at_ns = _moment(told, at)
@@ -165,7 +169,7 @@ def _tell_rung(told: "Told", folder: Path, ticker: str, at: str, *, json_line: b
         typer.echo(decision_text(decision))
 
 
-def _moment(told: "Told", at: str) -> "tuple[Run, int]":
+def _moment(told: "OrderHistories", at: str) -> "tuple[Run, int]":
     """The run that a time falls into, and the time."""
     from venue.wire import instant
 
@@ -190,7 +194,7 @@ def _moment(told: "Told", at: str) -> "tuple[Run, int]":
 # --- all of them ----------------------------------------------------------------------------------
 
 
-def _tell_list(told: "Told", *, json_line: bool) -> None:
+def _tell_list(told: "OrderHistories", *, json_line: bool) -> None:
     from bot.commands.explain_text import row_text
 
     newest = told.lives.orders[-_LISTED:]

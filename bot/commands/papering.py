@@ -49,8 +49,8 @@ def on_paper(
 ) -> "Plan":
     """The plan with a local exchange. queue_model: None for that of the configuration.
 
-    The account is kept in the state directory, but on an embedded venue, which begins anew with
-    each run.
+    The account is kept in the state directory, except on an embedded venue, which starts afresh
+    with each run.
     """
     import msgspec
 

@@ -112,13 +112,13 @@ def _told_again(
 
         from bot.config import finish
         from bot.ideas import Makers
-        from bot.lab.replay.together import relived
+        from bot.lab.replay.together import replayer_of
         from bot.lab.session import newest_run
         from bot.lab.shadow.shadow import shadow_reports
 
         draft = read(config)
         run = newest_run(state_dir or draft.state.directory)
-        again = relived(run, Makers(config.parent))
+        again = replayer_of(run, Makers(config.parent))
         for _ in again.steps():
             pass
         report = again.trader.report(again.until_ns)

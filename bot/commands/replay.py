@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bot.core import messages as m
     from bot.ideas import Makers
-    from bot.lab.explain.differs import Told
+    from bot.lab.explain.differs import DifferingRequest
     from bot.lab.replay.replay import Difference, Happened, Replayed
     from bot.lab.session import Run, Until
 
@@ -71,7 +71,7 @@ def replay(
     """
     from bot.ideas import Makers
     from bot.lab.replay.replay import replay as replayed
-    from bot.lab.replay.together import relived
+    from bot.lab.replay.together import replayer_of
     from bot.lab.session import entries_of, runs_meant
 
     worst, makers = 0, Makers(Path() if config is None else config.parent)
@@ -80,7 +80,7 @@ def replay(
         for run in meant:
             stop = until_of(until, run, meant)
             with printed_aside():
-                again = relived(run, makers, notes=not no_notes)
+                again = replayer_of(run, makers, notes=not no_notes)
             entries = entries_of(run) if is_watched() and not quiet else None
             with progress("entries", entries, quiet=quiet) as meter, printed_aside():
                 found = replayed(again, stop, meter.told)
@@ -97,7 +97,7 @@ def _code(found: "Replayed") -> int:
     return EXIT_VENUE if found.damage else 0
 
 
-def _explained(run: "Run", makers: "Makers", found: "Replayed") -> "tuple[Told, ...]":
+def _explained(run: "Run", makers: "Makers", found: "Replayed") -> "tuple[DifferingRequest, ...]":
     """The order that the difference is about, looked into; empty where there is none."""
     from bot.lab.explain.differs import explained
     from bot.lab.explain.explain import Explainer
@@ -137,7 +137,7 @@ def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
 # --- what is said ---------------------------------------------------------------------------------
 
 
-def _line(found: "Replayed", why: "tuple[Told, ...]" = ()) -> str:
+def _line(found: "Replayed", why: "tuple[DifferingRequest, ...]" = ()) -> str:
     import msgspec
 
     plain = msgspec.to_builtins(found) | {"events_per_second": found.events_per_second}
@@ -146,7 +146,7 @@ def _line(found: "Replayed", why: "tuple[Told, ...]" = ()) -> str:
     return msgspec.json.encode(plain).decode()
 
 
-def _text(found: "Replayed", why: "tuple[Told, ...]" = ()) -> str:
+def _text(found: "Replayed", why: "tuple[DifferingRequest, ...]" = ()) -> str:
     from venue.wire import instant
 
     runs_from, runs_to = found.segments[0], found.segments[-1]
@@ -178,7 +178,7 @@ _SIDES: Final = {
 }
 
 
-def _chain(told: "Told") -> str:
+def _chain(told: "DifferingRequest") -> str:
     """The decision behind one side."""
     from bot.commands.explain_text import decision_text
 

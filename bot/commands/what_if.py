@@ -106,11 +106,11 @@ def _compared(
     from bot.ideas import Makers
     from bot.lab.instead.changes import Trial
     from bot.lab.instead.compare import compare
-    from bot.lab.replay.together import relived
+    from bot.lab.replay.together import replayer_of
 
     stop = until_of(until, run)
     folder = Path() if config is None else config.parent
-    again = relived(run, Makers(folder))
+    again = replayer_of(run, Makers(folder))
     had = run.started.configured
     assert had is not None  # else it could not have been made
     # A tape brings a series of its own, whatever the file says.

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
-Told = Callable[[int], None]
-"""Is told how many rows have passed by now."""
+Progress = Callable[[int], None]
+"""Called with how many rows have passed by now."""
 
 EVERY: Final = 1_000
 """Rows between two words."""
@@ -12,15 +12,15 @@ EVERY: Final = 1_000
 _Row = TypeVar("_Row")
 
 
-def untold(_rows: int) -> None:
+def no_progress(_rows: int) -> None:
     """Where nobody waits."""
 
 
 class Counted:
-    """Counts over any number of passes. told: is told every `EVERY` rows."""
+    """Counts over any number of passes. progress: called every `EVERY` rows."""
 
-    def __init__(self, told: Told = untold) -> None:
-        self._told = told
+    def __init__(self, progress: Progress = no_progress) -> None:
+        self._progress = progress
         self._passed = 0
 
     def of(self, rows: Iterable[_Row]) -> Iterator[_Row]:
@@ -29,4 +29,4 @@ class Counted:
             yield row
             self._passed += 1
             if self._passed % EVERY == 0:
-                self._told(self._passed)
+                self._progress(self._passed)

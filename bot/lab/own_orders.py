@@ -189,7 +189,7 @@ class OwnOrders:
 
     def forget(self, before_ns: int) -> None:
         """Keep nothing of the orders that no longer rested at an instant of the venue's, and of the
-        fills before it: for whoever follows a run that goes on, and asks of no earlier instant."""
+        fills before it: for a reader that follows a run and asks of no earlier instant."""
         lasts = {change.order_id: change for change in self.changes()}
         for order_id, last in lasts.items():
             if last.at_ns < before_ns and not last.qty:

@@ -29,6 +29,23 @@ EVENTS: Final = frozenset(get_args(m.Event))
 """The kinds of what the trader takes in: to look a kind up is ten times cheaper than to compare it
 with each of them."""
 
+UNCAUSED: Final = (
+    m.FeedOpened,
+    m.FeedClosed,
+    m.FeedHeard,
+    m.ImpliedValueSeen,
+    m.FrameGarbled,
+    m.StopRequested,
+    m.PauseRequested,
+    m.FlattenRequested,
+    m.ResumeRequested,
+    m.LatchSet,
+    m.LatchCleared,
+    m.Reconfigured,
+)
+"""Events that no request of ours brought about, but for the frames of the market. Whoever trades in
+the market of a run gets them when the run did."""
+
 _BEGINS_WITHIN: Final = 64
 """A run begins a segment of its own: its `Started` is among the first entries there."""
 

@@ -169,7 +169,7 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_latencies(tmp
 
 def test_an_early_end_gives_what_there_is_so_far(tmp_path, settings):
     folder = written(tmp_path / "t", FLOW)
-    came = played(folder, settings, told=lambda records: records < 43)
+    came = played(folder, settings, progress=lambda records: records < 43)
     assert (came.whole, came.records, came.settled) == (False, 43, "mid")
 
 

@@ -175,6 +175,15 @@ def test_a_moved_order_is_rather_the_stranger_at_the_price_it_was_amended_to():
     assert not of.knows("40")
 
 
+def test_what_may_be_the_order_of_a_lost_create_is_not_the_new_id_of_a_moved_order():
+    of, out, own = moved()
+    of.add(made.own(State.LOST, number=2))
+    stranger = made.shown(own, order_id="99", price=40)
+    assert listed(of, [stranger], T0 + LAG_NS) == []
+    assert not of.knows("99")
+    assert out.effects == []
+
+
 def test_a_moved_order_that_no_late_list_shows_is_over_and_may_yet_appear():
     of, _, own = moved()
     of.merge_read(

@@ -4,7 +4,7 @@ import pytest
 
 from bot.ideas import Makers
 from bot.io.run.runner import Exit
-from bot.lab.replay.together import relived
+from bot.lab.replay.together import replayer_of
 from bot.lab.session import newest_run
 from tests.config.storm import Storm, share
 from tests.e2e.runs import running_venue
@@ -46,7 +46,7 @@ async def test_whatever_the_file_becomes_the_old_or_the_new_is_in_force_and_neve
     figures["two_sided_share"] = round(share(storm.samples), 4)
     figures["taken_ms"] = [took[len(took) // 2] / 1e6, took[-1] / 1e6]
     print(figures)
-    again = relived(newest_run(tmp_path / "state"), Makers(tmp_path))
+    again = replayer_of(newest_run(tmp_path / "state"), Makers(tmp_path))
     list(again.steps())
     assert again.trader.reconfiguration.configured == storm.trader.reconfiguration.configured
     assert again.events == storm.events

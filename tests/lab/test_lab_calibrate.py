@@ -103,7 +103,7 @@ def test_a_long_tape_tells_how_far_it_is_every_thousand_records(tmp_path):
     lines = [trade(second, 100 + second % 2 * 10, 50) for second in range(2_500)]
     lines += [trade(2_500 + second, 100 + second % 2 * 10, 49, "no") for second in range(4)]
     told: list[int] = []
-    calibrate(written(tmp_path, lines, {"100": "yes", "110": "no"}), 500.0, told=told.append)
+    calibrate(written(tmp_path, lines, {"100": "yes", "110": "no"}), 500.0, progress=told.append)
     assert told == [1_000, 2_000]
 
 
@@ -194,7 +194,7 @@ def test_on_recorded_ladders_the_curve_is_reliable_and_no_worse_than_last_trade_
 def test_on_recorded_depth_no_more_fills_come_by_the_averse_bound_than_by_the_likely_one():
     told: list[int] = []
     records = cases(25_000, quick=4_000)
-    averse, likely = at_touch(DEPTH, records, told=told.append)
+    averse, likely = at_touch(DEPTH, records, progress=told.append)
     assert told == list(range(1_000, 2 * records + 1, 1_000))  # each record by either bound
     assert 0 < averse.fills <= likely.fills
     assert {row.horizon_s for row in averse.markouts} == {1, 10, 60, 300}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from bot.ideas import Makers
 from bot.lab.replay.replay import replay
-from bot.lab.replay.together import relived
+from bot.lab.replay.together import replayer_of
 from bot.lab.session import runs_meant
 
 if __name__ == "__main__":
     for run in runs_meant(Path(sys.argv[1]), every=True):
-        found = replay(relived(run, Makers(Path()), notes=True))
+        found = replay(replayer_of(run, Makers(Path()), notes=True))
         differs = found.difference is not None or bool(found.damage)
         print(json.dumps([found.events, found.effects, differs]))

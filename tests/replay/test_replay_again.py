@@ -27,7 +27,7 @@ from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.io.run.watched import Retold
 from bot.io.settings.plugins import StrategyFault
 from bot.lab.replay.replay import Replayed, replay
-from bot.lab.replay.together import relived
+from bot.lab.replay.together import replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.lab.sim.run import Patch, planted
 from tests.replay.recorded import brutal, recorded
@@ -42,7 +42,7 @@ HASH_SEEDS = ("0", "1", "4242")
 def again(path: Path, until: Until = TO_THE_END, *, notes: bool = True) -> list[Replayed]:
     """What comes of every run of a state directory."""
     return [
-        replay(relived(run, Makers(Path()), notes=notes), until)
+        replay(replayer_of(run, Makers(Path()), notes=notes), until)
         for run in runs_meant(path, every=True)
     ]
 
@@ -77,7 +77,7 @@ def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
 def lone(path: Path, entries: list[Entry]) -> Replayed:
     """What comes of a segment of these entries."""
     (run,) = runs_meant(journal(path, entries), every=False)
-    return replay(relived(run, Makers(Path()), notes=True))
+    return replay(replayer_of(run, Makers(Path()), notes=True))
 
 
 # --- nothing differs ------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_a_drain_that_the_loop_gave_up_is_no_difference(entries, tmp_path):
     )
     before = entries[:end]
     (run,) = runs_meant(journal(tmp_path / "run.log", before), every=False)
-    lived = relived(run, Makers(Path()))
+    lived = replayer_of(run, Makers(Path()))
     list(lived.steps())
     left = lived.trader.left_over()
     found = lone(tmp_path / "given-up.log", [*before, Entry(before[-1].at_ns, left)])
@@ -418,6 +418,6 @@ def test_of_a_strategy_with_a_relative_path_it_says_where_that_starts(
     configured = msgspec.structs.replace(run.started.configured, strategy=choice)
     started = msgspec.structs.replace(run.started, configured=configured)
     with pytest.raises(JournalFault) as raised:
-        relived(msgspec.structs.replace(run, started=started), remake)
+        replayer_of(msgspec.structs.replace(run, started=started), remake)
     assert ("its path starts from the configuration's folder" in str(raised.value)) is is_told
     assert ("(--config)" in str(raised.value)) is is_told

@@ -16,7 +16,7 @@ from bot.core import messages as m
 from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.replay.together import relived
+from bot.lab.replay.together import replayer_of
 from bot.lab.session import newest_run
 from tests.e2e.runs import (
     LOG_TOLD,
@@ -106,7 +106,7 @@ def test_each_series_of_a_process_is_lived_again_without_a_difference(traded, na
 def test_the_tokens_of_both_are_taken_from_one_bucket_again(traded):
     folder, _ = traded
     run = newest_run(folder / "aurelia")
-    again = relived(run, Makers(Path()))
+    again = replayer_of(run, Makers(Path()))
     list(again.steps())
     own, others = sent(folder / "aurelia"), sent(folder / "quillon")
     assert own + others // 2 < again.trader.out.purse.spent <= own + others

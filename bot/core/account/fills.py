@@ -67,8 +67,10 @@ class FillDeduplicator:
         return not is_booked and self.floor_ns is not None and _is_older(row, self.floor_ns)
 
     def is_known_before(self, row: model.Fill, mark: FillMark) -> bool:
-        """True if this row is history, or was booked before the booked fill `mark`: a list of the
-        venue's has it below. A stamp alone does not say so, for the venue's clock may step back."""
+        """True if this row is older than the booked fill `mark` and history, or booked before it: a
+        list has it below. A stamp alone does not say so, for the venue's clock may step back."""
+        if not _is_older(row, created_ns_of(mark)):
+            return False
         if row.fill_id in self._booked and mark.fill_id in self._booked:
             return self._booked[row.fill_id][1] < self._booked[mark.fill_id][1]
         return self.is_history(row)

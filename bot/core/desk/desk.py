@@ -916,6 +916,9 @@ class Desk:
     def _is_shown(self, own: OwnOrder, rows: list[model.Order], walk: _Walk) -> bool:
         """Strangers rest where an order may: whether one of them is taken for it."""
         if own.state is not _LOST:
+            slot = slot_shown(rows[0])
+            if any(each.state is _LOST and slot in each.slots for each in self.live(own.market_id)):
+                return False  # it may be the order of that create, which a re-send will show
             self._found_renamed(own, rows.pop(0), walk.begun_ns)
             return True
         own.note_evidence(unlisted_ns=None)

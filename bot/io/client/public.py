@@ -1,4 +1,4 @@
-"""What anybody may read at a venue, and its channel: for whoever must never write there.
+"""What anybody may read at a venue, and its channel: for a program that must never write there.
 
 No method takes a write, and the key needs no more than the scope read. What is asked here spends
 the tokens of that key.

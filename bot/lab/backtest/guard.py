@@ -81,7 +81,7 @@ class Overheard(Strategy):
     """A strategy whose answers are written down."""
 
     def __init__(self, inner: Strategy, heard: Callable[[bytes], None]) -> None:
-        """heard: told of each answer as plain bytes, of `RAISED` where there was none."""
+        """heard: called with each answer as plain bytes, of `RAISED` where there was none."""
         self._inner = inner
         self._heard = heard
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
@@ -155,12 +155,12 @@ def peeks(
     config: Path,
     terms: Terms,
     records_max: int | None = None,
-    told: Callable[[int], None] = lambda plays: None,
+    progress: Callable[[int], None] = lambda plays: None,
 ) -> Iterator[Peek | int]:
     """Signs that a strategy looks ahead on the first so many records of a tape, None for all.
     After each cut the number of answers up to it that were the same, or one sign, and then no more.
 
-    told: of the plays done, `PLAYS` in all. Raises TapeFault and ConfigFault.
+    progress: of the plays done, `PLAYS` in all. Raises TapeFault and ConfigFault.
     """
     instants = cuts(tape, records_max)
     with scratch("bot-guard-") as place_of_all:
@@ -182,7 +182,7 @@ def peeks(
                 quiet_through(tape, until_ns),
             )
             heard = _alone(asked)
-            told(plays)
+            progress(plays)
             if heard.opened:
                 yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
                 return

@@ -35,7 +35,7 @@ _NONCE: Final = "b0" * 10
 
 Winners = Mapping[MarketId, Outcome]
 
-Told = Callable[[int], bool]
+Progress = Callable[[int], bool]
 """Called after each record with how many are through; False ends the backtest there."""
 
 
@@ -93,7 +93,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings_for(settings: TraderSettings, tape: Tape) -> TraderSettings:
     """A configuration's settings on a tape: its series, alone on the account. A process that stands
-    still for a moment is told by a silence of more than two idle turns."""
+    still for a moment is recognised by a silence of more than two idle turns."""
     trust = msgspec.structs.replace(settings.trust, gap_ns=max(settings.trust.gap_ns, 2 * IDLE_NS))
     series = Ticker(tape.series)
     return msgspec.structs.replace(settings, series_ticker=series, trust=trust, beside=())
@@ -138,11 +138,11 @@ class Backtest:
         self._run.observer = observer
         return self
 
-    def run(self, told: Told = lambda _records: True) -> "Backtest":
-        """Play the tape to its end, or until `told` has enough. Raises Stalled when the strategy
+    def run(self, progress: Progress = lambda _records: True) -> "Backtest":
+        """Play the tape to its end, or until `progress` is False. Raises Stalled when the strategy
         does not come back."""
         with ended_when_stalled():
-            self._play(told)
+            self._play(progress)
         return self
 
     def live_on(self, until_ns: int) -> None:
@@ -151,7 +151,7 @@ class Backtest:
         with ended_when_stalled():
             self._driver.run_until(until_ns)
 
-    def _play(self, told: Told) -> None:
+    def _play(self, progress: Progress) -> None:
         driver, run = self._driver, self._run
         run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
         driver.after(_PING_NS, self._ping)
@@ -165,7 +165,7 @@ class Backtest:
             self.venue.play(record)
             run.publish()
             self._records += 1
-            if not told(self._records):
+            if not progress(self._records):
                 break
         driver.run_until(self.now_ns)
 
@@ -230,17 +230,17 @@ def backtest(
     bound: QueueModel,
     terms: Terms,
     winners: Winners | None = None,
-    told: Told = lambda _records: True,
+    progress: Progress = lambda _records: True,
     observing: Callable[[Trader], Observer] | None = None,
 ) -> Result:
     """Play an event under a reading of its queues. winners: what each rung paid, None where that
-    is not known. observing: makes what is told of all that the trader takes in.
+    is not known. observing: makes what is called with all that the trader takes in.
 
     Raises DoesNotClose when the two accounts do not meet.
     """
     began_s = time.process_time()
     run = Backtest(tape, settings, make_strategy, bound, terms)
-    run.observed(None if observing is None else observing(run.trader)).run(told)
+    run.observed(None if observing is None else observing(run.trader)).run(progress)
     return run.result(winners, time.process_time() - began_s)
 
 

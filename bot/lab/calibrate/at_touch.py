@@ -18,7 +18,7 @@ from bot.core.profit.markouts import HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Levels
-from bot.lab.counted import Counted, Told, untold
+from bot.lab.counted import Counted, Progress, no_progress
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
@@ -63,10 +63,10 @@ class TouchScore(msgspec.Struct, frozen=True):
 
 
 def at_touch(
-    folder: Path, records_max: int | None = None, *, told: Told = untold
+    folder: Path, records_max: int | None = None, *, progress: Progress = no_progress
 ) -> tuple[TouchScore, ...]:
-    """Score a tape of whole books, one row per bound. records_max: the first so many of it. told:
-    of records; each is played once by every bound.
+    """Score a tape of whole books, one row per bound. records_max: the first so many of it.
+    progress: called with the records played; each is played once by every bound.
 
     Raises TapeFault for a tape that cannot be read, ValueError when it holds no whole books, or
     those of a ladder.
@@ -79,7 +79,7 @@ def at_touch(
             f"{tape.name}: {tape.event}: whole books of {len(tape.rungs)} rungs; wanted are those "
             "of one, or a ladder recorded as executions or best prices"
         )
-    counted = Counted(told)
+    counted = Counted(progress)
     return tuple(_Run(tape, bound).score(records_max, counted) for bound in CAUTIOUS_MODELS)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from bot.core.curve.estimate import TradedPrice
 from bot.core.curve.ladder import FairCurve, RungInput
 from bot.core.strategy import ImpliedView, Levels
-from bot.lab.counted import Counted, Told, untold
+from bot.lab.counted import Counted, Progress, no_progress
 from bot.lab.evaluate.statistics import interval
 from venue.crowd.tape import (
     BookRecord,
@@ -134,18 +134,18 @@ def calibrate(
     *,
     with_index: bool = False,
     events_max: int | None = None,
-    told: Told = untold,
+    progress: Progress = no_progress,
 ) -> Calibration:
     """Score a tape of ladders. every_s: seconds between forecasts. with_index: the recorded price
     of what the ladder is about stands in for the implied value. events_max: the first so many.
-    told: of records.
+    progress: of records.
 
     Raises TapeFault for a tape that cannot be read, ValueError when it holds no ladder.
     """
     forecasts: list[Forecast] = []
     prints: list[tuple[_Three, int]] = []
     known = ends(folder)
-    counted = Counted(told)
+    counted = Counted(progress)
     events = 0
     traded = False
     for tape in itertools.islice(read_tapes(folder), events_max):
@@ -166,8 +166,8 @@ def calibrate(
     if not forecasts:
         raise ValueError(f"{folder.name}: nothing could be forecast")
     fair, last, mid = scores(forecasts)
-    told_of = (fair, last, mid) if traded else (fair, mid)
-    return Calibration(folder.name, events, len(forecasts), told_of, _next_prints(prints))
+    forecast_of = (fair, last, mid) if traded else (fair, mid)
+    return Calibration(folder.name, events, len(forecasts), forecast_of, _next_prints(prints))
 
 
 def _came(tape: Tape, won: Mapping[str, bool | None], index: int) -> bool:

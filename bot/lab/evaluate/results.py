@@ -313,7 +313,7 @@ def run_of(task: Task, folder: Path = _ROOT) -> RunMetrics:
     draws = _draws(task.world, task.seed)
     began_s = time.process_time()
     entry = task.entry
-    entry.make(task.params, folder)  # a wrong parameter is told before anything is run
+    entry.make(task.params, folder)  # a wrong parameter is refused before anything is run
     try:
         came = live(task.world, draws, lambda: entry.make(task.params, folder), entry.budget_cents)
     except Stalled as fault:

@@ -91,7 +91,7 @@ class Depth:
         return self._sizes[side].get(price, 0)
 
     def before(self, side: BookSide, price: Price) -> int:
-        """Shares of others that whoever comes to a price now queues behind: not those taken."""
+        """Shares of others in front of an order that comes to a price now: not those taken."""
         return max(0, self.shown(side, price) - self._taken.get((side, price), 0))
 
     def take(self, side: BookSide, price: Price, qty: int) -> None:

@@ -119,7 +119,7 @@ def milliseconds(
 
 
 def _of_journal(path: Path) -> Iterator[int]:
-    """Of every request that the venue answered. Ids begin anew with each run."""
+    """Of every request that the venue answered. Ids start again with each run."""
     sent: dict[int, int] = {}
     for segment in segments_meant(path):
         for entry in read_segment(segment).entries():

@@ -1,6 +1,6 @@
-"""The first effect that differs, told as `bot explain` tells of an order: from frame to token.
+"""The first effect that differs, explained as `bot explain` does an order: from frame to token.
 
-What is told is the decision as it is made now; the journal alone says what was asked for then. Of
+It is the decision as it is made now; the journal alone says what was asked for then. Of
 an effect that is about no order there is no such chain.
 """
 
@@ -17,7 +17,7 @@ from bot.lab.replay.replay import Difference
 from bot.lab.session import EVENTS, Placed, Run, placed_entries
 
 
-class Told(msgspec.Struct, frozen=True):
+class DifferingRequest(msgspec.Struct, frozen=True):
     """A request of the event that differs. side: then, now, or both where it is one order.
     decision: as it is made now; None where the rung is not known now. deed: the request."""
 
@@ -29,26 +29,26 @@ class Told(msgspec.Struct, frozen=True):
 
 def explained(
     run: Run, difference: Difference, explainer: Callable[[], Explainer]
-) -> tuple[Told, ...]:
+) -> tuple[DifferingRequest, ...]:
     """What the trader decided there, of the order of either side; empty where neither is about one.
 
     explainer: makes one of this run. Raises JournalFault when the run cannot be lived again up to
     there.
     """
-    told: list[Told] = []
+    found: list[DifferingRequest] = []
     for side, effect in (("now", difference.now), ("then", difference.then)):
         asked = _request(run, effect, difference)
         if asked is None:
             continue
         life, deed = asked
-        if told and told[0].life.market_id == life.market_id and told[0].life.side is life.side:
-            told[0] = msgspec.structs.replace(told[0], side="both")
+        if found and found[0].life.market_id == life.market_id and found[0].life.side is life.side:
+            found[0] = msgspec.structs.replace(found[0], side="both")
             continue
         # Only what is asked for now has a plan and a token now.
         mine = deed if side == "now" else None
         number = difference.before[-1].number
-        told.append(Told(side, life, deed, explainer().of_event(number, life, mine)))
-    return tuple(told)
+        found.append(DifferingRequest(side, life, deed, explainer().of_event(number, life, mine)))
+    return tuple(found)
 
 
 def _request(run: Run, effect: m.Effect | None, difference: Difference) -> tuple[Life, Deed] | None:

@@ -38,7 +38,7 @@ from bot.lab.explain.explained import (
     Token,
 )
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
-from bot.lab.replay.together import relived
+from bot.lab.replay.together import replayer_of
 from bot.lab.session import Placed, Run, Step, placed_entries
 from venue.wire.money import Qty, canonical
 from venue.wire.names import MarketId, Ticker
@@ -56,9 +56,9 @@ class Explainer:
     """One run, lived again and looked into on the way."""
 
     def __init__(self, run: Run, remake: Remake) -> None:
-        """As `relived`. Raises JournalFault as that does."""
+        """As `replayer_of`. Raises JournalFault as that does."""
         self._askers = Askers()
-        self._again = relived(run, remake, around=self._askers.around)
+        self._again = replayer_of(run, remake, around=self._askers.around)
         self._rungs: dict[MarketId, Rung] = {}
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}

@@ -262,7 +262,7 @@ class Lives:
 # --- over all runs --------------------------------------------------------------------------------
 
 
-class Told(msgspec.Struct, frozen=True):
+class OrderHistories(msgspec.Struct, frozen=True):
     """What could be read. runs: the oldest first. damage: a line for each thing that could not."""
 
     lives: Lives
@@ -270,7 +270,7 @@ class Told(msgspec.Struct, frozen=True):
     damage: tuple[str, ...]
 
 
-def lives_of(state: Path) -> Told:
+def lives_of(state: Path) -> OrderHistories:
     """The lives of all orders in the journal of a state directory.
 
     A damaged segment costs what stands behind its damage, and is told. Raises JournalFault when
@@ -301,4 +301,4 @@ def lives_of(state: Path) -> Told:
             damage.append(str(fault))
     if damage and not kept and not lives.orders:
         raise JournalFault(damage[0])
-    return Told(lives, tuple(kept), tuple(damage))
+    return OrderHistories(lives, tuple(kept), tuple(damage))

@@ -15,7 +15,7 @@ from bot.core import messages as m
 from bot.core.books.book import book_seen
 from bot.io.journal.journal import read_segment
 from bot.io.journal.records import Entry
-from bot.lab.counted import Counted, Told, untold
+from bot.lab.counted import Counted, Progress, no_progress
 from bot.lab.export.sheets import Row, opened
 from bot.lab.own_orders import OwnOrders, outcome_and_side
 from venue.wire import instant, model
@@ -36,24 +36,26 @@ class Exported(msgspec.Struct, frozen=True):
     damage: tuple[str, ...]
 
 
-def export(paths: Sequence[Path], folders: Mapping[str, Path], told: Told = untold) -> Exported:
-    """Write the tables of these segments, oldest first. folders: as those of `sheets.opened`. told:
-    of entries read; each is read twice.
+def export(
+    paths: Sequence[Path], folders: Mapping[str, Path], progress: Progress = no_progress
+) -> Exported:
+    """Write the tables of these segments, oldest first. folders: as those of `sheets.opened`.
+    progress: called with the entries read; each is read twice.
 
-    A damaged segment gives what stands before its damage. Raises JournalFault for a segment that is
+    A damaged segment gives what comes before its damage. Raises JournalFault for a segment that is
     none or of a version that is not known, LibraryFault as `sheets.opened` does, and OSError when a
     folder cannot be written.
     """
     with opened(folders) as sheets:
-        damage = tell(paths, sheets.add, told)
+        damage = tell(paths, sheets.add, progress)
     return Exported(**sheets.rows, damage=damage)
 
 
-def tell(paths: Sequence[Path], add: Add, told: Told = untold) -> tuple[str, ...]:
+def tell(paths: Sequence[Path], add: Add, progress: Progress = no_progress) -> tuple[str, ...]:
     """Give every row of every table to `add`, with the table's name. What could not be read, a line
-    for each segment. told, and what is raised: as of `export`."""
+    for each segment. progress, and what is raised: as of `export`."""
     damage: list[str] = []
-    counted = Counted(told)
+    counted = Counted(progress)
     known = _Known()
     for entry in counted.of(_entries(paths, [])):
         known.take(entry.message)
@@ -73,7 +75,7 @@ def _entries(paths: Sequence[Path], damage: list[str]) -> Iterator[Entry]:
 
 
 class _Known:
-    """What has to be known of a journal before its rows can be told.
+    """What has to be known of a journal before its rows can be written.
 
     tickers: of every rung that a read of the series showed, for a frame names its market by id
     alone. own: our orders, by the run; several runs on one account share them. rungs: as shown

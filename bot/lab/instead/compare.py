@@ -22,12 +22,12 @@ from bot.lab.instead.changes import Trial, Wanted
 from bot.lab.instead.measure import Measured
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import Session, session_of
-from bot.lab.replay.replay import Relived, replay
+from bot.lab.replay.replay import Replayer, replay
 from bot.lab.session import Run, Until, beside_of, version_of
 from venue.wire.names import Ticker
 
-Told = Callable[[str, int, int], None]
-"""Told now and then: what is done, how much of it is through, and of how much."""
+Progress = Callable[[str, int, int], None]
+"""Called now and then: what is done, how much of it is through, and of how much."""
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -74,14 +74,14 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(
     run: Run,
-    again: Relived,
+    again: Replayer,
     had: m.Configuration,
     trial: Trial,
     remake: Remake,
     terms: Terms,
     readings: Sequence[QueueModel],
     until: Until,
-    told: Told = lambda _what, _done, _of: None,
+    progress: Progress = lambda _what, _done, _of: None,
 ) -> Compared:
     """Play a session as it was configured and otherwise. again: the run, not lived yet. had: what
     it was configured with.
@@ -93,7 +93,7 @@ def compare(
     began_s = time.process_time()
     wanted = None if trial.is_empty else trial.on(had)
     session = session_of(run, until, had.settings.trust.gap_ns)
-    happened = _happened(run, again, session, until, told)
+    happened = _happened(run, again, session, until, progress)
     played = []
     for reading in readings:
 
@@ -101,7 +101,7 @@ def compare(
             whole = len(session.acts)
             one = Play(session, setup, terms, reading)
             with ended_when_stalled():
-                return one.run(lambda done: told(f"{reading}, {name}", done, whole))
+                return one.run(lambda done: progress(f"{reading}, {name}", done, whole))
 
         unchanged = play(Setup(had, remake, lambda event: event), "unchanged")
         setup = _otherwise(wanted, trial, remake)
@@ -145,10 +145,12 @@ def _otherwise(wanted: Wanted | None, trial: Trial, remake: Remake) -> Setup | N
 _WHAT_HAPPENED: Final = "what happened"
 
 
-def _happened(run: Run, again: Relived, session: Session, until: Until, told: Told) -> Measured:
+def _happened(
+    run: Run, again: Replayer, session: Session, until: Until, progress: Progress
+) -> Measured:
     """Raises JournalFault when the run cannot be lived again."""
     upto = Until(min(session.ended_ns, until.at_ns), until.number, until.place)
-    found = replay(again, upto, lambda done: told(_WHAT_HAPPENED, done, 0))
+    found = replay(again, upto, lambda done: progress(_WHAT_HAPPENED, done, 0))
     if found.difference is not None:
         at = found.difference.before[-1].place
         raise JournalFault(

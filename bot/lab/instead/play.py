@@ -18,6 +18,7 @@ from bot.core.reconfigure import Remake
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.run.watched import Retold
+from bot.lab.counted import Progress, no_progress
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER
@@ -47,8 +48,6 @@ _OPERATED, _ARRIVES, _TO_US = range(3)
 _EVEN: Final = Price(50)
 _ENOUGH_CENTS: Final = Cents(200)
 """For a share at an even price, with any fee."""
-
-Told = Callable[[int], None]
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -83,8 +82,8 @@ class Play:
     def now_ns(self) -> int:
         return self._driver.now_ns
 
-    def run(self, told: Told = lambda _acts: None) -> Measured:
-        """Play it to its end. told: now and then how many records are through."""
+    def run(self, progress: Progress = no_progress) -> Measured:
+        """Play it to its end. progress: called now and then with how many records are through."""
         session, driver = self._session, self._driver
         for at_ns, event in session.world:
             self._reaches_us([event], at_ns)
@@ -111,7 +110,7 @@ class Play:
             self.venue.act(act)
             self._publish(act.arrives_ns)
             if done % 500 == 0:
-                told(done)
+                progress(done)
         driver.run_until(session.ended_ns)
         self.venue.account.prove(self.venue.gain_cents)
         span_ns = (session.run.begun_ns, session.ended_ns)
@@ -155,9 +154,9 @@ class Play:
             case m.FeedClosed():
                 self._open = self._subscribed = False
             case m.Reconfigured():
-                told = self._setup.reconfigured(event)
-                if told is not None:
-                    self._hand(told)
+                changed = self._setup.reconfigured(event)
+                if changed is not None:
+                    self._hand(changed)
                 return
             case m.BookSeen() | m.TradeSeen() if not self._subscribed:
                 return

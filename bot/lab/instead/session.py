@@ -20,7 +20,7 @@ from bot.io.journal.records import JournalFault
 from bot.lab.exchange.live import catalogue_of, is_readable
 from bot.lab.instead.measure import Measure
 from bot.lab.own_orders import OwnFill, OwnOrders
-from bot.lab.session import Run, Until, beside_of, placed_entries
+from bot.lab.session import UNCAUSED, Run, Until, beside_of, placed_entries
 from venue.core import messages as v
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -33,23 +33,8 @@ GIVEN_BACK_NS: Final = 10 * NS_PER_SECOND
 _CLOCKS_AGREE_NS: Final = NS_PER_SECOND
 """A lowest delay of the channel below this one says that both clocks are one."""
 
-_OF_THE_WORLD: Final = (
-    m.FeedOpened,
-    m.FeedClosed,
-    m.FeedHeard,
-    m.ImpliedValueSeen,
-    m.FrameGarbled,
-    m.StopRequested,
-    m.PauseRequested,
-    m.FlattenRequested,
-    m.ResumeRequested,
-    m.LatchSet,
-    m.LatchCleared,
-    m.JournalFailed,
-    m.Reconfigured,
-    m.ConfigRefused,
-)
-"""Events that no request of ours brought about: they come again when they came then."""
+_HAPPENS_AGAIN: Final = (*UNCAUSED, m.JournalFailed, m.ConfigRefused)
+"""Events that come again when they came then."""
 
 
 class Act(Struct, frozen=True):
@@ -69,7 +54,7 @@ class Session:
     gap_ns: int
     """A silence of the bot that counts as standing still."""
     ended_ns: int = 0
-    """Up to where it is told."""
+    """Where it ends."""
     cut: str = ""
     """Why that is before its end, else empty."""
     tickers: dict[MarketId, Ticker] = field(default_factory=dict)
@@ -156,7 +141,7 @@ class _Reader:
                 if isinstance(answer, m.Done):
                     trips.append(at_ns - sent_ns)
                     self._shown(at_ns, answer.body)
-            case _ if isinstance(message, _OF_THE_WORLD):
+            case _ if isinstance(message, _HAPPENS_AGAIN):
                 session.world.append((at_ns, message))
 
     def _shown(self, at_ns: int, body: m.Body) -> None:

@@ -116,7 +116,7 @@ class Replayed(msgspec.Struct, frozen=True):
         return round(self.events / self.cpu_s) if self.cpu_s else 0
 
 
-class Relived:
+class Replayer:
     """A run and the trader that gets its events again. events, effects: compared so far; until_ns:
     the latest instant of them; entries: read so far; finished: True once the journal has shown the
     end of the run."""
@@ -314,16 +314,18 @@ class Relived:
 
 
 def replay(
-    lived: Relived, until: Until = TO_THE_END, told: Callable[[int], None] = lambda _entries: None
+    lived: Replayer,
+    until: Until = TO_THE_END,
+    progress: Callable[[int], None] = lambda _entries: None,
 ) -> Replayed:
-    """Replay a run, up to the first difference at most. told: called now and then with how many
+    """Replay a run, up to the first difference at most. progress: called now and then with how many
     entries are done. Raises nothing: damage is part of the answer."""
     began_s = time.process_time()
     difference, damage = None, ""
     try:
         for step in lived.steps(until):
             if step.placed.number % _TOLD_EVERY == 0:
-                told(lived.entries)
+                progress(lived.entries)
     except DifferenceFault as fault:
         difference = fault.difference
     except JournalFault as fault:

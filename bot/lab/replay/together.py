@@ -1,10 +1,10 @@
-"""Lives a run again that traded beside other series of its process: all of them, in one order.
+"""Replays a run that traded together with other series of its process: all of them, in one order.
 
 Series of one process spend from one request bucket and share one limit of loss, so that what one
 of them may do hangs on what the others had done by then. Each has a journal of its own. The loop
 takes turns: a turn is a batch of events and the `Beat` behind it, nothing runs in between, and the
 instant of the `Beat` is read within it. So the instants of their beats are the order in which the
-turns of all series were taken, and with it every journal of them is lived again.
+turns of all series were taken, and with it every journal of them is replayed.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from bot.core.reconfigure import Remake
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.replay.replay import DifferenceFault, Relived
+from bot.lab.replay.replay import DifferenceFault, Replayer
 from bot.lab.session import Run, beside_of, runs
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
@@ -25,25 +25,25 @@ _BEGAN_WITHIN_NS: Final = 10 * NS_PER_SECOND
 """Series of one process begin together: their runs began no further apart than this."""
 
 
-def relived(
+def replayer_of(
     run: Run,
     remake: Remake,
     *,
     notes: bool = False,
     around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
-) -> Relived:
-    """A run, ready to be replayed, together with those of the series that it traded beside.
+) -> Replayer:
+    """A run, ready to be replayed, together with those of the other series of its process.
 
-    The arguments and what is raised are those of `Relived`; besides, JournalFault is raised when
+    The arguments and what is raised are those of `Replayer`; besides, JournalFault is raised when
     the journal of one of the other series is not found beside that of the run.
     """
     if not beside_of(run):
-        return Relived(run, remake, notes=notes, around=around)
+        return Replayer(run, remake, notes=notes, around=around)
     others = _Others()
     first: Trader | None = None
     for each in sorted((run, *_runs_beside(run)), key=lambda run: run.begun_ns):
         if each is run:
-            made = found = Relived(
+            made = found = Replayer(
                 run,
                 remake,
                 notes=notes,
@@ -52,7 +52,7 @@ def relived(
                 others=others.live_until,
             )
         else:
-            made = Relived(each, remake, first=first)
+            made = Replayer(each, remake, first=first)
             others.add(made)
         first = first or made.trader
     return found
@@ -81,7 +81,7 @@ def _runs_beside(run: Run) -> list[Run]:
     if missing:
         raise JournalFault(
             f"{run.paths[0]}: this run shared its request bucket with {', '.join(beside_of(run))}, "
-            "so it is lived again together with them; no journal of "
+            "so it is replayed together with them; no journal of "
             f"{', '.join(missing)} from then is in a folder of {state.parent}"
         )
     return list(found.values())
@@ -114,11 +114,11 @@ class _Others:
     """The other series of a process, the turns of all of them in one order."""
 
     def __init__(self) -> None:
-        self._series: list[Relived] = []
+        self._series: list[Replayer] = []
         self._turns: list[Iterator[int]] = []
         self._next_ns: list[int | None] = []
 
-    def add(self, one: Relived) -> None:
+    def add(self, one: Replayer) -> None:
         """Another series, from its first turn on."""
         self._series.append(one)
         self._turns.append(one.turns())
@@ -128,7 +128,7 @@ class _Others:
         """Take every turn before an instant. False where the journal of one ends before it without
         an end of the run: what it had done by then is not known.
 
-        Raises JournalFault as `Relived.steps` does.
+        Raises JournalFault as `Replayer.steps` does.
         """
         while True:
             waiting = [

@@ -179,10 +179,10 @@ def _row(
 ) -> tuple[str, ...]:
     """A figure of both and its difference. write: as text; None: they are counts."""
     one, other = values
-    told = ["-" if each is None else (write or "{:,}".format)(each) for each in values]
+    cells = ["-" if each is None else (write or "{:,}".format)(each) for each in values]
     if one is None or other is None:
-        return name, *told, "-"
-    return name, *told, (write or "{:+,}".format)(other - one)
+        return name, *cells, "-"
+    return name, *cells, (write or "{:+,}".format)(other - one)
 
 
 def _source(session: Session, name: str) -> int | None:

@@ -127,7 +127,7 @@ def _sources(session: Session, totals: dict[str, int]) -> str:
         ("open", dollars(by_sureness["open_cents"]), "held still, at fair"),
     ]
     ledger = session.ledger_difference_cents
-    told = [
+    lines = [
         f"The account of fills and the bot's ledger differ by {found.difference_millicents} "
         "thousandths of a cent.",
         "The venue's cash was not read while nothing was under way."
@@ -135,13 +135,13 @@ def _sources(session: Session, totals: dict[str, int]) -> str:
         else f"The venue's cash less ours, as read last: {dollars(ledger)}.",
     ]
     if session.result is not None:
-        told.append(
+        lines.append(
             "The settlement holds what the end brought beyond the trader's last belief; the profit "
             f"is the venue's ledger's: {dollars(round(session.result.net_millicents / 1000))}."
         )
     head = ("source", "dollars", "what it is")
     more = table("The same before fees, by how sure it is", head, sure, words=True)
-    notes = "".join(f"<p class='soft'>{line}</p>" for line in told)
+    notes = "".join(f"<p class='soft'>{line}</p>" for line in lines)
     return table("What it came to", head, rows, sums=1, words=True) + folded(
         "How it closes", more + notes
     )
@@ -365,9 +365,9 @@ def _fills(session: Session, clock: Clock, _up: Span) -> str:
     shown = session.fills[::-every]
     for fill in shown:
         size = 2.2 + 1.1 * math.log2(1 + fill.qty / 4)
-        told = f"{names[fill.rung]}: {fill.side} {fill.qty} at {fill.price}, {fill.reason}"
+        label = f"{names[fill.rung]}: {fill.side} {fill.qty} at {fill.price}, {fill.reason}"
         plot.arrow(str(fill.side), clock.of(session, fill.at_ns), fill.price, size,
-                   up=fill.side is BookSide.BID, said=told)  # fmt: skip
+                   up=fill.side is BookSide.BID, said=label)  # fmt: skip
     bought = sum(fill.qty for fill in session.fills if fill.side is BookSide.BID)
     sold = sum(fill.qty for fill in session.fills if fill.side is BookSide.ASK)
     said = f"{title}: {len(session.fills)} fills, {bought} shares bought and {sold} sold"

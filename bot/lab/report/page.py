@@ -21,7 +21,7 @@ EVENTS_DRAWN_MAX: Final = 3
 
 class Group(msgspec.Struct, frozen=True):
     """Up to three sessions side by side. labels: what stands over each; compared: True for two of
-    which the second is told as a difference to the first."""
+    which the second is shown as a difference to the first."""
 
     title: str
     labels: tuple[str, ...]
@@ -124,8 +124,8 @@ def _head(label: str, session: Session) -> str:
     what.append(f"{session.events:,} events")
     warned = "".join(f"<p class='finding'>{escaped(line)}</p>" for line in findings(session))
     name, _, params = session.strategy.partition(" ")
-    told = f"<p class='soft'>{escaped(params)}</p>"
-    strategy = folded(f"strategy {name} and its parameters", told) if name else ""
+    shown = f"<p class='soft'>{escaped(params)}</p>"
+    strategy = folded(f"strategy {name} and its parameters", shown) if name else ""
     return (
         f"<section class='head' aria-label='{escaped(label)}'><p class='label'>{escaped(label)}"
         f"</p><dl class='figures'>{figures}</dl><p class='soft'>{escaped(' · '.join(what))}</p>"
@@ -137,7 +137,7 @@ def _limits(group: Group) -> str:
     lines = [line for each in group.sessions for line in each.limits]
     lines += [
         f"Sampled every {span_text(each.every_ns / 1e9)}: profit, inventory, worst case, ladder; "
-        "fills, requests and refusals are whole. The worst case told in words is of every decision."
+        "fills, requests and refusals are whole. The worst case in words is of every decision."
         for each in group.sessions
         if each.moments
     ]

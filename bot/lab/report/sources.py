@@ -17,14 +17,14 @@ from bot.core.trader import Trader
 from bot.io.journal.journal import number_of
 from bot.io.journal.records import JournalFault
 from bot.lab.backtest.guard import watched
-from bot.lab.backtest.run import Result, Told, Winners, backtest, distinct
+from bot.lab.backtest.run import Progress, Result, Winners, backtest, distinct
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind
 from bot.lab.exchange.terms import Terms
 from bot.lab.exchange.trader_run import Observer
 from bot.lab.pool import in_order
-from bot.lab.replay.together import relived
+from bot.lab.replay.together import replayer_of
 from bot.lab.report.sampler import Sampler
 from bot.lab.report.session import Answers, Saved, Session
 from bot.lab.session import runs_meant
@@ -50,7 +50,7 @@ _BROKEN_OFF: Final = "the backtest was ended early: plays that it had not begun 
 
 
 class ReportFault(Exception):
-    """What was asked for cannot be told; the text names the file or the option."""
+    """What was asked for cannot be shown; the text names the file or the option."""
 
 
 class NoSource(ReportFault):
@@ -60,10 +60,10 @@ class NoSource(ReportFault):
 def sessions_of(
     source: Path,
     remake: Remake,
-    told: Callable[[int], None] = lambda _events: None,
+    progress: Callable[[int], None] = lambda _events: None,
     every_s: float | None = None,
 ) -> list[Session]:
-    """The sessions of a state directory, a journal or a backtest's result. told: called now and
+    """The sessions of a state directory, a journal or a backtest's result. progress: called now and
     then with how many events are through. every_s: of a journal a moment so often, however many;
     None: a bounded number of them.
 
@@ -75,7 +75,7 @@ def sessions_of(
     except OSError as fault:  # such as in the folder of another user
         raise NoSource(f"{source}: {fault.strerror}") from None
     if is_folder or source.suffix in _SEGMENTS or number_of(source) >= 0:
-        return [_replayed(source, remake, told, every_s)]
+        return [_replayed(source, remake, progress, every_s)]
     found = _saved(source)
     if not found:
         raise NoSource(f"{source}: a backtest without any result")
@@ -83,11 +83,11 @@ def sessions_of(
 
 
 def _replayed(
-    path: Path, remake: Remake, told: Callable[[int], None], every_s: float | None
+    path: Path, remake: Remake, progress: Callable[[int], None], every_s: float | None
 ) -> Session:
     """A run that cannot be replayed to its end gives what came before, and why in `damage`."""
     (run,) = runs_meant(path, every=False)
-    again = relived(run, remake)
+    again = replayer_of(run, remake)
     trader = again.trader
     sampler = Sampler(trader) if every_s is None else Sampler(trader, most=None, every_s=every_s)
     damage = ""
@@ -97,7 +97,7 @@ def _replayed(
             assert isinstance(event, m.Event)
             sampler.saw(event, step.effects, step.at_ns)
             if step.placed.number % _TOLD_EVERY == 0:
-                told(step.placed.number)
+                progress(step.placed.number)
     except JournalFault as fault:
         if sampler.session.events == 0:
             raise
@@ -231,8 +231,8 @@ def plays_of(
     ]
 
 
-def played(play: Play, config: BotConfig, told: Told) -> Played:
-    """Play it here. told: as of `Backtest.run`. Raises Stalled, and DoesNotClose."""
+def played(play: Play, config: BotConfig, progress: Progress) -> Played:
+    """Play it here. progress: as of `Backtest.run`. Raises Stalled, and DoesNotClose."""
     samplers: list[Sampler] = []
 
     def observing(trader: Trader) -> Observer:
@@ -247,7 +247,7 @@ def played(play: Play, config: BotConfig, told: Told) -> Played:
         play.reading,
         play.terms,
         play.winners,
-        lambda through: told(through) and (most is None or through < most),
+        lambda through: progress(through) and (most is None or through < most),
         observing if play.reports else None,
     )
     came = msgspec.structs.replace(came, asked=most)

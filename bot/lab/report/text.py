@@ -139,14 +139,14 @@ def plain(session: Session) -> dict[str, object]:
 def findings(session: Session) -> list[str]:
     """What a reader has to know before any figure: a session cut short, latched, or at fault."""
     errors, latched = session.strategy_errors, session.latched
-    told = [session.damage] if session.damage else []
+    notes = [session.damage] if session.damage else []
     if not (session.ended or session.damage):
-        told.append(
+        notes.append(
             "the journal holds no end of the run: it goes on, or broke off, as in a crash or on a "
-            f"full disk; told is what there is up to {when(session.until_ns)}"
+            f"full disk; shown is what there is up to {when(session.until_ns)}"
         )
-    told += [f"latched: {latched}"] if latched else []
+    notes += [f"latched: {latched}"] if latched else []
     if errors:
         counted = "once" if errors == 1 else f"{errors:,} times"
-        told.append(f"the strategy was at fault {counted}: its event was pulled each time")
-    return told
+        notes.append(f"the strategy was at fault {counted}: its event was pulled each time")
+    return notes

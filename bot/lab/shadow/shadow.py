@@ -19,7 +19,7 @@ from bot.core.report import ShadowReport
 from bot.core.settings import Candidate, TraderSettings
 from bot.lab.exchange.queue_model import CAUTIOUS_MODELS
 from bot.lab.own_orders import OwnOrders
-from bot.lab.session import Run, placed_entries
+from bot.lab.session import UNCAUSED, Run, placed_entries
 from bot.lab.shadow.candidate import CandidateRun, MarketEvent
 from venue.core import messages as v
 from venue.wire import model
@@ -35,21 +35,7 @@ _KEPT_NS: Final = 60 * NS_PER_SECOND
 
 _HELD_MAX: Final = 50_000
 _FRAMES: Final = (m.BookSeen, m.TradeSeen)
-_PASSED_ON: Final = (
-    *_FRAMES,
-    m.FeedOpened,
-    m.FeedClosed,
-    m.FeedHeard,
-    m.ImpliedValueSeen,
-    m.FrameGarbled,
-    m.StopRequested,
-    m.PauseRequested,
-    m.FlattenRequested,
-    m.ResumeRequested,
-    m.LatchSet,
-    m.LatchCleared,
-    m.Reconfigured,
-)
+_PASSED_ON: Final = (*_FRAMES, *UNCAUSED)
 
 
 class Shadow:

@@ -103,11 +103,11 @@ class ShadowSidecar:
             said.cancel()
 
     def _take(self, reports: _Reports) -> None:
-        """Newer scores; of each candidate that has stopped since it is said why."""
-        told = {(each.name, each.bound) for each in self.reports if each.stopped}
+        """Newer scores; logs why a candidate has stopped since."""
+        logged = {(each.name, each.bound) for each in self.reports if each.stopped}
         self.reports = reports
         for each in reports:
-            if each.stopped and (each.name, each.bound) not in told:
+            if each.stopped and (each.name, each.bound) not in logged:
                 self._log.warning(
                     "shadow_stopped", shadow=each.name, bound=each.bound, fault=each.stopped
                 )
@@ -172,11 +172,11 @@ def follow(config: Path, state: Path, after: int) -> None:
 
     whole = finish(read_draft(config))
     shadow, tail = Shadow(whole.shadows, whole.trader), JournalTail(state, after)
-    told_s = caught_up_s = time.monotonic()
+    reported_s = caught_up_s = time.monotonic()
     out = sys.stdout.buffer
     sys.stdout = sys.stderr  # what a strategy prints is no score
 
-    def tell() -> None:
+    def report() -> None:
         out.write(msgspec.json.encode(shadow.reports()) + b"\n")
         out.flush()
 
@@ -184,15 +184,15 @@ def follow(config: Path, state: Path, after: int) -> None:
         for entry in tail.entries():
             shadow.take(entry.at_ns, entry.message)
             now_s = time.monotonic()
-            if now_s > told_s + _REPORT_S:
-                told_s = now_s
-                tell()
+            if now_s > reported_s + _REPORT_S:
+                reported_s = now_s
+                report()
             if now_s > caught_up_s + BEHIND_S:
                 raise JournalFault(f"not at the end of the journal for {BEHIND_S:g} s: too slow")
         caught_up_s = time.monotonic()
-        if caught_up_s > told_s + _REPORT_S:
-            told_s = caught_up_s
-            tell()
+        if caught_up_s > reported_s + _REPORT_S:
+            reported_s = caught_up_s
+            report()
 
 
 if __name__ == "__main__":

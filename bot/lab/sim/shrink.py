@@ -51,11 +51,11 @@ def invariant_of(broken: Broken) -> str:
 def shrink(
     odds: Odds,
     broken: Broken,
-    told: Callable[[str], None],
+    progress: Callable[[str], None],
     patches: Sequence[Patch] = (),
     runs_max: int = RUNS_MAX,
 ) -> tuple[Odds, Broken]:
-    """The smallest odds in which the same invariant breaks, and how. told: of each step."""
+    """The smallest odds in which the same invariant breaks, and how. progress: of each step."""
     wanted, runs = invariant_of(broken), 0
 
     def takes(smaller: Odds, what: str) -> bool:
@@ -67,7 +67,7 @@ def shrink(
             run(smaller, patches)
         except Broken as still:
             if invariant_of(still) == wanted:
-                told(f"still {wanted}: {what}")
+                progress(f"still {wanted}: {what}")
                 odds, broken = smaller, still
                 return True
         return False

@@ -119,7 +119,7 @@ def findings(
     followed, gain = _followed(aim, trials, nets, sweep.splits, names)
     ever = sweep.trials_ever
     return Findings(
-        aim=aim.told,
+        aim=aim.text,
         how=how,
         where=where,
         code=sweep.code,

@@ -1,5 +1,5 @@
 """The findings of a sweep for people: as Markdown, and as one HTML file with plots and the same
-tables. What failed is told too, and what not to believe."""
+tables. What failed is shown, too, and what not to believe."""
 
 import math
 from collections.abc import Iterable, Sequence

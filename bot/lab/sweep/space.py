@@ -192,7 +192,7 @@ class Search:
     it learned expects most (a tree of Parzen estimators: Bergstra et al. 2011).
 
     Proposals follow from the space, the seed and the results alone, provided that a round of ROUND
-    is told before the next is asked for. None is proposed twice.
+    is given before the next is asked for. None is proposed twice.
     """
 
     def __init__(self, how: str, dimensions: Sequence[Dimension], seed: int) -> None:
@@ -248,7 +248,7 @@ class Search:
 
     def learn(self, settings: Settings, score: float | None) -> None:
         """Take in what proposed settings came to, the higher the better; None where they failed.
-        They are told in the order in which they were proposed."""
+        They are given in the order in which they were proposed."""
         if self._grid is None:
             trial = self._asked[tuple(settings.values())]
             self._study.tell(trial, score, state=self._failed if score is None else None)

@@ -40,7 +40,7 @@ class Aim(msgspec.Struct, frozen=True):
         return means - self.risk * sds(rows)
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In words."""
         name = self.function or self.name
         less = f" - {self.risk:g} x sd" if self.risk else ""
@@ -127,15 +127,16 @@ class Sweep:
         most: int,
         runner: Runner,
         wanted: Callable[[], bool],
-        told: Callable[[int], None],
+        progress: Callable[[int], None],
     ) -> bool:
-        """Sweep. most: trials at most. told: is told how many more lives are done. Returns True if
+        """Sweep. most: trials at most. progress: called with how many more lives are
+        done. Returns True if
         it came to its end, False where no more was wanted.
 
         Raises what the runner raises, and TrialFault where the configuration as it stands fails.
         """
         base = Trial(0, {})
-        self._live([base], runner, wanted, told)
+        self._live([base], runner, wanted, progress)
         if base.fault:
             raise TrialFault(f"the configuration as it stands: {base.fault}")
         if not base.values:
@@ -147,7 +148,7 @@ class Sweep:
             if not asked:
                 return True
             fresh = [Trial(len(self.trials) + place, each) for place, each in enumerate(asked)]
-            self._live(fresh, runner, wanted, told)
+            self._live(fresh, runner, wanted, progress)
             done = [trial for trial in fresh if trial.values or trial.fault]
             self.trials += done
             if len(done) < len(fresh):
@@ -168,7 +169,7 @@ class Sweep:
         trials: Sequence[Trial],
         runner: Runner,
         wanted: Callable[[], bool],
-        told: Callable[[int], None],
+        progress: Callable[[int], None],
     ) -> None:
         """Live what is not kept yet, and fill in each trial's result."""
         rows: list[tuple[Trial, list[Job]]] = []
@@ -180,12 +181,12 @@ class Sweep:
         jobs = {job.key: job for _, row in rows for job in row}
         outcomes = {key: each.outcome for key in jobs if (each := self._lines.kept.get(key))}
         missing = [job for key, job in jobs.items() if key not in outcomes]
-        told(len(trials) * len(self.cases) - len(missing))
+        progress(len(trials) * len(self.cases) - len(missing))
         for job, outcome in runner(missing, wanted=wanted):
             outcomes[job.key] = outcome
             if outcome.lasting:
                 self._lines.put(LifeRecord(job.key, job.settings, outcome))
-            told(1)
+            progress(1)
         for trial, row in rows:
             self._tried.add(row[0].trial)
             for job in row:

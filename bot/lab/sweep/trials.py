@@ -117,8 +117,8 @@ class TrialConfig:
         except ConfigFault as fault:
             # The line of the file does not say what is wrong.
             lines = [line.removeprefix(f"{source.path}:") for line in fault.faults]
-            told = "; ".join(line.partition(": ")[2] for line in lines)
-            raise TrialFault(told[:_SHOWN_MAX]) from None
+            text = "; ".join(line.partition(": ")[2] for line in lines)
+            raise TrialFault(text[:_SHOWN_MAX]) from None
 
     def _setup(self, config: BotConfig) -> Setup:
         trader = config.trader if self._world is None else in_world(config.trader, self._world)
@@ -136,14 +136,14 @@ class TrialConfig:
         for each in dimensions:
             if chosen and each.key.startswith("strategy.params."):
                 continue  # it depends on the strategy that is chosen
-            found, told = [], ""
+            found, text = [], ""
             for value in each.ends:
                 try:
                     found.append(self.at({each.key: value}).digest)
                 except TrialFault as fault:
-                    told = told or str(fault)
+                    text = text or str(fault)
             if not found:
-                raise SpaceFault(f"--over {each.key}: no value is accepted: {told}")
+                raise SpaceFault(f"--over {each.key}: no value is accepted: {text}")
             # A single value may be the one that the file has.
             if is_lived and len(found) > 1 and set(found) == {self.base.digest}:
                 where = "in worlds" if self._world is not None else "on tapes"
@@ -285,8 +285,8 @@ def measure(job: Job) -> dict[str, float]:
 
 def _raise_of_strategy(errors: int, first: str) -> None:
     if errors:
-        told = f", first {first}" if first else ""
-        raise _StrategyRaised(f"the strategy raised {errors} times{told}")
+        text = f", first {first}" if first else ""
+        raise _StrategyRaised(f"the strategy raised {errors} times{text}")
 
 
 _draws = lru_cache(maxsize=16)(draw)
@@ -294,7 +294,7 @@ _draws = lru_cache(maxsize=16)(draw)
 
 @lru_cache(maxsize=4)
 def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
-    """A tape and how its rungs ended, which no trader is told. Raises TapeFault, also where it is
+    """A tape and how its rungs ended, which no trader is shown. Raises TapeFault, also where it is
     not the one that `data` names: its results are kept under that name."""
     tape = read_tape(folder, event)
     won = winners(tape, folder)

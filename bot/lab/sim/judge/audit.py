@@ -1,7 +1,7 @@
 """The auditor of one series: what must hold of the account, by the engine's events and the traffic.
 
 It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
-anew, from what the engine says it did and from what has left towards it.
+again, from what the engine says it did and from what has left towards it.
 """
 
 from bot.core import messages as m

@@ -1,8 +1,8 @@
 """B3: what is in use of each limit, by what is held and all that may be live, and of the account's.
 
-Added up anew; no arithmetic of the trader's. A limit is judged whenever something leaves: what is
-in use then is within it, or no more than it was just before. So what stands above a limit that was
-lowered, or that somebody else has filled, may only shrink.
+Added up independently; no arithmetic of the trader's. A limit is judged whenever something leaves:
+what is in use then is within it, or no more than it was just before. So what is above a limit that
+was lowered, or that somebody else has filled, may only shrink.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

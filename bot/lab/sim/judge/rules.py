@@ -29,7 +29,7 @@ _LEARNS_NS: Final = 3 * SECOND
 
 
 class Inheritance:
-    """What rested when a life began, against what it was told to do with that.
+    """What rested when a life began, against what it was configured to do with that.
 
     It may take over what its journal knows, and nothing else. Where it is to leave alone what it
     does not know, it cancels none of that and makes no order while it rests.
@@ -66,7 +66,7 @@ class Inheritance:
 
 
 class Decided:
-    """What is certain of a rung by the winners that the bot was told: all of it goes.
+    """What is certain of a rung by the winners that the bot has noted: all of it goes.
 
     With a rung that YES has won every lower one will pay, with one that NO has won no higher one
     will.
@@ -75,7 +75,7 @@ class Decided:
     def __init__(self, truth: Truth, exposure: Exposure) -> None:
         self._truth = truth
         self._exposure = exposure
-        self._told: dict[MarketId, Outcome] = {}
+        self._winners: dict[MarketId, Outcome] = {}
 
     def begins(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
         for market, winner in winners:
@@ -88,15 +88,15 @@ class Decided:
     def _take(self, market: MarketId, winner: Outcome) -> None:
         won = self._truth.resolved.get(market)
         check(winner is won, "B9", f"{market}: {winner} told, {won} won")
-        self._told[market] = winner
+        self._winners[market] = winner
 
     def why(self, market: MarketId) -> str:
         """What decides a rung that still trades; empty where nothing does."""
-        if not self._told or market in self._truth.resolved:
+        if not self._winners or market in self._truth.resolved:
             return ""
         rungs = self._exposure.ladder_of(market)
         at = rungs.index(market)
-        for where, winner in self._told.items():
+        for where, winner in self._winners.items():
             if where in rungs and (at < rungs.index(where)) is (winner is Outcome.YES):
                 return f"{where} has paid {winner}"
         return ""

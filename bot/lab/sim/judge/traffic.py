@@ -52,7 +52,7 @@ class Tokens:
 
 
 class Bucket:
-    """The tokens of one process, and how long it has been told to wait."""
+    """The tokens of one process, and how long it has to wait by what was answered."""
 
     def __init__(self, budget: BudgetSettings, seen: Seen, now_ns: int) -> None:
         self._seen = seen
@@ -233,9 +233,9 @@ class Traffic:
                 self._taken_in(sent_ns)
         return request
 
-    def _waits(self, answer: m.Answer, told_ns: int | None, now_ns: int) -> None:
-        is_bare = told_ns is None and isinstance(answer, m.Refused) and answer.status == 429
-        until_ns = now_ns + (_BARE_NS if is_bare else told_ns or 0)
+    def _waits(self, answer: m.Answer, retry_ns: int | None, now_ns: int) -> None:
+        is_bare = retry_ns is None and isinstance(answer, m.Refused) and answer.status == 429
+        until_ns = now_ns + (_BARE_NS if is_bare else retry_ns or 0)
         self.bucket.closed_until_ns = max(self.bucket.closed_until_ns, until_ns)
 
     def _refused(

@@ -2,7 +2,7 @@
 bot's writes may be live.
 
 A write counts from when it left until it is over for certain: every copy of it has arrived or can
-no more, and the bot has been told.
+no more, and the bot has been answered.
 """
 
 from collections.abc import Collection, Iterable, Iterator
