@@ -18,7 +18,7 @@ HOMES = {
     "LiveMarket": "bot/lab/exchange/live.py",
     "Placed": "bot/lab/session.py",
     "OwnOrders": "bot/lab/own_orders.py",
-    "Relived": "bot/lab/replay/replay.py",
+    "Replayer": "bot/lab/replay/replay.py",
 }
 
 
