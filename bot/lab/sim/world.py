@@ -165,6 +165,8 @@ class World:
     def _hand(self, process: Process, event: m.Event) -> None:
         self.trace.append((self.now_ns, ">", event))
         effects = process.receive(event, self.now_ns)
+        if self.contradictor is not None:
+            self.contradictor.on_turn(event, effects)
         if process.effects_left is not None:
             effects = self._cut_short(process, effects)
         for effect in effects:
