@@ -114,8 +114,9 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     new_account: the account was opened for this run, so no earlier one can have written to it.
     working: orders of earlier runs that the journal knows; empty unless it was found whole.
     latched: why nothing may be quoted until a person has looked, else empty. winners: of rungs of
-    ours that resolved in an earlier run. newest_fill: the newest fill that earlier runs booked;
-    None where the journal does not say. event_cash: net cash of the fills and payouts that they
+    ours that resolved in an earlier run. complete_fill: earlier runs booked every fill up to this
+    one; None where the journal does not say. fills_since: what they booked above it, in the order
+    of booking. event_cash: net cash of the fills and payouts that they
     booked, by event. paper: True where orders go to a local exchange and not to the venue.
     """
 
@@ -127,9 +128,10 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     latched: str = ""
     configured: Configuration | None = None
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
-    newest_fill: FillMark | None = None
+    complete_fill: FillMark | None = None
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
     paper: bool = False
+    fills_since: tuple[FillMark, ...] = ()
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True, gc=False):

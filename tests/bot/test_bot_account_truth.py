@@ -167,7 +167,7 @@ def test_without_a_journal_what_is_there_is_the_opening_and_older_fills_are_neve
 
 def test_fills_newer_than_the_newest_of_the_journal_are_booked_as_made_while_the_bot_was_down():
     of_before = m.FillMark("f2", fill(2).created_at)
-    started = m.Started("0" * 20, (), newest_fill=of_before, event_cash=((EVENT, Cents(-500)),))
+    started = m.Started("0" * 20, (), complete_fill=of_before, event_cash=((EVENT, Cents(-500)),))
     books = Books(started)
     for number in (1, 2, 3):
         books.trade(fill(number))
@@ -180,8 +180,29 @@ def test_fills_newer_than_the_newest_of_the_journal_are_booked_as_made_while_the
     assert books.of.difference_cents == 0
 
 
+def test_a_fill_that_the_run_before_missed_below_its_newest_is_booked_at_the_next_start():
+    complete, since = (m.FillMark(f"f{n}", fill(n).created_at) for n in (1, 3))
+    books = Books(m.Started("0" * 20, (), complete_fill=complete, fills_since=(since,)))
+    for number in (1, 2, 3, 4):
+        books.trade(fill(number))
+    books.opened().audit()
+    # f2 and f4 are booked, f1 is history, f3 was booked before
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == -406
+    assert books.of.book.taken_over(MARKET) == (10, 0)
+    assert books.of.difference_cents == 0
+
+
+def test_an_audit_that_agrees_notes_up_to_which_fill_all_are_booked():
+    books = Books().opened()
+    books.trade(fill(1))
+    books.walk()
+    assert [note["fill_id"] for note in books.noted("fills_complete")] == [""]
+    books.audit()
+    assert [note["fill_id"] for note in books.noted("fills_complete")] == ["", "f1"]
+
+
 def test_a_start_walks_the_fills_no_further_than_the_newest_of_the_journal():
-    started = m.Started("0" * 20, (), newest_fill=m.FillMark("f9", fill(9).created_at))
+    started = m.Started("0" * 20, (), complete_fill=m.FillMark("f9", fill(9).created_at))
     books = Books(started)
     books.listed = [fill(number) for number in range(30, 0, -1)]
     _, may_end = books.of.fills_page(tuple(books.listed[:10]), books.now_ns)

@@ -49,7 +49,7 @@ def test_whoever_would_live_its_run_again_is_refused_in_one_sentence(state, comm
     assert done.exit_code == 3, done.output
     (said,) = done.stderr.strip().splitlines()
     assert said.startswith(f"{state}/journal-00000001.log: journal version 5: an earlier trader")
-    assert "this program lives runs of version 6 again" in said
+    assert "this program lives runs of version 7 again" in said
 
 
 def test_its_orders_are_still_explained_by_what_it_says(state):

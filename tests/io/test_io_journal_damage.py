@@ -23,6 +23,7 @@ from bot.io.journal.records import (
     framed,
 )
 from tests.io.samples import create, sent
+from venue.wire.instant import Instant
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
 
@@ -175,12 +176,19 @@ def test_a_journal_of_version_5_tells_its_winners():
     assert told == [("yes", "1"), ("no", "3")]
 
 
+def test_a_journal_of_version_6_says_which_fills_it_booked_above_its_opening():
+    left = remember([*(CORPUS / "v6").glob("journal-*.log")])
+    assert left.complete_fill == m.FillMark("f1", Instant("2026-11-05T14:00:01Z"))
+    assert [mark.fill_id for mark in left.fills_since] == ["f2", "f3"]
+    assert left.event_cash == (("ACME-VAL-27Q1", -405),)
+
+
 def test_every_entry_of_a_journal_of_version_1_is_read():
     path = CORPUS / "v1" / "journal-00000003.log"
     assert sum(1 for _ in read_journal(path)) == 399
 
 
-@pytest.mark.parametrize("version", [0, 7, 77, 255])
+@pytest.mark.parametrize("version", [0, 8, 77, 255])
 def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, version):
     path = tmp_path / "journal-00000001.log"
     path.write_bytes(MAGIC + bytes([version]) + head()[len(OPENING) :])

@@ -1,8 +1,9 @@
 """The list of fills into the books: each fill is booked once, by its id.
 
-A walk reads the list newest first and ends where everything older is booked, or is history: traded
-before the newest fill that the journal of earlier runs knows, or, without one, before this run.
-What the account holds when the books open contains all history, so history is never booked.
+A walk reads the list newest first and ends where everything older is booked, or is history: listed
+below the newest fill up to which earlier runs had booked every one, or, where the journal names
+none, traded before this run. What the account holds when the books open contains all history, so
+history is never booked.
 
 A row that cannot be read, or whose fields contradict each other or its order, is not booked from
 that walk. The next walks go back to it, and a row that stays wrong stops the bot.
@@ -42,7 +43,7 @@ class FillDeduplicator:
         self.newest: FillMark | None = None
         self._newest_ns = 0
 
-    def add(self, fill: model.Fill, created_ns: int) -> None:
+    def add(self, fill: model.Fill | FillMark, created_ns: int) -> None:
         """This fill is booked."""
         self._count += 1
         self._booked[fill.fill_id] = created_ns, self._count
@@ -113,20 +114,24 @@ class FillBooker:
         self.whole_ns = -1
         """When the newest walk began that did, below zero without one."""
         self._ended_deep = False
-        self._agreed_ns: int | None = None  # the venue's time of the newest fill audited
+        self._complete: FillMark | None = None
+        """An audit proved every fill up to it booked; None before the books are open: till then
+        every walk goes back to what is history."""
         self._contradictory: OrderedDict[str, model.Fill] = OrderedDict()
         self._trade_price_counts: bool | None = None  # None: no fill has shown yet what it means
         self._watched: tuple[FillMark, int] | None = None  # a booked fill, and since when it is
         self._shows_watched = self._reaches_watched = False
         self._ended_early = False  # the last page was not that of the list's end
 
-    def begin(self, newest: FillMark | None) -> None:
-        """The run begins. newest: the newest fill that earlier runs booked; without one everything
-        that is listed before the books open is history."""
-        if newest is not None:
-            self._ids.add_history(newest, created_ns_of(newest))
-            self._newest_history = newest
+    def begin(self, complete: FillMark | None, since: Iterable[FillMark]) -> None:
+        """The run begins. complete: earlier runs booked every fill up to this one, and `since`
+        above it; without one everything that is listed before the books open is history."""
+        if complete is not None:
+            self._ids.add_history(complete, created_ns_of(complete))
+            self._newest_history = complete
             self._takes_all_for_history = False
+            for mark in since:
+                self._ids.add(mark, created_ns_of(mark))
 
     # --- a page -----------------------------------------------------------------------------------
 
@@ -148,14 +153,15 @@ class FillBooker:
             self._add_history(rows, now_ns)
             return (), True
         is_awaited = self._desk.awaits_fills() or "fills_missing" in self._out.findings
-        is_deep = self.goes_deep or is_awaited
+        is_deep = self.goes_deep or is_awaited or self._complete is None
         self._ended_deep = is_deep
         at = next((at for at, row in enumerate(rows) if self._ids.is_history(row)), len(rows))
         unknown = [row for row in rows[:at] if not self._ids.is_booked(row.fill_id)]
         if at < len(rows):
             return unknown, True
         if is_deep:
-            return unknown, self._agreed_ns is not None and _is_older(rows[-1], self._agreed_ns)
+            complete = self._complete
+            return unknown, complete is not None and _is_older(rows[-1], created_ns_of(complete))
         return unknown, self._ids.is_booked(rows[-1].fill_id)
 
     def _add_history(self, rows: Sequence[model.Fill], now_ns: int) -> None:
@@ -264,24 +270,25 @@ class FillBooker:
     # --- the books --------------------------------------------------------------------------------
 
     def opened(self) -> None:
-        """The books are open: what is listed from here on and is not history is booked. The journal
-        keeps where history ends: a later run books what is newer."""
+        """The books are open: what is listed from here on and is not history is booked."""
         self._takes_all_for_history = False
-        mark = self._ids.newest or self._newest_history
-        self._out.note("debug", "books_opened", fill_id=mark.fill_id, created_at=mark.created_at)
 
     def reopened(self) -> None:
         """The books are opened anew: what they contradicted counts no more, ids stay booked."""
         self._contradictory.clear()
-        self._watched = self._agreed_ns = None
+        self._watched = self._complete = None
         self._ids.newest = None
         self.goes_deep = False
 
     def agreed(self) -> None:
-        """An audit has proved that every fill up to the newest one is booked."""
-        newest = self._ids.newest
-        if newest is not None and not self._is_watched_missing:
-            self._agreed_ns = created_ns_of(newest)
+        """An audit has proved that every fill up to the newest one is booked or history. The
+        journal keeps its mark: a later run books what is listed above it and was not booked, for a
+        page that lagged may have left it out."""
+        mark = self._ids.newest or self._newest_history
+        if mark != self._complete and not self._is_watched_missing:
+            self._complete = mark
+            fields = {"fill_id": mark.fill_id, "created_at": mark.created_at}
+            self._out.note("debug", "fills_complete", **fields)
 
     # --- history rewritten ------------------------------------------------------------------------
 

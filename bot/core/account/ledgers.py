@@ -118,7 +118,7 @@ class Ledgers:
     def begin(self, started: Started) -> None:
         """The run begins with what the journal knows of the account."""
         self.settlement.told(dict(started.winners))
-        self.booker.begin(started.newest_fill)
+        self.booker.begin(started.complete_fill, started.fills_since)
         for event_ticker, cents in started.event_cash:
             self.book.carry(event_ticker, cents)
 

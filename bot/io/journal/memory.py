@@ -22,15 +22,16 @@ from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 class Memory(msgspec.Struct, frozen=True):
     """What a new run begins with. damage: where a damaged journal is, for a person. winners,
-    newest_fill, event_cash: as in `Started`."""
+    complete_fill, fills_since, event_cash: as in `Started`."""
 
     fate: m.JournalFate
     open_intents: tuple[m.OpenIntent, ...] = ()
     working: tuple[m.KnownOrder, ...] = ()
     damage: str = ""
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
-    newest_fill: m.FillMark | None = None
+    complete_fill: m.FillMark | None = None
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
+    fills_since: tuple[m.FillMark, ...] = ()
 
     def head(self, at_ns: int) -> Head:
         """What the first segment of that run carries."""
@@ -39,8 +40,9 @@ class Memory(msgspec.Struct, frozen=True):
             self.open_intents,
             self.working,
             winners=self.winners,
-            newest_fill=self.newest_fill,
+            complete_fill=self.complete_fill,
             event_cash=self.event_cash,
+            fills_since=self.fills_since,
         )
 
 
@@ -64,6 +66,9 @@ its ladder are quoted as if nobody had ever been paid for it."""
 EVENTS_MAX: Final = 1_000
 """Events whose cash is remembered; of one that was forgotten a loss limit begins anew."""
 
+FILLS_SINCE_MAX: Final = 10_000
+"""Fills remembered by id that no audit has proved complete; with more the oldest count as such."""
+
 _CASH: Final = frozenset(("fill_booked", "rung_settled", "unallocated_settlement"))
 """Notes of cash that came or went for an event."""
 
@@ -77,7 +82,8 @@ class Trail:
         self._working = Working(head.working, head.under_way)
         self._under_way = {send.request_id: send for send in head.under_way}
         self._winners = dict(head.winners)
-        self._newest_fill, self._newest_ns = head.newest_fill, _instant_of(head.newest_fill)
+        self._complete_fill = head.complete_fill
+        self._fills_since = {mark.fill_id: mark for mark in head.fills_since}
         self._event_cash = dict(head.event_cash)
 
     @property
@@ -100,7 +106,8 @@ class Trail:
                 if message.new_account:
                     self._winners.clear()
                     self._event_cash.clear()
-                    self._newest_fill, self._newest_ns = None, 0
+                    self._complete_fill = None
+                    self._fills_since.clear()
             case m.Noted():
                 self._noted(message.name, message.fields)
                 return
@@ -122,11 +129,22 @@ class Trail:
             self._event_cash[event] = Cents(before + int(fields["cents"]))
             if len(self._event_cash) > EVENTS_MAX:
                 del self._event_cash[next(iter(self._event_cash))]
-        if name in ("fill_booked", "books_opened"):
-            mark = m.FillMark(str(fields["fill_id"]), Instant(str(fields["created_at"])))
-            created_ns = _instant_of(mark)
-            if self._newest_fill is None or created_ns >= self._newest_ns:
-                self._newest_fill, self._newest_ns = mark, created_ns
+        if name == "fill_booked":
+            mark = _mark_of(fields)
+            self._fills_since[mark.fill_id] = mark
+            if len(self._fills_since) > FILLS_SINCE_MAX:
+                self._complete_up_to(self._fills_since[next(iter(self._fills_since))])
+        elif name in ("fills_complete", "books_opened"):
+            self._complete_up_to(_mark_of(fields))
+
+    def _complete_up_to(self, complete: m.FillMark) -> None:
+        """Every fill up to this one is booked; one of the same instant may be listed above it."""
+        self._complete_fill = complete
+        self._fills_since.pop(complete.fill_id, None)
+        from_ns = to_ns(complete.created_at)
+        for mark in [*self._fills_since.values()]:
+            if to_ns(mark.created_at) < from_ns:
+                del self._fills_since[mark.fill_id]
 
     def _told(self, fields: dict[str, str | int]) -> None:
         """What a rung of ours paid has told its winner."""
@@ -142,8 +160,9 @@ class Trail:
             self._working.orders(),
             tuple(self._under_way.values()),
             tuple(self._winners.items()),
-            self._newest_fill,
+            self._complete_fill,
             tuple(self._event_cash.items()),
+            tuple(self._fills_since.values()),
         )
 
     def memory(self) -> Memory:
@@ -153,14 +172,14 @@ class Trail:
             self._intents.open(),
             self._working.orders(),
             winners=tuple(self._winners.items()),
-            newest_fill=self._newest_fill,
+            complete_fill=self._complete_fill,
             event_cash=tuple(self._event_cash.items()),
+            fills_since=tuple(self._fills_since.values()),
         )
 
 
-def _instant_of(mark: m.FillMark | None) -> int:
-    """The venue's time of a fill; 0 without one."""
-    return 0 if mark is None else to_ns(mark.created_at)
+def _mark_of(fields: dict[str, str | int]) -> m.FillMark:
+    return m.FillMark(str(fields["fill_id"]), Instant(str(fields["created_at"])))
 
 
 def recall(newest_first: Iterable[Segment]) -> Memory:

@@ -6,7 +6,8 @@ bytes each, little endian, and the payload, msgpack. Version 2 added the working
 and the kinds of entries that go with them; version 3 the configuration of a run, its changes, and
 what an operator asks of a running trader; version 4 whether a person took a latch away; version 5
 the winners that payouts have told; version 6 has no new kind of entry, but another trader wrote it:
-one that stops where its books contradict each other. Older versions are read for what they left
+one that stops where its books contradict each other; version 7 the fills booked above those that an
+audit has proved complete. Older versions are read for what they left
 open, and not lived again (`bot.lab.replay`): their trader decided otherwise. A new kind of entry, a
 field that an older program would misread, and another behaviour of the trader are a new version.
 An entry of a kind that only an earlier program knew is read as a note that says so.
@@ -30,8 +31,8 @@ from venue.wire.money import Cents, Outcome
 from venue.wire.names import MarketId, Ticker
 
 MAGIC: Final = b"LMKJ"
-VERSION: Final = 6
-READABLE: Final = (1, 2, 3, 4, 5, 6)
+VERSION: Final = 7
+READABLE: Final = (1, 2, 3, 4, 5, 6, 7)
 _T = TypeVar("_T")
 _B = TypeVar("_B", bytes, memoryview)
 
@@ -58,8 +59,9 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     working: tuple[m.KnownOrder, ...] = ()
     under_way: tuple[m.Send, ...] = ()
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
-    newest_fill: m.FillMark | None = None
+    complete_fill: m.FillMark | None = None
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
+    fills_since: tuple[m.FillMark, ...] = ()
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):

@@ -7,7 +7,7 @@ from typing import Final
 
 _NOTES: Final = {
     "debug": (
-        "books_opened",
+        "fills_complete",
         "fill_booked",
         "fill_marked",
         "fill_valued",

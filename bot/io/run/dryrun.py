@@ -198,8 +198,9 @@ async def dry_run(
                 journal=memory.fate,
                 latched=latched,
                 winners=memory.winners,
-                newest_fill=memory.newest_fill,
+                complete_fill=memory.complete_fill,
                 event_cash=memory.event_cash,
+                fills_since=memory.fills_since,
             )
         )
         settled = await _until_settled(trader, venue, feed, inbox, watch, clock, longest_ns)

@@ -227,8 +227,9 @@ class Runner:
                 latched=latched,
                 configured=self._configured,
                 winners=left.winners,
-                newest_fill=left.newest_fill,
+                complete_fill=left.complete_fill,
                 event_cash=left.event_cash,
+                fills_since=left.fills_since,
                 paper=self._paper,
             )
         )

@@ -98,7 +98,8 @@ class Play:
             latched=started.latched,
             configured=self._setup.configured,
             winners=started.winners,
-            newest_fill=started.newest_fill,
+            complete_fill=started.complete_fill,
+            fills_since=started.fills_since,
             event_cash=started.event_cash,
         )
         self._ticks.schedule(self._awake(self.now_ns))

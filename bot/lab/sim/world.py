@@ -251,7 +251,8 @@ class World:
             latched=self.latch,
             configured=named,
             winners=memory.winners,
-            newest_fill=memory.newest_fill,
+            complete_fill=memory.complete_fill,
+            fills_since=memory.fills_since,
             event_cash=memory.event_cash,
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]

@@ -206,7 +206,7 @@ class Process:
             self.latched = event.latched
             self._auditor.exposure.risk = self.settings.risk
             self.decided.begins(event.winners)
-            self._costs_unknown = event.newest_fill is None
+            self._costs_unknown = event.complete_fill is None
             if self._costs_unknown:
                 self._auditor.exposure.cost_unknown()
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
