@@ -14,8 +14,7 @@ from bot.lab.sim.desired import (
     has_full_levels,
     why_not,
 )
-from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.truth import DOLLAR
+from bot.lab.sim.judge.truth import DOLLAR, check
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
 from venue.core import messages as v
@@ -94,9 +93,8 @@ def live_through(world: "World") -> None:
     while True:
         _safety(world)
         _heal(world)
-        if _has_cash(world) and not odds.breaker:
-            # Quotes that the cash does not reach for are refused and cannot rest, and a breaker
-            # that bears little may trip at any time.
+        if _has_cash(world):
+            # Quotes that the cash does not reach for are refused and cannot rest.
             for each in world.together:
                 _converge(each)
                 _stay_still(each)
@@ -234,8 +232,6 @@ def _was_provoked(finding: str, world: "World") -> bool:
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
-    if finding == "latched":
-        return world.odds.breaker != ""
     if finding == "amend_qty_is_total":
         return world.odds.variant("amend_qty") != ""
     if finding == "inconsistency_observed" and world.odds.variant("fill_fees"):
