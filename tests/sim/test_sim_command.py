@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.core.strategy import EventView
 from bot.lab.sim.coverage import Seen
-from bot.lab.sim.life.configured import Failing
-from bot.lab.sim.life.moods import Moody
+from bot.lab.sim.life.configured import Failing, Moody
 from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
 from bot.lab.sim.world import START_NS

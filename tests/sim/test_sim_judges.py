@@ -13,9 +13,8 @@ from bot.core.settings import (
     TraderSettings,
 )
 from bot.lab.sim.coverage import Seen
-from bot.lab.sim.judge.feedwatch import FeedWatch
 from bot.lab.sim.judge.limits import Account, Exposure
-from bot.lab.sim.judge.rules import Decided
+from bot.lab.sim.judge.rules import Decided, FeedWatch
 from bot.lab.sim.judge.traffic import Bucket, Rates
 from bot.lab.sim.judge.truth import Broken, Fees, Flight, Truth
 from bot.lab.sim.odds import MS, SECOND

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.life.moods import MOODS, Mood
+from bot.lab.sim.life.configured import MOODS, Mood
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import EPISODES, MS, SECOND
 from venue.core import messages as v

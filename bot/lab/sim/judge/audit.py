@@ -79,7 +79,6 @@ class Auditor:
 
     def _amended(self, before: OrderId, order_id: OrderId) -> None:
         if order_id != before and before in self.truth.names:
-            self._seen.hit("id_changed")
             self.truth.renames(before, order_id)
             self.flight.order_of[self.truth.names[order_id]] = order_id
 
