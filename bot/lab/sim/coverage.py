@@ -112,7 +112,7 @@ ROWS: Final = (
     Row(65, "stopped by the operator", ("operator_restart", "books_compared")),
     # G. Operator and configuration
     Row(71, "fat finger", ("fat_finger_quote",)),
-    Row(74, "reload half applied", ("config_applied", "reload_absent")),
+    Row(74, "reload half applied", ("config_applied",)),
     # H. Strategy and risk
     Row(75, "limits on settled position only", ("limit_with_flight",)),
     Row(76, "mad strategy", ("mad_quote",)),

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.core.reconfigure import LOOK_NS
 from bot.core.report import Phase
 from bot.lab.sim.desired import (
     cannot_be_known,
@@ -16,7 +15,6 @@ from bot.lab.sim.desired import (
     why_not,
 )
 from bot.lab.sim.judge.truth import DOLLAR, check
-from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
 from venue.core import messages as v
 from venue.wire.money import Outcome
@@ -53,14 +51,8 @@ _LATE_NS: Final = 9 * SECOND
 _BY_TURNS_NS: Final = 8 * SECOND
 """Longer than orders that a limit leaves no room beside each other take to move by turns."""
 
-_SETTLES_NS: Final = 15 * SECOND
-"""Longer than the lists take turns that tell what a rung paid which has resolved."""
-
 _OTHERS_OPEN_NS: Final = 16 * SECOND
 """Longer than a series waits for others of the account to open their books."""
-
-_SHOWN_NS: Final = 6 * SECOND
-"""Longer than it takes until a list of positions shows what is held."""
 
 _EPISODES_MAX_NS: Final = 4_000 * SECOND
 """Longer than any episode takes."""
@@ -205,8 +197,7 @@ def _knows_all(world: "World") -> bool:
 def _come_back(world: "World") -> None:
     world.wait(SECOND)
     back = world.wait(_PULLED_MAX_NS, lambda: not _is_pulled(world))
-    fails = world.process.in_force.strategy.name == FAILING
-    check(back or fails, "B2", f"quotes stay away: {why_not(world)}")
+    check(back, "B2", f"quotes stay away: {why_not(world)}")
 
 
 def _is_pulled(world: "World") -> bool:
@@ -403,9 +394,6 @@ def _is_dry(world: "World") -> bool:
 def _stop(world: "World") -> None:
     """B13, B9: nothing rests in time, nothing is unknown, and the books agree to the cent."""
     together = world.together
-    if any("strategy_at_fault" in each.process.trader.out.findings for each in together):
-        # One on trial that failed only now is taken back at the next look.
-        world.wait(2 * LOOK_NS)
     for each in together:
         each.stopping = True
         each.deliver(each.process, m.StopRequested("the end"))

@@ -21,10 +21,9 @@ from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.contradictor import Contradictor
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.episodes import Episodes
-from bot.lab.sim.judge.audit import Auditor
-from bot.lab.sim.judge.limits import Account
+from bot.lab.sim.judge.limits import Account, Auditor
 from bot.lab.sim.judge.truth import check
-from bot.lab.sim.life.configured import KINDS, Mood, Moody, changed, configured, holds, strategy_of
+from bot.lab.sim.life.configured import KINDS, Mood, Moody, changed, configured, strategy_of
 from bot.lab.sim.life.process import Disk, HostClock, Process
 from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds, second_of
 from bot.lab.sim.transport import Channel, Network
@@ -321,8 +320,7 @@ class World:
         self.reload(changed(kind, self.file, self.first_file, in_use, rng), kind)
 
     def reload(self, wanted: m.Configuration, kind: str) -> None:
-        if holds(kind):
-            self.file = wanted
+        self.file = wanted
         self._reloads += 1
         self.seen.fault(f"reload_{kind}")
         self.deliver(self.process, m.Reconfigured(self._reloads, wanted, (kind,)))

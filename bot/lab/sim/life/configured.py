@@ -1,8 +1,5 @@
 """What a simulated bot is configured with, what its operator makes of that while it runs, and a
 strategy that now and then loses its mind.
-
-A change is a whole configuration, as a file is. Some hold nothing: they name a strategy that cannot
-be made, or one that fails whenever it is asked, besides what may change at any time.
 """
 
 import hashlib
@@ -35,28 +32,11 @@ from bot.lab.sim.odds import MS, SECOND, Odds, account_loss_cents, series_of
 from bot.lab.sim.venue.simulated import RESOLUTION_NS
 from venue.wire.money import BookSide, Cents, Price, Qty, is_price
 
-FAILING: Final = "failing"
-"""A strategy that can be made and raises whenever it is asked."""
-
-ABSENT: Final = "absent"
-"""The name of a strategy that cannot be made."""
-
-KINDS: Final = ("lower", "raise", "strategy", ABSENT, FAILING)
-"""Of changes: limits lowered, or loosened; another strategy, one that is not there, and one that
-fails."""
+KINDS: Final = ("lower", "raise", "strategy")
+"""Of changes: limits lowered, or loosened, or another strategy."""
 
 _FAR: Final = 1_000_000
 _OTHERS: Final = {"fixed_spread": "ladder_joint"}
-
-
-class Failing(Strategy):
-    """Raises for every view."""
-
-    name = FAILING
-
-    def quote(self, view: EventView) -> Quotes:
-        """Nothing. Raises ArithmeticError."""
-        raise ArithmeticError("drawn")
 
 
 def settings_of(odds: Odds) -> TraderSettings:
@@ -123,7 +103,7 @@ def _drawn(odds: Odds) -> dict[str, Any]:
 
 
 def _made(name: str, drawn: dict[str, Any]) -> Strategy:
-    kind = Failing if name == FAILING else find_strategy(name, Path())
+    kind = find_strategy(name, Path())
     known = kind.Params.model_fields
     told = {key: drawn[key] for key in drawn if key in known}
     try:
@@ -152,14 +132,6 @@ def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Confi
     return m.Configuration(settings, choice, digest)
 
 
-def holds(kind: str) -> bool:
-    return kind not in (ABSENT, FAILING)
-
-
-def takes(kind: str) -> bool:
-    return kind != ABSENT
-
-
 def changed(
     kind: str,
     file: m.Configuration,
@@ -168,12 +140,13 @@ def changed(
     rng: random.Random,
 ) -> m.Configuration:
     settings, choice = file.settings, file.strategy
-    if kind == "lower" or (not holds(kind) and rng.random() < 0.5):
+    name = choice.name
+    if kind == "lower":
         settings = msgspec.structs.replace(settings, risk=_lowered(settings.risk, in_use, rng))
-    elif kind == "raise" or not holds(kind):
+    elif kind == "raise":
         settings = msgspec.structs.replace(settings, risk=_raised(first.settings.risk, rng))
-    name = _OTHERS.get(choice.name, "fixed_spread") if kind == "strategy" else choice.name
-    name = name if holds(kind) else kind
+    else:
+        name = _OTHERS.get(name, "fixed_spread")
     return _file(settings, name, msgspec.json.decode(choice.params_json))
 
 
@@ -261,8 +234,7 @@ class Moody(Strategy):
         try:
             wanted = self._inner.quote(view)
         except _ANY_FAULT as fault:
-            if self._inner.name != FAILING:  # that one was drawn
-                self._seen.own(fault)
+            self._seen.own(fault)
             raise
         try:
             split(wanted, view)

@@ -15,12 +15,9 @@ from bot.core.trader import Trader
 from bot.io.journal.memory import Memory, Trail, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.lab.sim.coverage import Seen
-from bot.lab.sim.judge.audit import Auditor
-from bot.lab.sim.judge.limits import is_looser
-from bot.lab.sim.judge.rules import PULLED_NS, Decided, FeedWatch, Inheritance
-from bot.lab.sim.judge.traffic import Traffic
+from bot.lab.sim.judge.limits import Auditor, is_looser
+from bot.lab.sim.judge.rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
 from bot.lab.sim.judge.truth import BookPlace, Broken, check, level_of, side_of
-from bot.lab.sim.life.configured import takes
 from bot.lab.sim.odds import MS
 from venue.core import messages as v
 from venue.wire.money import Price
@@ -212,7 +209,7 @@ class Process:
         except _ANY_FAULT as fault:
             text = f"{type(fault).__name__}: {fault} at {event!r:.200}"
             raise Broken("raises", text) from fault
-        if isinstance(event, m.Reconfigured) and takes(event.changed[0]):
+        if isinstance(event, m.Reconfigured):
             applied = any(isinstance(e, m.Noted) and e.name == "config_applied" for e in effects)
             check(applied, "B3", "a changed file is not in force")
         if self.opened_ns is None and self.trader.ledgers.is_open:
@@ -289,8 +286,7 @@ class Process:
             check(not looser, "B3", "a rollback loosens a limit")
         else:
             assert isinstance(event, m.Reconfigured)
-            is_it = takes(event.changed[0]) and self.in_force == event.configured
-            check(is_it, "B3", "a wrong file is in force")
+            check(self.in_force == event.configured, "B3", "a wrong file is in force")
         self.traffic.rates.follow(self.settings, now_ns)
         self._auditor.exposure.risk = self.settings.risk
 
