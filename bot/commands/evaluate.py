@@ -80,8 +80,14 @@ def evaluate(
     from bot.io.settings.plugins import StrategyFault
     from bot.lab.evaluate.lineup import entries_named
     from bot.lab.evaluate.results import Results, code_digest, tasks_of
-    from bot.lab.evaluate.seeds import SeedFault, blocks_named, is_held_out, log_opening
-    from bot.lab.evaluate.worlds import sized, worlds_named
+    from bot.lab.evaluate.worlds import (
+        SeedFault,
+        blocks_named,
+        is_held_out,
+        log_opening,
+        sized,
+        worlds_named,
+    )
 
     _places(results, save, html, markdown)
     try:
@@ -92,8 +98,6 @@ def evaluate(
         with printed_aside():
             _proven(entries)
         lives = Results(results, Path.cwd())
-        if lives.damage:
-            typer.echo(f"{results}: {lives.damage}", err=True)
         code = code_digest()
         for block in (reported, tuned):
             if block is not None and is_held_out(block):
@@ -118,7 +122,7 @@ def _proven(entries: "Iterable[Entry]") -> None:
     """Make each strategy once: a wrong parameter is told before anything is lived."""
     for entry in entries:
         for params in entry.settings() if entry.plugin else ():
-            entry.make(params, Path.cwd())
+            entry.maker(params, Path.cwd())
 
 
 def _places(

@@ -149,7 +149,7 @@ def _options_told() -> Iterator[None]:
     """What is wrong with what was asked for, as a text on stderr and an exit code."""
     from bot.io.settings.plugins import StrategyFault
     from bot.lab.backtest.tapes import TapeFault
-    from bot.lab.evaluate.seeds import SeedFault
+    from bot.lab.evaluate.worlds import SeedFault
 
     try:
         with _libraries_told():
@@ -191,8 +191,7 @@ def _cases(
     tape: tuple[str, str, str, str, bool],
     parts: tuple[int, int, int | None],
 ) -> "tuple[World | None, tuple[Case, ...]]":
-    from bot.lab.evaluate.seeds import seeds_named
-    from bot.lab.evaluate.worlds import sized, worlds_named
+    from bot.lab.evaluate.worlds import seeds_named, sized, worlds_named
     from bot.lab.exchange.queue_model import parse_queue_models
     from bot.lab.exchange.terms import Latency, Terms
     from bot.lab.sweep.cases import recorded, seeded
@@ -259,10 +258,7 @@ def _prepared(
         configured.probe(dimensions, is_lived=not aim.function)
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy was loaded")
-    made = Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
-    if made.damage:
-        typer.echo(f"{files[0]}: {made.damage}", err=True)
-    return made
+    return Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
 
 
 def _search(

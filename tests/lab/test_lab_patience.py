@@ -11,12 +11,11 @@ import pytest
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import StrategyFault
 from bot.lab.evaluate import patience
-from bot.lab.evaluate.draws import draw
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.lineup import Entry
 from bot.lab.evaluate.patience import Stalled, ended_when_stalled
 from bot.lab.evaluate.results import Task, run_of
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.worlds import World, draw
 from tests.house.tree import ROOT
 
 SMALL = World(steps=24, rungs=3)

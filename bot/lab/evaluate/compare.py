@@ -17,9 +17,8 @@ from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.life import AVERAGED, RunMetrics
 from bot.lab.evaluate.lineup import Entry
 from bot.lab.evaluate.results import Results, Task
-from bot.lab.evaluate.seeds import span
 from bot.lab.evaluate.statistics import Floats, Interval, Sample
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.worlds import World, span
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):

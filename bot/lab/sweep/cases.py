@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bot.lab.backtest.tapes import FILES, Tape, read_tapes, tape_folders
-from bot.lab.evaluate.seeds import SeedFault, is_held_out
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.worlds import SeedFault, World, is_held_out
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.crowd.tape import BookRecord, TopRecord, TradeRecord, decode_record

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.lab.evaluate.results import Lines
+from bot.lab.evaluate.results import RunStore
 from bot.lab.evaluate.statistics import Floats, sds
 from bot.lab.sweep.cases import Case
 from bot.lab.sweep.space import ROUND, Search, Settings
@@ -80,18 +80,9 @@ class Trial(msgspec.Struct, omit_defaults=True):
     fault: str = ""
 
 
-class LifeRecord(msgspec.Struct, frozen=True):
-    """A line of a file of results. settings: for whoever reads the file."""
-
-    key: str
-    settings: Settings
-    outcome: Outcome
-
-
 class Sweep:
     """One sweep. trials: in the order of their proposal, the configuration as it stands first.
-    code: names the code that its lives depend on. damage: says which lines of `results` are not as
-    they were written; empty where there are none."""
+    code: names the code that its lives depend on."""
 
     def __init__(
         self,
@@ -110,15 +101,14 @@ class Sweep:
         self.splits = splits
         self.trials: list[Trial] = []
         self._configured = configured
-        self._lines = Lines(results, LifeRecord)
-        self.damage = self._lines.damage
+        self._store = RunStore(results, Outcome)
         self._tried: set[str] = set()
 
     @property
     def trials_ever(self) -> int:
         """How many settings were ever tried with this file of results, in this sweep and before,
         the configuration as it stands not counted."""
-        named = {key.partition("/")[0] for key in self._lines.kept} | self._tried
+        named = {key.partition("/")[0] for key in self._store.results} | self._tried
         return len(named - {self._jobs({})[0].trial})
 
     def run(
@@ -179,21 +169,16 @@ class Sweep:
             except TrialFault as fault:
                 trial.fault = str(fault)
         jobs = {job.key: job for _, row in rows for job in row}
-        outcomes = {key: each.outcome for key in jobs if (each := self._lines.kept.get(key))}
+        outcomes = {key: each for key in jobs if (each := self._store.results.get(key))}
         missing = [job for key, job in jobs.items() if key not in outcomes]
         progress(len(trials) * len(self.cases) - len(missing))
         for job, outcome in runner(missing, wanted=wanted):
             outcomes[job.key] = outcome
             if outcome.lasting:
-                self._lines.put(LifeRecord(job.key, job.settings, outcome))
+                self._store.put(job.key, outcome)
             progress(1)
         for trial, row in rows:
             self._tried.add(row[0].trial)
-            for job in row:
-                kept = self._lines.kept.get(job.key)
-                # The same life may have been kept for other settings, or for the file as it stands.
-                if kept is not None and job.settings.keys() - kept.settings.keys():
-                    self._lines.put(LifeRecord(job.key, job.settings | kept.settings, kept.outcome))
             if all(job.key in outcomes for job in row):
                 self._fill(trial, [outcomes[job.key] for job in row])
 

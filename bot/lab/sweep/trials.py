@@ -6,15 +6,13 @@ the same in this process, in another one and on a cluster.
 """
 
 import copy
-import hashlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import msgspec
@@ -30,10 +28,9 @@ from bot.lab import pool
 from bot.lab.backtest.guard import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, winners
-from bot.lab.evaluate.draws import draw
 from bot.lab.evaluate.life import AVERAGED, live, settings_for
 from bot.lab.evaluate.patience import Stalled
-from bot.lab.evaluate.results import code_digest, sources_of
+from bot.lab.evaluate.results import code_digest, digest_of, draws_of
 from bot.lab.evaluate.worlds import World
 from bot.lab.sim.venue.simulated import SERIES
 from bot.lab.sweep.cases import Case, WorldCase, cut, data_digest
@@ -51,14 +48,6 @@ _LARGEST: Final = 1e100
 """Of a function's numbers: sums of their squares are finite still."""
 
 _SHOWN_MAX: Final = 300
-_ROOT: Final = Path(__file__).parents[3]
-_CODE: Final = (
-    "bot/lab/backtest",
-    "bot/lab/calibrate/calibrate.py",  # how the rungs of a tape ended
-    "bot/lab/sweep/cases.py",
-    "bot/lab/sweep/trials.py",
-    "venue/crowd",
-)
 _ONE: Final = threading.Lock()
 """A worker of a cluster may have several threads; `watched` watches for all of them."""
 
@@ -88,7 +77,7 @@ class Setup(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Twelve hex digits that name the trader's settings and its strategy."""
-        return _digest(self.trader, self.choice)
+        return digest_of(self.trader, self.choice)
 
 
 class TrialConfig:
@@ -207,7 +196,7 @@ class Job(msgspec.Struct, frozen=True):
     def trial(self) -> str:
         """What names the trial in a file of results. A function may look at the settings as they
         were written."""
-        return _digest(self.setup.digest, self.settings) if self.function else self.setup.digest
+        return digest_of(self.setup.digest, self.settings) if self.function else self.setup.digest
 
     @property
     def key(self) -> str:
@@ -228,6 +217,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 class _StrategyRaised(Exception):
     """The strategy raised while it was asked for quotes."""
+
+    def __init__(self, errors: int, first: str) -> None:
+        text = f", first {first}" if first else ""
+        super().__init__(f"the strategy raised {errors} times{text}")
 
 
 def run_job(job: Job) -> Outcome:
@@ -259,8 +252,9 @@ def measure(job: Job) -> dict[str, float]:
     case, trader = job.case, job.setup.trader
     make = Makers(Path(job.setup.folder))(job.setup.choice)
     if isinstance(case, WorldCase):
-        life = live(case.world, _draws(case.world, case.seed), make, settings=trader)
-        _raise_of_strategy(life.errors, life.fault)
+        life = live(case.world, draws_of(case.world, case.seed), make, settings=trader)
+        if life.errors:
+            raise _StrategyRaised(life.errors, life.fault)
         values = {name: life.figure(name) for name in IN_WORLDS}
         return values | {"latched": float(bool(life.latched))}
     whole, won = _tape(Path(case.folders[0]), case.event, case.data)
@@ -272,7 +266,8 @@ def measure(job: Job) -> dict[str, float]:
         result = run.result(won if is_end else None)
     if opened:
         raise ValueError(f"no result: {Path(opened[0]).name} was opened while the strategy ran")
-    _raise_of_strategy(result.strategy_errors, result.strategy_fault)
+    if result.strategy_errors:
+        raise _StrategyRaised(result.strategy_errors, result.strategy_fault)
     return {
         "net": result.net_millicents / 100_000,
         "fees": result.fees_cents / 100,
@@ -281,15 +276,6 @@ def measure(job: Job) -> dict[str, float]:
         "latched": float(bool(result.latched)),
         **{name: float(getattr(result, name)) for name in _COUNTED},
     }
-
-
-def _raise_of_strategy(errors: int, first: str) -> None:
-    if errors:
-        text = f", first {first}" if first else ""
-        raise _StrategyRaised(f"the strategy raised {errors} times{text}")
-
-
-_draws = lru_cache(maxsize=16)(draw)
 
 
 @lru_cache(maxsize=4)
@@ -304,60 +290,24 @@ def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
 
 
 def _scored(job: Job) -> dict[str, float]:
-    """What the job's function says of it: a number, `score`; or numbers by name, that among them.
-
-    Raises what the function raises, StrategyFault where there is none, and ValueError for what is
-    no number, or none that a table or file takes.
-    """
-    found = _function(job.function, job.setup.folder)[0]
-    try:
-        said = found(job)
-    except SystemExit as fault:
-        raise ValueError(f"{job.function}: would end the program: {named(fault)}") from None
-    values = dict(said) if isinstance(said, Mapping) else {SCORE: said}
-    for name, value in values.items():
-        if not (isinstance(name, str) and name.isprintable()):
-            raise ValueError(f"{job.function}: {name!r} is no name of a number")
-        if not isinstance(value, int | float) or not abs(value) <= _LARGEST:
-            raise ValueError(f"{job.function}: {name}: {value!r} is no number up to {_LARGEST}")
-    if SCORE not in values:
-        raise ValueError(f"{job.function}: no {SCORE} among {', '.join(values)}")
-    return {name: float(value) for name, value in values.items()}
-
-
-def _function(text: str, folder: str) -> tuple[Callable[[Job], Any], ModuleType]:
-    """The function that a text names, and the module that it is named in. Raises StrategyFault."""
-    module = module_of(text, Path(folder))
-    found = getattr(module, text.rpartition(":")[2], None)
+    """What the job's function says of it. Raises what the function raises, StrategyFault where
+    there is none, and ValueError for what is no number, or none that a table or file takes."""
+    function = job.function
+    found = getattr(module_of(function, Path(job.setup.folder)), function.rpartition(":")[2], None)
     if not callable(found):
-        raise StrategyFault(f"{text}: no function there")
-    return found, module
-
-
-def _digest(*parts: Any) -> str:
-    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=6).hexdigest()
+        raise StrategyFault(f"{function}: no function there")
+    try:
+        value = found(job)
+    except SystemExit as fault:
+        raise ValueError(f"{function}: would end the program: {named(fault)}") from None
+    if not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        raise ValueError(f"{function}: {value!r} is no number up to {_LARGEST}")
+    return {SCORE: float(value)}
 
 
 def code_of(setup: Setup, function: str) -> str:
     """Twelve hex digits that name all the code that a life depends on. Raises StrategyFault."""
-    return _code(setup.choice.name, setup.folder, function)
-
-
-@lru_cache(maxsize=64)
-def _code(strategy: str, folder: str, function: str) -> str:
-    digest = hashlib.blake2b(digest_size=6)
-    digest.update(code_digest(strategy, Path(folder)).encode())
-    places = [_ROOT / part for part in _CODE]
-    files = [path for place in places for path in sorted(place.rglob("*.py")) or [place]]
-    if function:
-        module = _function(function, folder)[1]
-        path = getattr(module, "__file__", None)
-        if path is None:
-            raise StrategyFault(f"{function}: {module.__name__} is in no file")
-        files += sources_of(module.__name__, Path(path))
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return code_digest(setup.choice.name, function, folder=Path(setup.folder))
 
 
 # --- who carries jobs out -------------------------------------------------------------------------
