@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bot.lab.evaluate.page import gains, html_tables, interval_text, markdown_table
+from bot.lab.evaluate.statistics import DeflatedRatio
 from bot.lab.sweep.findings import Findings, Marginal, Row
-from bot.lab.sweep.overfit import DeflatedRatio
 from bot.lab.sweep.space import Settings
 from bot.page.plot import Plot, room_for, span_of
 from bot.page.skeleton import columns, figure, html_page, panel
