@@ -24,10 +24,10 @@ from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.lab.evaluate.worlds import World
-    from bot.lab.sweep.cases import Case
     from bot.lab.sweep.findings import Findings
     from bot.lab.sweep.space import Dimension, Search
     from bot.lab.sweep.sweep import Aim, Sweep
+    from bot.lab.sweep.trials import Case
 
 _EXAMPLE = (
     "\b\nExample: bot sweep --config configs/demo.yaml --world independent-base \\\n"
@@ -194,7 +194,7 @@ def _cases(
     from bot.lab.evaluate.worlds import seeds_named, sized, worlds_named
     from bot.lab.exchange.queue_model import parse_queue_models
     from bot.lab.exchange.terms import Latency, Terms
-    from bot.lab.sweep.cases import recorded, seeded
+    from bot.lab.sweep.trials import recorded, seeded
     from venue.wire.money import FeeRate
 
     if (data is None) == (not world):
@@ -247,9 +247,8 @@ def _prepared(
 ) -> "Sweep":
     """files: that of results, and the page."""
     from bot.lab.backtest.guard import watched
-    from bot.lab.sweep.cases import TapeCase
     from bot.lab.sweep.sweep import Sweep, splits_of
-    from bot.lab.sweep.trials import TrialConfig
+    from bot.lab.sweep.trials import TapeCase, TrialConfig
 
     places_for(*files, read=(config,))
     data = {path for case in cases if isinstance(case, TapeCase) for path in case.folders}

@@ -7,10 +7,9 @@ import signal
 import time
 
 from bot.lab.evaluate.worlds import World, seeds_named
-from bot.lab.sweep.cases import WorldCase, seeded
 from bot.lab.sweep.space import Search, space
 from bot.lab.sweep.sweep import Aim, Sweep, splits_of
-from bot.lab.sweep.trials import Job, TrialConfig, processes
+from bot.lab.sweep.trials import Job, TrialConfig, WorldCase, processes, seeded
 from tests.house.tree import ROOT
 
 LOT, PROBIT = "strategy.params.lot_qty", "strategy.params.adverse_probit"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.lab.evaluate.results import NotKept
-from bot.lab.sweep.cases import cut
+from bot.lab.sweep.trials import cut
 from tests.backtest.made import book, configured, trade, written
 from tests.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
 from venue.crowd.tape import decode_record, read_tape

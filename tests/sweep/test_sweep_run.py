@@ -10,7 +10,6 @@ import pytest
 
 from bot.lab.evaluate.results import RunStore, code_digest
 from bot.lab.pool import in_order
-from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.findings import Findings, findings
 from bot.lab.sweep.output import markdown
 from bot.lab.sweep.sweep import Split, splits_of
@@ -22,6 +21,7 @@ from bot.lab.sweep.trials import (
     TrialConfig,
     code_of,
     run_job,
+    seeded,
 )
 from tests.sweep.planted import (
     BEST,

@@ -13,7 +13,7 @@ of the next move the tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
 import enum
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Final, NamedTuple
@@ -57,38 +57,26 @@ class Flow(enum.StrEnum):
 
 
 class Nature(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers that all worlds share. Rates are a step; variances are of the log value.
+    """The numbers that all worlds share. Rates are a step and, but for the arbitrageur's, a rung;
+    variances are of the log value; `qty_mean` is of geometric sizes in shares."""
 
-    diffusion_variance: until the outcome; resolved_later: the part of it that comes when nobody
-    trades any more, so that a life does not end in the hours in which every cent is a coin toss.
-    jumps, jump_variance: scheduled, each of that variance.
-    noise_per_side: takers of a rung and side that would trade at no distance from their own view,
-    noise_decay_per_cent: how their number falls with distance. view_sd_cents, view_lag_steps: how
-    far their view lies from the fair value of so long ago. noise_qty_mean, informed_qty_mean,
-    maker_qty_mean: of geometric sizes in shares. mood_half_life_steps, mood_tilt: one sentiment
-    for all rungs, and the log odds of buying at one standard deviation of it.
-    informed_per_rung: looks at a rung by somebody who knows its value. sweep_share: chance that a
-    rung is swept after a jump, within sweep_delay_s. maker_visits, maker_offset_cents,
-    maker_lag_steps, maker_leaves: of a background maker on a rung; the share of visits at which it
-    takes its quotes away. arbitrage_looks: a step. feed_*: seconds and shares of the value.
-    order_*: from the trader to the engine, half of it again on the way back. stall_s: one an hour.
-    """
-
-    diffusion_variance: float = 0.04
+    diffusion_variance: float = 0.04  # until the outcome
+    # The part of it that comes when nobody trades any more, so that a life does not end in the
+    # hours in which every cent is a coin toss.
     resolved_later: float = 0.25
-    jumps: int = 8
-    jump_variance: float = 0.003
-    noise_per_side: float = 0.4
-    noise_decay_per_cent: float = 0.6
-    view_sd_cents: float = 1.0
+    jumps: int = 8  # scheduled
+    jump_variance: float = 0.003  # of each
+    noise_per_side: float = 0.4  # takers that would trade at no distance from their own view
+    noise_decay_per_cent: float = 0.6  # of their number, with distance
+    view_sd_cents: float = 1.0  # of their view from the fair value of so long ago
     view_lag_steps: int = 3
     noise_qty_mean: float = 8.0
-    mood_half_life_steps: float = 70.0
-    mood_tilt: float = 1.6
-    informed_per_rung: float = 0.02
+    mood_half_life_steps: float = 70.0  # one sentiment for all rungs
+    mood_tilt: float = 1.6  # log odds of buying at one standard deviation of it
+    informed_per_rung: float = 0.02  # looks by somebody who knows the value
     informed_per_rung_toxic: float = 0.10
     informed_qty_mean: float = 16.0
-    sweep_share: float = 0.70
+    sweep_share: float = 0.70  # chance that a rung is swept after a jump
     sweep_share_toxic: float = 0.95
     sweep_delay_s: tuple[float, float] = (0.05, 0.8)
     thin_share: float = 0.3
@@ -96,14 +84,14 @@ class Nature(msgspec.Struct, frozen=True, kw_only=True):
     maker_visits: float = 0.4
     maker_offset_cents: tuple[float, float] = (2.0, 4.0)
     maker_lag_steps: tuple[int, int] = (0, 1)
-    maker_leaves: float = 0.1
+    maker_leaves: float = 0.1  # share of visits at which it takes its quotes away
     maker_qty_mean: float = 20.0
     arbitrage_looks: float = 1.0
     feed_interval_s: float = 5.0
     feed_lag_s: tuple[float, float] = (5.0, 60.0)
-    feed_noise: tuple[float, float] = (0.01, 0.08)
+    feed_noise: tuple[float, float] = (0.01, 0.08)  # shares of the value
     feed_confidence_error: float = 0.3
-    order_median_ms: float = 40.0
+    order_median_ms: float = 40.0  # to the engine; half of it again on the way back
     order_p99_ms: float = 250.0
     feed_ms: float = 100.0
     unknown_share: float = 0.001
@@ -168,26 +156,20 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     def taker_rate(self) -> FeeRate:
         return FeeRate(FeeRate.parse(NATURE.taker_fee).e8 * self.fees)
 
-    @property
-    def is_base(self) -> bool:
-        """True for the two worlds in which claims are made."""
-        return self.flow is Flow.BASE and self.fees == 1 and self.latency == 1
-
 
 def grid() -> tuple[World, ...]:
     """All cells, the two base worlds first."""
-    cells = [
-        World(theme=theme, flow=flow, fees=fees, latency=latency)
-        for flow, fees, latency, theme in itertools.product(Flow, (1, 4), (1, 10), (False, True))
-    ]
-    return tuple(sorted(cells, key=lambda cell: not cell.is_base))
+    cells = itertools.product(Flow, (1, 4), (1, 10), (False, True))
+    return tuple(
+        World(theme=each[3], flow=each[0], fees=each[1], latency=each[2]) for each in cells
+    )
 
 
 def worlds_named(text: str) -> tuple[World, ...]:
     """The cells of a comma-separated text: names of cells, `base`, or `all`. Raises ValueError."""
     cells = {cell.name: cell for cell in grid()}
     groups = {name: [cell] for name, cell in cells.items()}
-    groups |= {"all": list(grid()), "base": [cell for cell in grid() if cell.is_base]}
+    groups |= {"all": list(grid()), "base": list(grid()[:2])}
     found: dict[World, None] = {}
     for name in (part.strip() for part in text.split(",")):
         if name not in groups:
@@ -412,6 +394,7 @@ class Published(NamedTuple):
 
 
 Act = Noise | Informed | Visit | Look | Published
+Acts = Iterator[tuple[int, Act]]
 
 
 class Draws(NamedTuple):
@@ -430,12 +413,13 @@ class Draws(NamedTuple):
 
 def draw(world: World, seed: int) -> Draws:
     latent = Latent(world, seed)
-    acts = [
+    looks = _times_ns(world, stream(seed, "arbitrage"), NATURE.arbitrage_looks).tolist()
+    acts: list[tuple[int, Act]] = [
         *_noise(world, seed, latent),
         *_informed(world, seed),
         *_sweeps(world, seed, latent),
         *_visits(world, seed, latent),
-        *_looks(world, seed),
+        *((at_ns, Look()) for at_ns in looks),
         *_published(world, seed, latent),
     ]
     acts.sort(key=lambda act: act[0])
@@ -477,9 +461,8 @@ def _mood(world: World, seed: int) -> Floats:
     return np.array(path)
 
 
-def _noise(world: World, seed: int, latent: Latent) -> list[tuple[int, Act]]:
+def _noise(world: World, seed: int, latent: Latent) -> Acts:
     rng, mood = stream(seed, "noise"), _mood(world, seed)
-    acts: list[tuple[int, Act]] = []
     for rung in range(world.rungs):
         times = _times_ns(world, rng, 2 * NATURE.noise_per_side)
         count = len(times)
@@ -494,42 +477,37 @@ def _noise(world: World, seed: int, latent: Latent) -> list[tuple[int, Act]]:
         stay = kept < (NATURE.thin_share if world.flow is Flow.THIN else 1.0)
         legal = np.clip(limits, PRICE_MIN, PRICE_MAX).astype(int)
         rows = zip(*(each[stay].tolist() for each in (times, buys, legal, sizes)), strict=True)
-        acts += [(at, Noise(rung, buy, limit, size)) for at, buy, limit, size in rows]
-    return acts
+        yield from ((at, Noise(rung, buy, limit, size)) for at, buy, limit, size in rows)
 
 
-def _informed(world: World, seed: int) -> list[tuple[int, Act]]:
+def _informed(world: World, seed: int) -> Acts:
     rng = stream(seed, "informed")
     most, toxic = NATURE.informed_per_rung_toxic, world.flow is Flow.TOXIC
     share = 1.0 if toxic else NATURE.informed_per_rung / most
-    acts: list[tuple[int, Act]] = []
     for rung in range(world.rungs):
         times = _times_ns(world, rng, most)
         kept = rng.random(len(times))
         sizes = rng.geometric(1 / NATURE.informed_qty_mean, len(times))
         rows = zip(*(each[kept < share].tolist() for each in (times, sizes)), strict=True)
-        acts += [(at, Informed(rung, size, sweep=False)) for at, size in rows]
-    return acts
+        yield from ((at, Informed(rung, size, sweep=False)) for at, size in rows)
 
 
-def _sweeps(world: World, seed: int, latent: Latent) -> list[tuple[int, Act]]:
+def _sweeps(world: World, seed: int, latent: Latent) -> Acts:
     rng = stream(seed, "sweeps")
     share = NATURE.sweep_share_toxic if world.flow is Flow.TOXIC else NATURE.sweep_share
-    acts: list[tuple[int, Act]] = []
     for point in latent.jump_points.tolist():
         chances = rng.random(world.rungs)
         delays_s = rng.uniform(*NATURE.sweep_delay_s, world.rungs)
         for rung in range(world.rungs):
             if chances[rung] < share:
                 at_ns = point * POINT_NS + int(delays_s[rung] * NS_PER_SECOND)
-                acts.append((at_ns, Informed(rung, _SWEEP_QTY, sweep=True)))
-    return [act for act in acts if act[0] < world.life_ns]
+                if at_ns < world.life_ns:
+                    yield at_ns, Informed(rung, _SWEEP_QTY, sweep=True)
 
 
-def _visits(world: World, seed: int, latent: Latent) -> list[tuple[int, Act]]:
+def _visits(world: World, seed: int, latent: Latent) -> Acts:
     rng = stream(seed, "makers")
     low, high = NATURE.maker_lag_steps
-    acts: list[tuple[int, Act]] = []
     for maker in range(NATURE.makers):
         for rung in range(world.rungs):
             times = _times_ns(world, rng, NATURE.maker_visits)
@@ -545,16 +523,10 @@ def _visits(world: World, seed: int, latent: Latent) -> list[tuple[int, Act]]:
             ):
                 has_bid, has_ask = stay and bid >= PRICE_MIN, stay and ask <= PRICE_MAX
                 prices = int(bid) if has_bid else None, int(ask) if has_ask else None
-                acts.append((at, Visit(maker, rung, *prices, bid_qty, ask_qty)))
-    return acts
+                yield at, Visit(maker, rung, *prices, bid_qty, ask_qty)
 
 
-def _looks(world: World, seed: int) -> list[tuple[int, Act]]:
-    rng = stream(seed, "arbitrage")
-    return [(at, Look()) for at in _times_ns(world, rng, NATURE.arbitrage_looks).tolist()]
-
-
-def _published(world: World, seed: int, latent: Latent) -> list[tuple[int, Act]]:
+def _published(world: World, seed: int, latent: Latent) -> Acts:
     rng = stream(seed, "feed")
     count = int(world.life_ns / NS_PER_SECOND / NATURE.feed_interval_s)
     lag_ns = int(rng.uniform(*NATURE.feed_lag_s) * NS_PER_SECOND)
@@ -563,14 +535,12 @@ def _published(world: World, seed: int, latent: Latent) -> list[tuple[int, Act]]
     errors = rng.normal(0.0, 1.0, count) * spreads
     wrong = NATURE.feed_confidence_error
     shown = spreads * rng.uniform(1 - wrong, 1 + wrong, count)
-    acts: list[tuple[int, Act]] = []
     for place in range(count):
         at_ns = int(place * NATURE.feed_interval_s * NS_PER_SECOND)
         log_value = latent.log_values[latent.point(at_ns - lag_ns)] + errors[place]
         # The unit of confidence is read as the trader's first guess of it: 2% at 1, 12% at 0.
         confidence = min(1.0, max(0.0, float(1 - (shown[place] - 0.02) / 0.10)))
-        acts.append((at_ns, Published(_START_DOLLARS * math.exp(log_value), confidence)))
-    return acts
+        yield at_ns, Published(_START_DOLLARS * math.exp(log_value), confidence)
 
 
 def _stalls(world: World, seed: int) -> list[tuple[int, int]]:

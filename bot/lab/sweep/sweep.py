@@ -14,9 +14,8 @@ import numpy as np
 
 from bot.lab.evaluate.results import RunStore
 from bot.lab.evaluate.statistics import Floats, sds
-from bot.lab.sweep.cases import Case
 from bot.lab.sweep.space import ROUND, Search, Settings
-from bot.lab.sweep.trials import Job, Outcome, Runner, TrialConfig, TrialFault, code_of
+from bot.lab.sweep.trials import Case, Job, Outcome, Runner, TrialConfig, TrialFault, code_of
 
 SPLITS: Final = 4
 """Unless said otherwise, and unless there are too few cases for it."""
@@ -119,31 +118,32 @@ class Sweep:
         wanted: Callable[[], bool],
         progress: Callable[[int], None],
     ) -> bool:
-        """Sweep. most: trials at most. progress: called with how many more lives are
-        done. Returns True if
-        it came to its end, False where no more was wanted.
+        """Sweep. most: trials at most. progress: called with how many more lives are done. Returns
+        True if it came to its end, False where no more was wanted.
 
         Raises what the runner raises, and TrialFault where the configuration as it stands fails.
         """
-        base = Trial(0, {})
-        self._live([base], runner, wanted, progress)
-        if base.fault:
-            raise TrialFault(f"the configuration as it stands: {base.fault}")
-        if not base.values:
+
+        def have_lived(settings: Sequence[Settings]) -> bool:
+            """Live these; False where not all could be, for no more was wanted."""
+            fresh = [Trial(len(self.trials) + place, each) for place, each in enumerate(settings)]
+            self._live(fresh, runner, wanted, progress)
+            done = [trial for trial in fresh if trial.values or trial.fault]
+            self.trials += done
+            return len(done) == len(fresh)
+
+        if not have_lived([{}]):
             return False
-        self.trials.append(base)
+        if fault := self.trials[0].fault:
+            raise TrialFault(f"the configuration as it stands: {fault}")
         past = self.splits[0].past if self.splits else len(self.cases)
         while wanted() and len(self.trials) <= most:
             asked = search.propose(min(ROUND, most + 1 - len(self.trials)))
             if not asked:
                 return True
-            fresh = [Trial(len(self.trials) + place, each) for place, each in enumerate(asked)]
-            self._live(fresh, runner, wanted, progress)
-            done = [trial for trial in fresh if trial.values or trial.fault]
-            self.trials += done
-            if len(done) < len(fresh):
+            if not have_lived(asked):
                 return False
-            for trial in fresh:
+            for trial in self.trials[-len(asked) :]:
                 score = None if trial.fault else self.aim.score(np.array(trial.values[:past]))
                 search.learn(trial.settings, None if score is None else float(score))
         return len(self.trials) > most
@@ -179,14 +179,13 @@ class Sweep:
             progress(1)
         for trial, row in rows:
             self._tried.add(row[0].trial)
-            if all(job.key in outcomes for job in row):
-                self._fill(trial, [outcomes[job.key] for job in row])
-
-    def _fill(self, trial: Trial, outcomes: Sequence[Outcome]) -> None:
-        named = zip(self.cases, outcomes, strict=True)
-        faults = [f"{case.name}: {each.fault}" for case, each in named if each.fault]
-        if faults:
-            trial.fault = faults[0] + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
-            return
-        trial.values = [self.aim.sign * each.values[self.aim.name] for each in outcomes]
-        trial.latched = sum(each.values.get("latched", 0) > 0 for each in outcomes)
+            came = [(job, outcomes[job.key]) for job in row if job.key in outcomes]
+            faults = [f"{job.case.name}: {each.fault}" for job, each in came if each.fault]
+            if len(came) < len(row):
+                continue
+            if faults:
+                more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+                trial.fault = faults[0] + more
+                continue
+            trial.values = [self.aim.sign * each.values[self.aim.name] for _, each in came]
+            trial.latched = sum(each.values.get("latched", 0) > 0 for _, each in came)
