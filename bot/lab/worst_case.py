@@ -54,9 +54,9 @@ class _Given(BaseModel):
 
 
 class GivenOrder(_Given):
-    """An order that may fill completely, at a canonical YES price."""
+    """An order that may fill completely, at a canonical YES price. rung: a label of `rungs`."""
 
-    rung: str = Field(description="a label of `rungs`")
+    rung: str
     side: BookSide
     price: _PriceCents
     qty: Annotated[int, Field(ge=1, le=QTY_MAX)]
@@ -66,19 +66,19 @@ class GivenRung(_Given):
     """A rung. price: the canonical price at which its room is asked. fee_rate: "" for the
     event's."""
 
-    label: str = Field(description="the rung's name")
+    label: str
     yes_qty: _Shares = 0
     no_qty: _Shares = 0
     price: _PriceCents = _MIDDLE
-    fee_rate: str = Field("", description="the dearer of the two fee rates, such as 0.0175")
+    fee_rate: str = ""
 
 
 class GivenEvent(_Given):
-    """An event as it is, or would be. rungs: the lowest strike first. cash_cents: net of all its
-    fills and payouts so far, fees included."""
+    """An event as it is, or would be. fee_rate: the dearer of the two, such as 0.0175. rungs: the
+    lowest strike first. cash_cents: net of all its fills and payouts so far, fees included."""
 
     event: str = "given"
-    fee_rate: str = Field("0", description="the dearer of the two fee rates, such as 0.0175")
+    fee_rate: str = "0"
     cash_cents: _CashCents = 0
     rungs: list[GivenRung]
     orders: list[GivenOrder] = []

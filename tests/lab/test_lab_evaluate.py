@@ -242,20 +242,6 @@ def changed_code(folder: Path) -> str:
     return code_digest("./mine.py", folder=folder)
 
 
-def test_the_code_of_what_a_strategy_is_made_from_is_part_of_what_names_a_life(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    base, mine = tmp_path / "base_of_mine.py", tmp_path / "mine.py"
-    base.write_text(
-        "from bot.core.strategy import Strategy\nclass Base(Strategy):\n    cents = 1\n"
-    )
-    mine.write_text("from base_of_mine import Base\nclass Mine(Base): pass\nSTRATEGY = Mine\n")
-    before = changed_code(tmp_path)
-    base.write_text(base.read_text().replace("= 1", "= 2"))
-    assert changed_code(tmp_path) != before
-
-
 def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import msgspec
 import pytest
 
-from bot.lab.evaluate.results import RunStore, code_digest
+from bot.lab.evaluate.results import RunStore
 from bot.lab.pool import in_order
 from bot.lab.sweep.findings import Findings, findings
 from bot.lab.sweep.output import markdown
@@ -117,8 +117,6 @@ def test_what_was_kept_is_not_taken_for_other_code_or_another_configuration(tmp_
     ("named", "made"),
     [
         ("part.py", "from part import FACTOR\ndef score(job):\n    return FACTOR\n"),
-        ("mine.py", "from part import score\n"),
-        ("mine.py", "import functools\nimport part\nscore = functools.partial(part.score)\n"),
         ("mine.py", "import part\n@part.kept\ndef score(job):\n    return 1\n"),
     ],
 )
@@ -140,21 +138,6 @@ def test_the_file_that_names_a_function_and_what_it_imports_name_its_code(
         inside = msgspec.structs.replace(setup, folder=str(place))
         codes.append(code_of(inside, "./mine.py:score"))
     assert codes[0] == codes[1] != codes[2]
-
-
-def test_the_file_that_names_a_strategy_names_its_lives_though_the_class_was_made_elsewhere(
-    monkeypatch, tmp_path
-):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "base_of_mine.py").write_text(
-        "from bot.core.strategy import Strategy\nclass Base(Strategy):\n    WIDTH = 1\n"
-    )
-    mine = tmp_path / "named_here.py"
-    mine.write_text("from base_of_mine import Base as STRATEGY\nSTRATEGY.WIDTH = 2\n")
-    before = code_digest("./named_here.py", folder=tmp_path)
-    mine.write_text("from base_of_mine import Base as STRATEGY\nSTRATEGY.WIDTH = 3\n")
-    code_digest.cache_clear()
-    assert code_digest("./named_here.py", folder=tmp_path) != before
 
 
 def test_the_program_that_lives_a_job_must_be_the_one_that_made_it():
