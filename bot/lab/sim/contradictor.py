@@ -4,7 +4,7 @@ Everything else is calm. Some kinds wait for an occasion: a fill that is booked,
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from bot.lab.sim.odds import SECOND
 from venue.core.messages import OrderState
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Price, Qty
-from venue.wire.names import OrderId
+from venue.wire.names import MarketId, OrderId
 
 if TYPE_CHECKING:
     from bot.lab.sim.world import World
@@ -28,6 +28,7 @@ _REPLIES: Final = 6
 _HALF: Final = 50
 _STEP_S: Final = (20, 60)
 _APART_S: Final = (10, 40)
+_STEPPED: Final = "venue_clock_stepped"
 
 
 class Contradictor(GapReading):
@@ -55,6 +56,7 @@ class Contradictor(GapReading):
         self._closed: model.Order | None = None
         self._alias: OrderId | None = None
         self._named: OrderId | None = None
+        self._shown: dict[MarketId, int] = {}  # by which clock the bot knows a book of each rung
 
     def plan(self) -> None:
         self._world.after(int(self._rng.uniform(*_BEGINS_S) * SECOND), self._begin)
@@ -127,11 +129,13 @@ class Contradictor(GapReading):
             case "fill_missing" | "fill_contradicts_itself" | "shares_differ":
                 if not self._has_booked():
                     return False
+                if self._kind == "shares_differ" and not any(truth.held.values()):
+                    self._take(None)  # all that filled has been sold again
+                    return False
                 if self._kind == "fill_missing":
                     from_ns, _ = truth.fills[-self._rng.randint(1, 3) :][0]
                     # All of an instant: they are the fills of one order.
                     self._hidden = {fill.fill_id for at_ns, fill in truth.fills if at_ns >= from_ns}
-                return self._kind != "shares_differ" or any(truth.held.values())
             case "closed_order_working" if self._closed is None:
                 self._step_aside()
                 return False
@@ -158,8 +162,10 @@ class Contradictor(GapReading):
         return [each for each in self._world.auditor.truth.ours() if each.filled_qty]
 
     def _second_step(self) -> None:
-        self._step_back()
-        self.says()
+        """Once more; and again until the bot has been shown a book of after it."""
+        if self.first_ns is None:
+            self._step_back()
+            self._world.after(_PROVOKED_NS, self._second_step)
 
     def _step_back(self) -> None:
         self._world.exchange.front.clock_ns -= self._rng.randint(*_STEP_S) * SECOND
@@ -169,6 +175,23 @@ class Contradictor(GapReading):
         ours = [each for each in world.auditor.truth.ours() if each.remaining_qty > (qty or 0)]
         if ours:
             world.crowd.take(self._rng.choice(ours), self._rng, world.now_ns, qty)
+
+    def on_turn(self, event: m.Event, effects: Sequence[m.Effect]) -> None:
+        """The bot was given an event. Of stamps, the sign is a book stamped after the second step
+        where the bot knows one stamped after the first: it forgets those of before it noted a
+        step, so that a step just then shows nothing."""
+        clock_ns = self._world.exchange.front.clock_ns
+        if not clock_ns:
+            return
+        # One that the venue stamped before its newest step may still be on its way.
+        if (
+            isinstance(event, m.BookSeen)
+            and event.ts_ns <= self._world.now_ns + clock_ns
+            and self._shown.setdefault(event.market_id, clock_ns) > clock_ns
+        ):
+            self.says()
+        if any(isinstance(each, m.Noted) and each.name == _STEPPED for each in effects):
+            self._shown.clear()
 
     # --- what is said -----------------------------------------------------------------------------
 

@@ -22,8 +22,8 @@ from bot.lab.sim.contradictor import Contradictor
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.episodes import Episodes
 from bot.lab.sim.judge.audit import Auditor
-from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.limits import Account
+from bot.lab.sim.judge.truth import check
 from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
 from bot.lab.sim.life.host import Disk, HostClock
 from bot.lab.sim.life.moods import Mood, Moody
@@ -165,6 +165,8 @@ class World:
     def _hand(self, process: Process, event: m.Event) -> None:
         self.trace.append((self.now_ns, ">", event))
         effects = process.receive(event, self.now_ns)
+        if self.contradictor is not None:
+            self.contradictor.on_turn(event, effects)
         if process.effects_left is not None:
             effects = self._cut_short(process, effects)
         for effect in effects:
