@@ -136,8 +136,6 @@ class Faulty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is reported."""
-
     champion: str
     code: str
     seeds: str
@@ -171,7 +169,6 @@ class _Cell:
 
     @property
     def best(self) -> Sample:
-        """The sample of the chosen setting, one row of each."""
         return self.sample.at(self.chosen)
 
 

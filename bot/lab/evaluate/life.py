@@ -255,7 +255,6 @@ class _Run:
         self._samples = self._near = self._sides = self._at_touch = 0
 
     def play(self) -> None:
-        """From the start to the outcome."""
         driver, run, end_ns = self._driver, self._run, START_NS + self._world.life_ns
         crowd = Crowd(self._world, self._draws.latent, self._market, START_NS)
         run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])

@@ -115,7 +115,6 @@ class TrueValueMarket:
     # --- commands ---------------------------------------------------------------------------------
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
-        """Follow the books, and the trader's orders and account."""
         for event in events:
             match event:
                 case v.LevelChanged():
@@ -137,7 +136,6 @@ class TrueValueMarket:
         return exchange.apply(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
-        """The whole book, of its newest change."""
         book = self.books[market_id]
         return ShownBook(*book.levels(), book.at_ns)
 
@@ -167,7 +165,6 @@ class TrueValueMarket:
         return self.exchange.apply(v.PlaceOrder(user, order), now_ns)
 
     def resolve(self, pays: Sequence[bool], now_ns: int) -> None:
-        """Every rung pays what it is worth in the end."""
         for market, yes in zip(self.markets, pays, strict=True):
             winner = Outcome.YES if yes else Outcome.NO
             self.exchange.apply(v.ResolveMarket(market, winner), now_ns)
@@ -194,13 +191,11 @@ class TrueValueMarket:
         return events
 
     def book_frames(self, now_ns: int) -> list[m.BookSeen]:
-        """The whole book of every rung."""
         return [self.exchange.book_update(market, now_ns) for market in self.markets]
 
     # --- books ------------------------------------------------------------------------------------
 
     def best(self, market: MarketId) -> tuple[Price | None, Price | None]:
-        """Best bid and ask, whosever they are."""
         book = self.books[market]
         return max(book.bids, default=None), min(book.asks, default=None)
 

@@ -47,7 +47,6 @@ def write_into(path: Path, found: Comparison) -> None:
 
 
 def markdown(found: Comparison) -> str:
-    """Every table, one world after another."""
     # What a strategy raises may have several lines.
     parts = [*(f"**{' '.join(each.text.split())}.**" for each in found.faults), _head(found)]
     if found.claims:
@@ -153,7 +152,6 @@ def _budgets(found: Comparison) -> str:
 
 
 def _cells(line: Line) -> dict[str, str]:
-    """The row of an entry in the table of a world."""
     point, means = line.chosen, line.chosen.means
     several = point.seeds > 1  # one run says nothing of how far another one would lie from it
     mark, requests = point.markouts.get("fair_10s"), point.requests_per_fill
@@ -185,7 +183,6 @@ def _cells(line: Line) -> dict[str, str]:
 
 
 def page(found: Comparison) -> str:
-    """The whole file."""
     title = f"{found.champion} and the others, seeds {found.seeds}"
     figures: list[str] = []
     for world in found.worlds:

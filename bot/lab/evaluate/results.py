@@ -164,8 +164,6 @@ def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
 
 
 class Task(msgspec.Struct, frozen=True):
-    """One run to be made."""
-
     entry: Entry
     params: dict[str, Any]
     world: World

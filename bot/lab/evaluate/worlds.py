@@ -134,7 +134,6 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def life_ns(self) -> int:
-        """From the start to the last trade."""
         return self.steps * STEP_NS
 
     @property
@@ -145,7 +144,6 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def feed_ns(self) -> int:
-        """How long a frame takes to the trader."""
         return int(NATURE.feed_ms * self.latency * NS_PER_MS)
 
     @property
@@ -179,7 +177,6 @@ def worlds_named(text: str) -> tuple[World, ...]:
 
 
 def sized(world: World, steps: int) -> World:
-    """The same cell with a run of so many steps."""
     return msgspec.structs.replace(world, steps=steps)
 
 

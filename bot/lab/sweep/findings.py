@@ -97,7 +97,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def best(self) -> Row | None:
-        """The best trial; None where none has a result."""
         return self.rows[0] if self.rows else None
 
 

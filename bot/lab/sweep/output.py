@@ -17,7 +17,6 @@ ROWS_MAX: Final = 20
 
 
 def markdown(found: Findings) -> str:
-    """Every table."""
     parts = [_summary(found)]
     shown = found.rows[:ROWS_MAX]
     title = "Trials" + (f", the best {len(shown)}" if len(shown) < len(found.rows) else "")
@@ -148,7 +147,6 @@ def _key(each: Marginal) -> dict[str, object]:
 
 
 def page(found: Findings) -> str:
-    """The whole file."""
     if found.best is None:
         figures = [figure("trials", "Trials", "", "No trial has a result.")]
     else:

@@ -86,7 +86,6 @@ class Dimension(msgspec.Struct, frozen=True):
         return distributions.FloatDistribution(self.low, self.high, log=self.log)
 
     def value(self, drawn: Any) -> str:
-        """The text of what optuna drew."""
         return self.values[drawn] if self.values else self.text(drawn)
 
 

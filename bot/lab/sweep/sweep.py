@@ -40,7 +40,6 @@ class Aim(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """In words."""
         name = self.function or self.name
         less = f" - {self.risk:g} x sd" if self.risk else ""
         return f"{'minus ' if self.sign < 0 else ''}mean {name} a case{less}"
