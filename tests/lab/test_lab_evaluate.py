@@ -16,18 +16,13 @@ from bot.lab.evaluate import page
 from bot.lab.evaluate.compare import Comparison, compare
 from bot.lab.evaluate.life import RunMetrics
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
-from bot.lab.evaluate.results import (
-    NotKept,
-    Results,
-    RunStore,
-    code_digest,
-    tasks_of,
-)
+from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, live_through, tasks_of
 from bot.lab.evaluate.worlds import SeedFault, World, blocks_named, log_opening, seeds_named
 from tests.house.tree import ROOT
 
 pytestmark = pytest.mark.xdist_group("evaluate")
 
+Store = RunStore[RunMetrics]
 SMALL = World(steps=24, rungs=3)
 PAIR = (
     Entry("narrow", "fixed_spread", {"half_spread_cents": 2}, "max_position_qty", (10, 40)),
@@ -44,29 +39,33 @@ PAIR = (
 )
 
 
+def missing(store: Store, tasks: dict[str, Task]) -> list[Task]:
+    return [task for key, task in tasks.items() if key not in store.results]
+
+
 @pytest.fixture(scope="module")
-def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Path]:
+def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
     path = tmp_path_factory.mktemp("lives") / "results.jsonl"
-    results = Results(path, ROOT)
-    for _ in results.live_through(results.missing(tasks_of(PAIR, (SMALL,), range(1, 5))), 1):
+    results = RunStore(path, RunMetrics)
+    for _ in live_through(results, missing(results, tasks_of(PAIR, (SMALL,), range(1, 5))), 1):
         pass
     return results, path
 
 
-def test_lives_that_were_kept_are_not_lived_again(lives: tuple[Results, Path]) -> None:
+def test_lives_that_were_kept_are_not_lived_again(lives: tuple[Store, Path]) -> None:
     _, path = lives
-    again = Results(path, ROOT)
-    assert again.missing(tasks_of(PAIR, (SMALL,), range(1, 5))) == []
-    assert len(again.missing(tasks_of(PAIR, (SMALL,), range(1, 6)))) == 5
+    again = RunStore(path, RunMetrics)
+    assert missing(again, tasks_of(PAIR, (SMALL,), range(1, 5))) == []
+    assert len(missing(again, tasks_of(PAIR, (SMALL,), range(1, 6)))) == 5
 
 
 def test_a_torn_last_line_is_one_life_to_be_lived_again(
-    lives: tuple[Results, Path], tmp_path: Path
+    lives: tuple[Store, Path], tmp_path: Path
 ) -> None:
     torn = tmp_path / "torn.jsonl"
     torn.write_bytes(lives[1].read_bytes()[:-40])
-    results = Results(torn, ROOT)
-    assert len(results.missing(tasks_of(PAIR, (SMALL,), range(1, 5)))) == 1
+    results = RunStore(torn, RunMetrics)
+    assert len(missing(results, tasks_of(PAIR, (SMALL,), range(1, 5)))) == 1
 
 
 def test_a_file_that_holds_something_else_is_not_added_to_and_ends_with_two(tmp_path: Path) -> None:
@@ -78,8 +77,8 @@ def test_a_file_that_holds_something_else_is_not_added_to_and_ends_with_two(tmp_
     assert other.read_text(encoding="utf-8") == "<!doctype html>\n"
 
 
-def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Results, Path]) -> None:
-    found = compare(lives[0], PAIR, (SMALL,), range(3, 5), range(1, 3), "code")
+def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Store, Path]) -> None:
+    found = compare(lives[0], PAIR, (SMALL,), range(3, 5), range(1, 3), ROOT)
     assert (found.seeds, found.tuned_on) == ("3-4", "1-2")
     assert all(point.seeds == 2 for line in found.lines for point in line.points)
     assert [claim.rival for claim in found.claims] == ["wide", "do_nothing"]
@@ -87,9 +86,9 @@ def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Results, Path]) ->
 
 
 def test_tables_and_page_show_every_entry_and_the_document_keeps_the_rest(
-    lives: tuple[Results, Path], tmp_path: Path
+    lives: tuple[Store, Path], tmp_path: Path
 ) -> None:
-    found = compare(lives[0], PAIR, (SMALL,), range(1, 5), None, "code")
+    found = compare(lives[0], PAIR, (SMALL,), range(1, 5), None, ROOT)
     text = page.markdown(found)
     assert "chosen on the very seeds reported" in text
     for entry in PAIR:
@@ -112,15 +111,15 @@ WORLDS = (SMALL, *(World(steps=24, rungs=3, fees=fees) for fees in (2, 4)))
 
 
 @pytest.fixture(scope="module")
-def lived_widely(lives: tuple[Results, Path]) -> Results:
+def lived_widely(lives: tuple[Store, Path]) -> Store:
     results = lives[0]
-    for _ in results.live_through(results.missing(tasks_of(PAIR, WORLDS, range(1, 5))), 1):
+    for _ in live_through(results, missing(results, tasks_of(PAIR, WORLDS, range(1, 5))), 1):
         pass
     return results
 
 
-def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Results) -> None:
-    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code")
+def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Store) -> None:
+    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT)
     assert [each.rival for each in found.overall] == ["wide", "do_nothing"]
     for each in found.overall:
         gains = [claim.gain for claim in found.claims if claim.rival == each.rival]
@@ -131,8 +130,10 @@ def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Results) -
         assert each.below == sum(gain.high < 0 for gain in gains)
 
 
-def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(lived_widely: Results) -> None:
-    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code")
+def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(
+    lived_widely: Store,
+) -> None:
+    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT)
     assert {claim.p for claim in found.claims} == {1.0}
     assert not any(claim.holds or claim.is_worse for claim in found.claims)
     assert {(each.above, each.below) for each in found.overall} == {(0, 0)}
@@ -141,8 +142,10 @@ def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(lived_widely:
     assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
 
 
-def test_a_gain_without_an_interval_is_drawn_where_it_is(lived_widely: Results) -> None:
-    found = compare(lived_widely, PAIR, (SMALL,), range(1, 5), None, "code")
+def test_a_gain_without_an_interval_is_drawn_where_it_is(
+    lived_widely: Store,
+) -> None:
+    found = compare(lived_widely, PAIR, (SMALL,), range(1, 5), None, ROOT)
     gains = [-20.0, 40.0]
     claims = [
         replace(claim, gain=replace(claim.gain, value=value))
@@ -156,8 +159,8 @@ def test_a_gain_without_an_interval_is_drawn_where_it_is(lived_widely: Results) 
     assert (high - float(zero)) / (float(zero) - low) == pytest.approx(2, abs=0.05)
 
 
-def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Results) -> None:
-    found = compare(lived_widely, PAIR, (SMALL,) * 3, range(1, 5), None, "code")
+def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Store) -> None:
+    found = compare(lived_widely, PAIR, (SMALL,) * 3, range(1, 5), None, ROOT)
     for each in found.overall:
         alone = next(claim.gain for claim in found.claims if claim.rival == each.rival)
         assert (each.gain.value, each.gain.low, each.gain.high) == pytest.approx(
@@ -165,12 +168,14 @@ def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Results) ->
         )
 
 
-def test_many_worlds_are_told_of_at_a_glance_and_two_are_not(lived_widely: Results) -> None:
-    text = page.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code"))
+def test_many_worlds_are_told_of_at_a_glance_and_two_are_not(
+    lived_widely: Store,
+) -> None:
+    text = page.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT))
     assert "| world | wide | do_nothing |" in text
     assert "| mean of the worlds | " in text
     assert "| worlds above, around, below zero | " in text
-    few = compare(lived_widely, PAIR, WORLDS[:2], range(1, 5), None, "code")
+    few = compare(lived_widely, PAIR, WORLDS[:2], range(1, 5), None, ROOT)
     assert "mean of the worlds" not in page.markdown(few)
 
 
@@ -315,10 +320,10 @@ def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
 def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: Path) -> None:
     idle = Entry("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
     pair = (idle, msgspec.structs.replace(idle, name="idle_budget5", budget_cents=500))
-    kept = Results(tmp_path / "idle.jsonl", ROOT)
-    for _ in kept.live_through(kept.missing(tasks_of(pair, (SMALL,), range(1, 6))), 1):
+    kept = RunStore(tmp_path / "idle.jsonl", RunMetrics)
+    for _ in live_through(kept, missing(kept, tasks_of(pair, (SMALL,), range(1, 6))), 1):
         pass
-    (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, "code").budgets
+    (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, ROOT).budgets
     kept_share = line.edge_kept
     assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)
 

@@ -7,7 +7,8 @@ See docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ import numpy as np
 from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.life import AVERAGED, RunMetrics
 from bot.lab.evaluate.lineup import Entry
-from bot.lab.evaluate.results import Results, Task
+from bot.lab.evaluate.results import RunStore, Task, code_digest
 from bot.lab.evaluate.statistics import Floats, Interval, Sample
 from bot.lab.evaluate.worlds import World, span
 
@@ -154,11 +155,15 @@ class _Cell:
     """The runs of an entry in a world: a row by seed for each setting."""
 
     def __init__(
-        self, results: Results, entry: Entry, world: World, seeds: range, tune: range | None
+        self,
+        of: Callable[[Entry, dict[str, Any], World, int], RunMetrics],
+        entry: Entry,
+        world: World,
+        seeds: range,
+        tune: range | None,
     ) -> None:
         def runs(seeds: range) -> list[list[RunMetrics]]:
-            tasks = [[Task(entry, each, world, seed) for seed in seeds] for each in self.settings]
-            return [[run for task in row if (run := results.get(task))] for row in tasks]
+            return [[of(entry, each, world, seed) for seed in seeds] for each in self.settings]
 
         self.entry, self.world, self.settings = entry, world, entry.settings()
         self.runs = runs(seeds)
@@ -184,16 +189,21 @@ def _sample(runs: Sequence[Sequence[RunMetrics]]) -> Sample:
 
 
 def compare(
-    results: Results,
+    store: RunStore[RunMetrics],
     entries: Sequence[Entry],
     worlds: Sequence[World],
     seeds: range,
     tune: range | None,
-    code: str,
+    folder: Path,
 ) -> Comparison:
-    """Compare runs that were all made. The first entry is the champion."""
+    """Compare runs that were all made. The first entry is the champion. folder: as of `Task`."""
+
+    def of(entry: Entry, params: dict[str, Any], world: World, seed: int) -> RunMetrics:
+        task = Task(entry, params, world, seed, folder)
+        return store.results[task.key] if entry.plugin else RunMetrics()
+
     cells = {
-        (entry.name, world.name): _Cell(results, entry, world, seeds, tune)
+        (entry.name, world.name): _Cell(of, entry, world, seeds, tune)
         for world in worlds
         for entry in entries
     }
@@ -209,7 +219,7 @@ def compare(
     corrected = stats.holm({(c.world, c.rival): c.gain.p for c, _ in made})
     return Comparison(
         champion=champion,
-        code=code,
+        code=code_digest(),
         seeds=span(seeds),
         tuned_on=span(tune) if tune is not None else "",
         worlds=[world.name for world in worlds],

@@ -11,7 +11,7 @@ import sysconfig
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib.machinery import PathFinder
 from importlib.util import resolve_name
 from pathlib import Path
@@ -164,61 +164,52 @@ def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
 
 
 class Task(msgspec.Struct, frozen=True):
+    """A run. folder: what the path of a strategy starts from."""
+
     entry: Entry
     params: dict[str, Any]
     world: World
     seed: int
+    folder: Path = _ROOT
+
+    @property
+    def key(self) -> str:
+        """What names its result in a file."""
+        plugin, budget_cents = self.entry.plugin, self.entry.budget_cents
+        setting = digest_of(plugin, self.params, budget_cents)
+        code = code_digest(plugin, folder=self.folder)
+        return f"{setting}/{self.world.key}/{self.seed}/{code}"
 
 
-def tasks_of(entries: Sequence[Entry], worlds: Sequence[World], seeds: Iterable[int]) -> list[Task]:
-    """Every run of an evaluation, seed by seed, so that what is there early is balanced."""
-    return [
-        Task(entry, params, world, seed)
+def tasks_of(
+    entries: Sequence[Entry], worlds: Sequence[World], seeds: Iterable[int], folder: Path = _ROOT
+) -> dict[str, Task]:
+    """Every run of an evaluation by key, seed by seed, so that what is there early is balanced."""
+    tasks = (
+        Task(entry, params, world, seed, folder)
         for seed in seeds
         for world in worlds
         for entry in entries
         if entry.plugin
         for params in entry.settings()
-    ]
+    )
+    return {task.key: task for task in tasks}
 
 
-class Results:
-    """Results by task. folder: what the paths of strategies start from."""
+def live_through(
+    store: RunStore[RunMetrics],
+    tasks: Iterable[Task],
+    jobs: int,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Iterator[Task]:
+    """Make these runs in `jobs` processes until no more is wanted; yields each task once its result
+    is kept. What has begun is run to its end.
 
-    def __init__(self, path: Path | None, folder: Path = _ROOT) -> None:
-        """Raises ValueError for a file that holds something else."""
-        self._folder = folder
-        self._store = RunStore(path, RunMetrics)
-
-    def _key(self, task: Task) -> str:
-        entry = task.entry
-        setting = digest_of(entry.plugin, task.params, entry.budget_cents)
-        code = code_digest(entry.plugin, folder=self._folder)
-        return f"{setting}/{task.world.key}/{task.seed}/{code}"
-
-    def get(self, task: Task) -> RunMetrics | None:
-        """What came of a run, None when it was not made yet."""
-        return self._store.results.get(self._key(task)) if task.entry.plugin else RunMetrics()
-
-    def put(self, task: Task, metrics: RunMetrics) -> None:
-        """Keep what came of a run. Raises NotKept."""
-        self._store.put(self._key(task), metrics)
-
-    def missing(self, tasks: Iterable[Task]) -> list[Task]:
-        """The runs that are still to be made, each once."""
-        return list({self._key(task): task for task in tasks if self.get(task) is None}.values())
-
-    def live_through(
-        self, tasks: Sequence[Task], jobs: int, wanted: Callable[[], bool] = lambda: True
-    ) -> Iterator[Task]:
-        """Make these runs in `jobs` processes until no more is wanted; yields each task once its
-        result is kept. What has begun is run to its end.
-
-        Raises as `run_of` does, NotKept, and BrokenProcessPool.
-        """
-        for task, metrics in in_order(partial(run_of, folder=self._folder), tasks, jobs, wanted):
-            self.put(task, metrics)
-            yield task
+    Raises as `run_of` does, NotKept, and BrokenProcessPool.
+    """
+    for task, metrics in in_order(run_of, tasks, jobs, wanted):
+        store.put(task.key, metrics)
+        yield task
 
 
 @lru_cache(maxsize=16)
@@ -227,12 +218,12 @@ def draws_of(world: World, seed: int) -> Draws:
     return draw(world, seed)
 
 
-def run_of(task: Task, folder: Path = _ROOT) -> RunMetrics:
+def run_of(task: Task) -> RunMetrics:
     """Make one run. Raises DoesNotClose, and StrategyFault for a strategy that there is not or that
     does not come back."""
     entry, draws, began_s = task.entry, draws_of(task.world, task.seed), time.process_time()
     try:
-        came = live(task.world, draws, entry.maker(task.params, folder), entry.budget_cents)
+        came = live(task.world, draws, entry.maker(task.params, task.folder), entry.budget_cents)
     except Stalled as fault:
         where = f"{task.world.name} seed {task.seed}"
         raise StrategyFault(f"{entry.name}: {where}: {fault}") from None
