@@ -20,7 +20,7 @@ from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.terms import Terms
-from bot.lab.exchange.trader_run import IDLE_NS, Observer, TraderRun
+from bot.lab.exchange.trader_run import IDLE_NS, Observer, TermsLink, TraderRun
 from venue.crowd.tape import Tape, closes_ns, decode_record
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
@@ -125,7 +125,8 @@ class Backtest:
             venue = RecordedMarket(tape, terms, bound, resolution_ns, self._began_ns)
         self.venue = venue
         self.trader = Trader(settings_for(settings, tape), make_strategy)
-        self._run = TraderRun(self._driver, venue, self.trader, terms)
+        self._link = TermsLink(terms)
+        self._run = TraderRun(self._driver, venue, self.trader, self._link)
         self._records = 0
 
     @property
@@ -216,7 +217,7 @@ class Backtest:
             profit=None if report.profit is None else report.profit.total,
             events=self._run.events,
             cpu_s=cpu_s,
-            faults=dict(self._run.faults.befallen),
+            faults=dict(self._link.faults.befallen),
             strategy_fault=self.trader.out.first_fault,
             maker_rate=str(self._terms.maker_rate),
             taker_rate=str(self._terms.taker_rate),

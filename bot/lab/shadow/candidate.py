@@ -15,7 +15,7 @@ from bot.lab.evaluate.patience import Stalled, ended_when_stalled
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Latency, Terms
-from bot.lab.exchange.trader_run import IDLE_NS, TraderRun
+from bot.lab.exchange.trader_run import IDLE_NS, TermsLink, TraderRun
 from bot.lab.own_orders import OwnOrders
 from venue.core import messages as v
 from venue.wire.instant import NS_PER_MS
@@ -57,7 +57,7 @@ class CandidateRun:
         self._driver = Driver(start_ns)
         self._market = LiveMarket((), terms, queue_model, start_ns)
         self._trader = Trader(_alone(settings), candidate.make_strategy)
-        self._run = TraderRun(self._driver, self._market, self._trader, terms)
+        self._run = TraderRun(self._driver, self._market, self._trader, TermsLink(terms))
         self._decisions = self._same = self._compared_ns = 0
         self._run.receive([m.Started(_NONCE, (), new_account=True, latched=started.latched)])
 
