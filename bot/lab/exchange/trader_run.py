@@ -85,7 +85,10 @@ class TraderRun:
                         self._ticks.schedule_by(max(effect.at_ns, now_ns + _STEP_NS))
                 case m.Send():
                     self.requests[request_kind(effect.request)] += 1
-                    there_ns, back_ns = self._terms.latency.ways_ns(self._chance)
+                    latency = self._terms.latency
+                    if not isinstance(effect.request, m.Write):
+                        latency = self._terms.read_latency or latency
+                    there_ns, back_ns = latency.ways_ns(self._chance)
                     self._driver.after(there_ns, partial(self._arrives, effect, back_ns))
                 case m.SubscribeTo():
                     self._subscribed = True
