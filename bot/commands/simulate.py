@@ -20,7 +20,7 @@ from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.lab.sim.odds import Odds
-    from bot.lab.sim.simulate import Outcome
+    from bot.lab.sim.run import Outcome
 
 _EXAMPLE = "Example: bot simulate --seed 7 --events 20_000 --profile brutal"
 _ENDING = "ending: seeds that have begun are lived to their end"
@@ -87,7 +87,7 @@ def simulate(
     if fault_model:
         _fault_model(seed, seeds, b_seeds, jobs, json_line=json_line)
     from bot.lab.sim.coverage import table
-    from bot.lab.sim.simulate import Summary, many
+    from bot.lab.sim.run import Summary, many
 
     draws = _draws(seed, seeds, profile, events, for_, without, until, rungs, strategy)
     summary = Summary()
@@ -97,9 +97,9 @@ def simulate(
     with interruptible(_ENDING) as wanted, aside(), _death_told() as died:
         for outcome in many(_noted(draws, drawn, quiet=quiet, err=json_line), jobs, wanted):
             odds = drawn.pop(outcome.seed)
-            summary.add(outcome)
+            summary.add(outcome.summary)
             _tell(odds, outcome, quiet=quiet, err=json_line)
-            if outcome.broken and first_broken is None:
+            if outcome.summary.broken and first_broken is None:
                 first_broken = odds
     whole = wanted() and not died
     if first_broken is not None and shrink and whole:
@@ -222,22 +222,23 @@ def _count(text: str, option: str) -> int:
 
 def _tell(odds: "Odds", outcome: "Outcome", *, quiet: bool, err: bool) -> None:
     """What one seed came to; a failure with its draw, its last events and how to repeat it."""
-    if outcome.broken:
-        typer.echo(f"seed {odds.seed}\n{odds.lines()}\n{outcome.events}", err=True)
-        typer.echo(f"BROKEN {outcome.broken}\nreplay: {outcome.replay}", err=True)
+    done = outcome.summary
+    if done.broken:
+        typer.echo(f"seed {odds.seed}\n{odds.lines()}\n{outcome.last_events}", err=True)
+        typer.echo(f"BROKEN {done.first_broken}\nreplay: {done.replay}", err=True)
     elif not quiet:
-        held = f"{outcome.steps} events, {outcome.faults} faults, effect log {outcome.log}"
+        held = f"{done.events} events, {done.faults} faults, effect log {outcome.log}"
         typer.echo(f"seed {odds.seed} held: {held}", err=err)
 
 
 def _tell_smallest(odds: "Odds", *, err: bool) -> None:
     """The smallest odds that fail in the same way, and the command that repeats them."""
-    from bot.lab.sim.shrink import replay_command
-    from bot.lab.sim.simulate import shrunk
+    from bot.lab.sim.run import replay_command
+    from bot.lab.sim.run import shrink as made_smaller
 
-    smallest, text = shrunk(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))
-    if text:
-        typer.echo(f"smallest:\n{smallest.lines()}\nBROKEN {text}", err=err)
+    smallest, broken = made_smaller(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))
+    if broken is not None:
+        typer.echo(f"smallest:\n{smallest.lines()}\nBROKEN {broken}", err=err)
         typer.echo(f"replay: {replay_command(smallest)}", err=True)
 
 
@@ -248,7 +249,7 @@ def _fault_model(
     seed: int | None, seeds: str | None, b_seeds: int, jobs: int, *, json_line: bool
 ) -> NoReturn:
     """Every row of the fault model as a line of a table; ends with 1 when an invariant broke."""
-    from bot.lab.sim.faultmodel import HEAD, rows
+    from bot.lab.sim.run import HEAD, rows
 
     numbers = list(_numbers(seed, seeds, None))
     stopped = range(numbers[0], numbers[0] + b_seeds)
@@ -259,8 +260,8 @@ def _fault_model(
         for row in rows(numbers, stopped, jobs, wanted):
             done.append(row)
             typer.echo(row.line(), err=json_line)
-            if row.replay:
-                typer.echo(f"    replay: {row.replay}", err=json_line)
+            if row.summary.replay:
+                typer.echo(f"    replay: {row.summary.replay}", err=json_line)
     if json_line:
         typer.echo(json.dumps([row.plain() for row in done]))
     if any(row.summary.broken for row in done):

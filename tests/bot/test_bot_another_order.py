@@ -125,7 +125,7 @@ def test_a_cancel_that_is_answered_with_another_order_is_sent_again(venue):
     assert "answer_not_credible" in venue.notes
 
 
-@pytest.mark.parametrize("change", ["id of a living order", "another rung"])
+@pytest.mark.parametrize("change", ["id of a living order", "another rung", "another name"])
 def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change):
     desk = venue.trader.desk
     own, other = list(desk.all_live())[:2]
@@ -136,6 +136,10 @@ def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change)
             venue.orders[own.order_id], order_id="77", market_id=venue.markets[1].market_id
         )
         assert own.market_id == venue.markets[0].market_id
+    elif change == "another name":  # a create that nobody has seen answered
+        shown = msgspec.structs.replace(
+            venue.orders[own.order_id], order_id="77", client_order_id="another"
+        )
     amend = Amend(price=own.price)
     assert desk.send_amend(own, amend, "a test", venue.now_ns)
     pending = list(venue.trader.out.pending.values())[-1]

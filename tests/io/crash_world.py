@@ -64,7 +64,7 @@ _SCRIPT: tuple[tuple[int, Outcome, int, int, TimeInForce], ...] = (
 
 def _odds() -> Odds:
     return replace(
-        narrowed(draw(0), without=("curfew", "ticks_through")),
+        narrowed(draw(0), without=("ticks_through",)),
         rungs=(1,),
         fast_lag_ns=MS,
         slow_lag_ns=30 * MS,

@@ -7,7 +7,7 @@ Ends with 0 when each was found within its bound of simulated events, and with 1
 import argparse
 import sys
 
-from bot.lab.sim.shrink import last_events
+from bot.lab.sim.run import last_events
 from tests.mutants.hunt import BUGS, CANARY, HEAD, hunt_all, hunt_in, line, named, summary
 
 

@@ -12,8 +12,7 @@ from bot.core.event.room import Ladder, Rung
 from bot.core.limits.risk import Exposure, Live
 from bot.core.orders.order import OwnOrder, State
 from bot.core.series.weighing import Weighing
-from bot.lab.sim.run import Patch
-from tests.mutants.bug import Bug
+from tests.mutants.bug import Bug, Patch
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Qty
 from venue.wire.names import MarketId

@@ -1,16 +1,36 @@
 """A planted bug: one classic mistake as a few patches, and what the simulator needs to meet it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from bot.core import messages as m
 from bot.core.desk.outbox import Pending
 from bot.core.orders.order import Fact, OwnOrder
 from bot.core.trader import Trader
-from bot.lab.sim.run import Patch
 
 FORGOTTEN: Final = ("B1", "B2", "B3", "B6", "B8", "B9", "B11", "B13", "B15")
 """What may be seen broken first once an order, or a part of one, is forgotten."""
+
+
+class Patch(NamedTuple):
+    """`home.name` is `value` while a world runs, in this process only."""
+
+    home: Any
+    name: str
+    value: Any
+
+
+@contextmanager
+def planted(patches: Sequence[Patch]) -> Iterator[None]:
+    before = [(patch, patch.home.__dict__[patch.name]) for patch in patches]
+    try:
+        for patch in patches:
+            setattr(patch.home, patch.name, patch.value)
+        yield
+    finally:
+        for patch, was in before:
+            setattr(patch.home, patch.name, was)
 
 
 class Bug(NamedTuple):

@@ -13,8 +13,7 @@ from bot.core.series.quoting import Quoting
 from bot.core.series.weighing import Weighing
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Resting, Strategy
-from bot.lab.sim.run import Patch
-from tests.mutants.bug import Bug
+from tests.mutants.bug import Bug, Patch
 from venue.wire.money import Cents, Price, Qty
 
 _reconfigure = Quoting.reconfigure

@@ -18,13 +18,12 @@ from bot.core.event.room import Rung
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.weighing import Weighing
 from bot.lab.pool import in_order
-from bot.lab.sim.judge.broken import Broken
+from bot.lab.sim.judge.truth import Broken
 from bot.lab.sim.odds import VARIANTS, Odds, draw, narrowed, often
-from bot.lab.sim.run import Patch, run
-from bot.lab.sim.shrink import invariant_of
+from bot.lab.sim.run import run
 from bot.lab.sim.world import World
 from tests.mutants.books import ACCOUNTS, LIMITS
-from tests.mutants.bug import Bug
+from tests.mutants.bug import Bug, Patch, planted
 from tests.mutants.changes import CHANGES
 from tests.mutants.market import MARKET
 from tests.mutants.orders import ORDERS
@@ -134,13 +133,14 @@ def hunt_in(bug: Bug, seed: int, profile: str = "") -> tuple[Found, World]:
     Raises AssertionError as `hunt` does for an exception.
     """
     try:
-        world = run(odds_of(bug, seed, profile), bug.patches, replays=bug.replays)
+        with planted(bug.patches):
+            world = run(odds_of(bug, seed, profile), replays=bug.replays)
     except Broken as fault:
         assert isinstance(fault.world, World)
-        invariant = invariant_of(fault)
-        assert invariant != "raises" or "raises" in bug.breaks, f"{bug.name}: {fault}"
+        expected = fault.invariant != "raises" or "raises" in bug.breaks
+        assert expected, f"{bug.name}: {fault}"
         steps = fault.world.driver.steps
-        return Found(bug.name, bug.rows, steps, seed, invariant, str(fault)), fault.world
+        return Found(bug.name, bug.rows, steps, seed, fault.invariant, str(fault)), fault.world
     return Found(bug.name, bug.rows, world.driver.steps, seed), world
 
 

@@ -8,8 +8,7 @@ from bot.core.books.others import Others
 from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder
 from bot.core.strategy import Levels
-from bot.lab.sim.run import Patch
-from tests.mutants.bug import Bug
+from tests.mutants.bug import Bug, Patch
 
 _believable = Book.believable
 

@@ -12,8 +12,7 @@ from bot.core.desk.spend import Pace
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.plan import reconcile
 from bot.core.trader import Trader
-from bot.lab.sim.run import Patch
-from tests.mutants.bug import FORGOTTEN, Bug, forgets
+from tests.mutants.bug import FORGOTTEN, Bug, Patch, forgets
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId

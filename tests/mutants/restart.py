@@ -8,8 +8,7 @@ from bot.core import messages as m
 from bot.core.limits.breaker import Breakers
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents
-from bot.lab.sim.run import Patch
-from tests.mutants.bug import FORGOTTEN, Bug
+from tests.mutants.bug import FORGOTTEN, Bug, Patch
 
 _started = Trader._started
 _dispatch = Trader._dispatch

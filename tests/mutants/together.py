@@ -7,8 +7,7 @@ from bot.core.desk.outbox import _Credential, _joined
 from bot.core.desk.spend import Purse
 from bot.core.limits.accountrisk import AccountRisk
 from bot.core.settings import BudgetSettings
-from bot.lab.sim.run import Patch
-from tests.mutants.bug import Bug
+from tests.mutants.bug import Bug, Patch
 from venue.wire.money import Cents
 
 _TWO: Final[tuple[tuple[str, Any], ...]] = (("variants", {"second_series": "60"}),)

@@ -16,8 +16,7 @@ from bot.core.orders.order import Fact, OwnOrder
 from bot.core.plan.wishes import Wish
 from bot.core.sending.sending import Sending
 from bot.core.series.parking import Parking
-from bot.lab.sim.run import Patch
-from tests.mutants.bug import FORGOTTEN, Bug, misread
+from tests.mutants.bug import FORGOTTEN, Bug, Patch, misread
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import ClientOrderId

@@ -18,7 +18,7 @@ from bot.lab.exchange.exchange import MAKER
 from bot.lab.own_orders import OwnOrders
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.phases import live_through
-from bot.lab.sim.run import planted
+from tests.mutants.bug import planted
 from tests.record.made import journal
 from tests.records.lived import event, fill, market, market_id
 from tests.replay.recorded import MOODS, SANE, Recorded, written

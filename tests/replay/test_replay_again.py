@@ -29,7 +29,7 @@ from bot.io.settings.plugins import StrategyFault
 from bot.lab.replay.replay import Replayed, replay
 from bot.lab.replay.together import replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
-from bot.lab.sim.run import Patch, planted
+from tests.mutants.bug import Patch, planted
 from tests.replay.recorded import brutal, recorded
 from tests.scale import cases
 from venue.wire.instant import NS_PER_SECOND

@@ -5,14 +5,14 @@ there. So the last check need not wait for a turn of its own: it lives through w
 claimed, and waits only for what somebody else is at.
 """
 
-import json
 import os
 import time
-from collections import Counter
 from pathlib import Path
 
+import msgspec
+
 from bot.lab.sim.odds import LAG, ROWS, Odds, draw, often
-from bot.lab.sim.simulate import Summary, lived
+from bot.lab.sim.run import Summary, lived
 
 SWARM_SEEDS = 48
 BRUTAL_SEEDS = 8
@@ -49,47 +49,22 @@ def shared_folder(base: Path, worker: str) -> Path:
     return folder
 
 
-def lived_block(number: int, folder: Path) -> dict[str, object] | None:
-    """Live through a block unless somebody has claimed it; its result, None when claimed."""
+def block(number: int, folder: Path) -> Summary:
+    """What came of a block, lived through here or elsewhere. Raises TimeoutError."""
     result = folder / f"block-{number:03d}.json"
     try:
-        os.close(os.open(folder / f"block-{number:03d}.claim", os.O_CREAT | os.O_EXCL))
+        os.close(os.open(result.with_suffix(".claim"), os.O_CREAT | os.O_EXCL))
     except FileExistsError:
-        return None
-    summary, broken = Summary(), []
-    for odds in odds_of_all()[number * BLOCK : (number + 1) * BLOCK]:
-        outcome = lived(odds)
-        summary.add(outcome)
-        if outcome.broken:
-            broken.append(f"{outcome.broken}\nreplay: {outcome.replay}")
-    told = {**summary.plain(), "cpu_s": summary.cpu_s, "texts": broken}
-    half = result.with_suffix(".half")
-    half.write_text(json.dumps(told))
-    half.rename(result)
-    return told
-
-
-def block(number: int, folder: Path) -> dict[str, object]:
-    """The result of a block, lived through here or elsewhere. Raises TimeoutError."""
-    told = lived_block(number, folder)
-    end_s = time.monotonic() + WAIT_S
-    while told is None:
-        try:
-            told = json.loads((folder / f"block-{number:03d}.json").read_text())
-        except FileNotFoundError:
+        end_s = time.monotonic() + WAIT_S
+        while not result.exists():
             if time.monotonic() > end_s:
                 raise TimeoutError(f"block {number} does not end") from None
             time.sleep(0.1)
-    return told
-
-
-def together(results: list[dict[str, object]]) -> Summary:
-    """All blocks as one summary."""
-    whole = Summary()
-    for told in results:
-        whole.seeds += told["seeds"]
-        whole.events += told["events"]
-        whole.faults += told["faults"]
-        whole.cpu_s += told["cpu_s"]
-        whole.counts.update(Counter(told["counts"]))
-    return whole
+        return msgspec.json.decode(result.read_bytes(), type=Summary)
+    summary = Summary()
+    for odds in odds_of_all()[number * BLOCK : (number + 1) * BLOCK]:
+        summary.add(lived(odds).summary)
+    half = result.with_suffix(".half")
+    half.write_bytes(msgspec.json.encode(summary))
+    half.rename(result)
+    return summary

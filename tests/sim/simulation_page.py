@@ -22,12 +22,12 @@ real one, with the real journal format under it; the venue is the real engine wi
 side. Between them is a made-up world, all of it drawn from a seed: a network that delays, loses
 (before and after the venue has acted), duplicates and garbles; reads that lag; a channel that
 stalls, closes and reorders; a disk that tears; a host whose clock is off; a venue that halts and
-throttles, lists rungs late, gives amended orders other ids, and charges makers as it likes;
-events whose end comes near; an operator, who changes the configuration in the midst of a life,
-wants everything flat, and has a start keep or refuse what rests; a second series on the account, in
-one process; somebody else on the same account; a strategy that loses its mind; and a crowd to trade
-with, which at times takes whatever is quoted. The same seed gives the same world, to the byte, in
-any process and under any hash seed.
+throttles, lists rungs late, gives amended orders other ids, and charges makers as it likes; an
+operator, who changes the configuration in the midst of a life, wants everything flat, and has a
+start keep or refuse what rests; a second series on the account, in one process; somebody else on
+the same account; a strategy that loses its mind; and a crowd to trade with, which at times takes
+whatever is quoted. The same seed gives the same world, to the byte, in any process and under any
+hash seed.
 
 An auditor judges every step of the bot with arithmetic of its own (B1-B14 of
 [failure-modes.md](failure-modes.md)); the venue's own books are audited in `tests/core` and
@@ -63,21 +63,19 @@ one, then time, then rungs. How often the strategy itself raised or answered non
 last line, by no fault drawn; that is no broken invariant where it quotes again before the end.
 
 `--without` leaves out faults, and what some worlds have besides: the variants {_VARIANTS}; nothing
-else of a world hangs on them. Where a breaker is drawn near, nothing has to rest in the end: it may
-trip at any time. Where the operator wants everything flat, that is asked for once more when all is
-quiet, amid trades: positions may only shrink. Where the configuration changes, another change comes
-once all is quiet, and where a start keeps or refuses what rests, or an event ends, a crash does,
-half the time just as another event ends: after either all must become what is wanted once more. A
-limit that was lowered may be passed by what is there, which nothing that leaves may raise; nothing
-may rest beyond it for long. What has been lost is told by the venue's account, with what is held at
-the bot's own fair values: beyond the breaker's limit for some seconds, and the latch stands. Trades
-amid a start may be in its opening, or not: in the end all must agree.
+else of a world hangs on them. Where the operator wants everything flat, that is asked for once more
+when all is quiet, amid trades: positions may only shrink. Where the configuration changes, another
+change comes once all is quiet, and where a start keeps or refuses what rests, or an event ends, a
+crash does, half the time just as another event ends: after either all must become what is wanted
+once more. A limit that was lowered may be passed by what is there, which nothing that leaves may
+raise; nothing may rest beyond it for long. Trades amid a start may be in its opening, or not: in
+the end all must agree.
 
 Where the account trades two series each has ladders, limits, and a judge of its own, and faults of
 one alone; crashes, outages and halts befall both. Together they may lose no more than the account's
-limit, which is drawn near; what both send keeps to one bucket, and locks no more than the cash that
-is there; neither writes about an order of the other; and in the end the books of each hold the cash
-of both, to the cent, and its own shares. Both are replayed together.
+limit, which is drawn near; what both send keeps to one bucket; neither writes about an order of the
+other; and in the end the books of each hold the cash of both, to the cent, and its own shares. Both
+are replayed together.
 
 ## What the coverage table means
 

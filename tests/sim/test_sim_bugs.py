@@ -9,8 +9,8 @@ import pytest
 import bot.core
 from bot.lab.sim.coverage import ROWS
 from bot.lab.sim.odds import draw, often
-from bot.lab.sim.run import planted
 from tests.mutants import hunt as bugs
+from tests.mutants.bug import planted
 from tests.mutants.hunt import BUGS, CANARY, EVENTS_MAX, Found
 from tests.sim import simulation_page
 

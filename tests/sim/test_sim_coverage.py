@@ -56,4 +56,4 @@ def test_a_variant_that_is_left_out_leaves_what_is_usual():
         odds.variants[name] for name in ("strangers", "maker_fee")
     )
     assert (usual.strangers, usual.maker_fee_rate) == ("cancel", odds.fee_rate)
-    assert (usual.variant("resting_orders"), usual.breaker) == ("", "")
+    assert usual.variant("resting_orders") == ""

@@ -7,10 +7,9 @@ import sys
 import pytest
 
 from bot.core.inconsistency import Inconsistency
-from bot.lab.sim.faultmodel import STOPPED, SURVIVED
-from bot.lab.sim.judge.broken import Broken
+from bot.lab.sim.judge.truth import Broken
 from bot.lab.sim.odds import CONTRADICTIONS, ROWS, VARIANTS, draw
-from bot.lab.sim.run import run
+from bot.lab.sim.run import STOPPED, SURVIVED, run
 
 SEEDS = range(60)
 

@@ -15,11 +15,12 @@ from bot.core.event.room import Ladder
 from bot.core.event.rung import Rung
 from bot.core.series.quoting import Quoting
 from bot.core.series.weighing import Weighing
-from bot.lab.sim.judge.broken import Broken
+from bot.lab.sim.judge.truth import Broken
 from bot.lab.sim.odds import draw
-from bot.lab.sim.run import Patch, planted, run
+from bot.lab.sim.run import run
 from bot.lab.sim.world import World
 from strategies.ladder_joint import LadderJoint
+from tests.mutants.bug import Patch, planted
 
 Forget = Callable[..., None]
 

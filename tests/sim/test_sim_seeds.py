@@ -3,7 +3,8 @@
 import pytest
 
 from bot.lab.sim.coverage import missed, table
-from tests.sim.blocks import BLOCKS, block, shared_folder, together
+from bot.lab.sim.run import Summary
+from tests.sim.blocks import BLOCKS, block, shared_folder
 
 SEEDS_MIN = 100
 EVENTS_MIN = 500_000
@@ -20,12 +21,14 @@ def shared(tmp_path_factory, request):
 
 @pytest.mark.parametrize("number", range(BLOCKS))
 def test_every_invariant_holds_in_every_step_of_every_seed(number, shared):
-    told = block(number, shared)
-    assert told["broken"] == [], "\n".join(told["texts"])
+    done = block(number, shared)
+    assert done.broken == [], f"{done.first_broken}\nreplay: {done.replay}"
 
 
 def test_the_seeds_are_many_and_meet_every_row_of_the_catalogue_that_can_occur(shared):
-    whole = together([block(number, shared) for number in range(BLOCKS)])
+    whole = Summary()
+    for number in range(BLOCKS):
+        whole.add(block(number, shared))
     print(whole.line())
     print(table(whole.counts))
     assert whole.seeds >= SEEDS_MIN

@@ -524,6 +524,9 @@ class Desk:
         assert isinstance(request, (AmendResting, CancelResting, ReadOrder))
         if shown.order_id == request.order_id:
             return False
+        names_another = shown.client_order_id not in (None, "", own.client_order_id)
+        if names_another and not own.is_stranger:
+            return True
         may_be_renamed = own.amend is not None or own.is_stranger
         return is_anothers or not may_be_renamed or slot_shown(shown)[:3] != own.slots[0][:3]
 

@@ -130,7 +130,7 @@ ROWS: Final = (
     Row(71, "fat finger", ("fat_finger_quote",)),
     Row(72, "wrong environment", elsewhere="the probe's; tests/io"),
     Row(73, "old code, reused flag", elsewhere="version and file in the metrics; tests/io"),
-    Row(74, "reload half applied", ("config_applied", "reload_fixed", "reload_absent")),
+    Row(74, "reload half applied", ("config_applied", "reload_absent")),
     # H. Strategy and risk
     Row(75, "limits on settled position only", ("limit_with_flight",)),
     Row(76, "mad strategy", ("mad_quote",)),

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bot.core.event.curfew import Stage
 from bot.core.sending.sending import REFUSED_BEFORE
 from bot.core.strategy import Quote
 from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
@@ -79,7 +78,7 @@ def _cut_for_nothing(world: "World") -> list[str]:
                 asked[_place(market, each.side)] += min(each.qty, most)
     total = sum(asked.values())
     for ladder in ladders:
-        if ladder.stage is not Stage.OPEN or ladder.conduct.fault:
+        if ladder.conduct.fault:
             continue
         if any(abs(truth.net(rung.market_id)) > most_held for rung in ladder.rungs):
             continue  # it was lowered under what is held, and so were limits that follow from it

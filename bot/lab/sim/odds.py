@@ -108,8 +108,6 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "strangers": ("adopt", "adopt", "refuse"),  # what a start does with what rests already
     "resting_orders": ("5", "9", "16"),  # the most orders that may be live at once
     "flat_ms": ("0", "100", "400"),  # the longest that cancelling all of them may take
-    "breaker": ("notional", "fills", "loss", "drawdown"),  # that is near, besides that of creates
-    "curfew": ("stop", "reduce", "halve"),  # what the end of its events brings in mid-life
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
     "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
     "standby": ("yes",),  # there is a second key, which cancels while the first one is refused
@@ -254,11 +252,6 @@ class Odds:
         return self.variant("strangers", "cancel")
 
     @property
-    def breaker(self) -> str:
-        """The breaker that is near, besides that of creates; empty where none is."""
-        return "" if self.has_new_events else self.variant("breaker")
-
-    @property
     def contradiction(self) -> str:
         return CONTRADICTIONS.get(self.profile, "")
 
@@ -268,12 +261,6 @@ class Odds:
         in percent, 0 for as much as they say."""
         pct = self.variant("second_series")
         return int(pct) if pct else None
-
-    @property
-    def curfew(self) -> str:
-        """What an end brings; empty where none comes near, as in a world that goes on for long, or
-        whose configuration changes: near an end no strategy is on trial."""
-        return "" if self.events or self.has("reload") else self.variant("curfew")
 
     def variant(self, name: str, usual: str = "") -> str:
         return usual if name in self.without else self.variants.get(name, usual)

@@ -14,8 +14,7 @@ from bot.lab.sim.desired import (
     has_full_levels,
     why_not,
 )
-from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.truth import DOLLAR
+from bot.lab.sim.judge.truth import DOLLAR, check
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
 from venue.core import messages as v
@@ -94,9 +93,8 @@ def live_through(world: "World") -> None:
     while True:
         _safety(world)
         _heal(world)
-        if _has_cash(world) and not odds.breaker:
-            # Quotes that the cash does not reach for are refused and cannot rest, and a breaker
-            # that bears little may trip at any time.
+        if _has_cash(world):
+            # Quotes that the cash does not reach for are refused and cannot rest.
             for each in world.together:
                 _converge(each)
                 _stay_still(each)
@@ -234,8 +232,9 @@ def _was_provoked(finding: str, world: "World") -> bool:
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
-    if finding == "latched":
-        return world.odds.breaker != ""
+    if finding == "latched" and world.odds.creates_per_minute:
+        # A breaker drawn low may trip in quiet, too, by what it had counted before.
+        return "creates_per_minute" in world.process.trader.out.findings[finding]
     if finding == "amend_qty_is_total":
         return world.odds.variant("amend_qty") != ""
     if finding == "inconsistency_observed" and world.odds.variant("fill_fees"):
@@ -378,16 +377,18 @@ def _stay_still(world: "World") -> None:
     """B2: on a still book hardly anything is written any more.
 
     Where nothing can confirm a book but what a write of our own changes in it, the bound is two
-    writes a second and rung. Orders may go another route once, ten seconds after a limit
-    had cut their side, and what stands at their prices is put together then: once that is over a
-    second look has to be still.
+    writes a second and rung. Orders may go another route ten seconds after a limit had cut
+    their side, what rests at their prices is put together then, and that may free another side:
+    of three looks, a change of routes apart, the last has to be still.
     """
     if _is_dry(world):
         # What no token was left for comes when there is one.
         world.driver.run_until(world.now_ns + _DRY_MAX_NS, lambda: not _is_dry(world))
     world.driver.run_until(world.now_ns + SECOND)
     writes, bound = _looked(world)
-    if writes > bound:
+    for _ in range(2):
+        if writes <= bound:
+            break
         world.seen.hit("looked_again")
         world.driver.run_until(world.now_ns + _ROUTES_NS)
         writes, bound = _looked(world)

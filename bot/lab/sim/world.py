@@ -22,8 +22,8 @@ from bot.lab.sim.contradictor import Contradictor
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.episodes import Episodes
 from bot.lab.sim.judge.audit import Auditor
-from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.limits import Account
+from bot.lab.sim.judge.truth import check
 from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
 from bot.lab.sim.life.host import Disk, HostClock
 from bot.lab.sim.life.moods import Mood, Moody

@@ -8,9 +8,8 @@ from bot.core import messages as m
 from bot.core.settings import RiskSettings
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.coverage import Seen
-from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.limits import Account, Exposure
-from bot.lab.sim.judge.truth import DOLLAR, Fees, Flight, Truth, level_of, may_rest, side_of
+from bot.lab.sim.judge.truth import DOLLAR, Fees, Flight, Truth, check, level_of, may_rest, side_of
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.venue.simulated import SimulatedVenue
 from venue.core import messages as v
@@ -33,7 +32,6 @@ class Auditor:
         self.truth = Truth()
         self._seen = seen
         self._dearer = exchange.readings.dearer
-        self.resolves_ns = exchange.resolves_ns
         markets = exchange.markets
         self.flight = Flight(self.truth, (each for its in markets.values() for each in its))
         # An order that is meant to rest may take, so that the dearer of both rates counts.
@@ -52,9 +50,6 @@ class Auditor:
                 return
             if isinstance(answer, v.Placed):
                 self._placed(command.order.client_order_id, answer.order)
-        elif isinstance(command, v.Withdraw) and command.user_id == MAKER:
-            # Nobody tells the bot: for a while it counts on cash that is gone.
-            account.spent_beside = True
         elif isinstance(command, v.AmendOrder) and isinstance(answer, v.Amended):
             self._amended(command.order_id, answer.order.order_id)
         for event in events:
@@ -68,8 +63,6 @@ class Auditor:
                 case v.BalanceChanged(user_id=user) if user == MAKER:
                     account.total_cents = event.available_cents + event.reserved_cents
                     account.available_cents = event.available_cents
-        if isinstance(command, v.PlaceOrder | v.AmendOrder) and command.user_id == MAKER:
-            self._no_self_trade(command, answer, events)
         if isinstance(command, v.ResolveMarket) and events and ours(command.market_id):
             self.truth.resolved[command.market_id] = command.winner
             for outcome in Outcome:
@@ -81,7 +74,6 @@ class Auditor:
         self.truth.names[order_id] = name
         if name not in self.flight.bodies:
             self.truth.foreign[order_id] = None
-            self.exposure.account.spent_beside = True
         if int(order_id) > 2**53:
             self._seen.hit("order_id_beyond_2_53")
 
@@ -126,27 +118,6 @@ class Auditor:
     def listed(self, event: Ticker, market: MarketId) -> None:
         self.exposure.listed(event, market)
         self.flight.listed(market)
-
-    def _no_self_trade(
-        self, command: v.PlaceOrder | v.AmendOrder, answer: v.Answer, events: list[v.Event]
-    ) -> None:
-        """B11: a write of ours changes no other order of ours, and ends its own only by filling."""
-        if not isinstance(answer, v.Placed | v.Amended):
-            return
-        own, foreign = answer.order, self.truth.foreign
-        if own.order_id in foreign or not self.exposure.is_ours(own.market_id):
-            return
-        changed = {
-            event.order.order_id
-            for event in events
-            if isinstance(event, v.OrderChanged) and event.order.user_id == MAKER
-        }
-        # The id that an amend names may be another one now.
-        named = {own.order_id, command.order_id if isinstance(command, v.AmendOrder) else None}
-        check(changed <= named | foreign.keys(), "B11", f"self-trade with {own}")
-        is_alone = not changed & foreign.keys()
-        if isinstance(answer, v.Placed) and answer.fresh and is_alone and may_rest(own):
-            check(own.filled_qty + own.remaining_qty == own.qty, "B11", f"shrunk: {own}")
 
     # --- the traffic ------------------------------------------------------------------------------
 

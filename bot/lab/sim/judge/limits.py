@@ -11,8 +11,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.settings import RiskSettings
-from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.truth import DOLLAR, Fees, Flight, Possible, Truth
+from bot.lab.sim.judge.truth import DOLLAR, Fees, Flight, Possible, Truth, check
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
 
@@ -44,14 +43,13 @@ Use = dict[tuple[str, str], int]
 
 
 class Account:
-    """The series of one account. available_cents: its cash that no order locks, as the engine has
-    it. spent_beside: whether somebody else has spent of it."""
+    """The series of one account, and its cash as the engine has it. available_cents: what no order
+    locks."""
 
     def __init__(self, loss_limit_cents: int) -> None:
         self._limit_cents = loss_limit_cents
         self.members: list[Exposure] = []
         self.available_cents = self.total_cents = 0
-        self.spent_beside = False
 
     def loses_cents(self) -> int:
         """What all series may lose together; 0 where nothing limits that."""
@@ -69,12 +67,6 @@ class Account:
         others = (each for each in self.members if each is not member)
         alone = not any(request.order_id in each.truth.names for each in others)
         check(alone, "B6", f"{request} is about an order of another series")
-
-    def within_cash(self) -> None:
-        """What was sent locks no more, together with all else that may land, than there is."""
-        cents = sum(each.flight.locks_cents(each.fees) for each in self.members)
-        text = f"{cents} cents are to be locked, {self.available_cents} are there"
-        check(self.spent_beside or cents <= self.available_cents, "B3", text)
 
     def within_loss(self, before_cents: int) -> None:
         """All series together lose no more than the account's limit, whatever fills."""
@@ -232,7 +224,6 @@ class Exposure:
         for key in self._beyond(use):
             text = f"{' of '.join(filter(None, key))}: {use[key]}, limit {self.limit(key[0])}"
             check(use[key] <= earlier[key], "B3", text)
-        self.account.within_cash()
         self.account.within_loss(lost_cents)
 
     def overhangs(self) -> list[str]:

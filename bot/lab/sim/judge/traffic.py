@@ -10,9 +10,8 @@ from typing import Final
 from bot.core import messages as m
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.lab.sim.coverage import Seen
-from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.truth import DOLLAR, BookPlace, Truth, side_of
-from bot.lab.sim.odds import MS, SECOND
+from bot.lab.sim.judge.truth import BookPlace, Truth, check, side_of
+from bot.lab.sim.odds import SECOND
 from venue.wire.errors import Advice, Code, row_for
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder
@@ -27,10 +26,7 @@ _BARE_NS: Final = SECOND
 _READS_MAX: Final = 64
 _ORDERS_MIN: Final = 20
 _TIMES: Final = 3
-"""Of the orders that may rest, so many may be placed, or fill, in a minute."""
-
-_JUDGED_NS: Final = 150 * MS
-"""A breaker looks ten times a second; before the beat in which something leaves at the latest."""
+"""So often as many orders as may rest may be placed in a minute."""
 
 
 class Tokens:
@@ -83,15 +79,11 @@ class Bucket:
 
 
 class Rates:
-    """What a market and the account bear of writes, and what a minute bears before a breaker.
-
-    Limits that are not given follow from the others, reckoned here and not by the trader.
-    """
+    """What a market and the account bear of writes, and how many creates a minute bears before a
+    breaker: where that is not given it follows from other settings, reckoned here."""
 
     def __init__(self, settings: TraderSettings, now_ns: int) -> None:
-        self._creates: deque[tuple[int, int]] = deque()  # when, and what it was worth
-        self._fills: deque[tuple[int, int]] = deque()  # when booked, and how many
-        self._booked = 0
+        self._creates: deque[int] = deque()
         self.follow(settings, now_ns)
 
     def follow(self, settings: TraderSettings, now_ns: int) -> None:
@@ -102,7 +94,6 @@ class Rates:
 
     def cleared(self) -> None:
         self._creates.clear()
-        self._fills.clear()
 
     def written(self, market: MarketId, now_ns: int) -> None:
         """A first create or an amend leaves."""
@@ -113,36 +104,17 @@ class Rates:
         check(mine[market].take(now_ns) >= 0, "B5", f"more writes on {market} than its pace allows")
         fits = self._all.take(now_ns) >= 0
         check(fits, "B5", "more writes than the pace of the account allows")
-        _drop(self._fills, now_ns)
-        most = self._settings.breakers.fills_per_minute or _TIMES * self._orders
-        fills = sum(count for at_ns, count in self._fills if at_ns <= now_ns - _JUDGED_NS)
-        check(fills <= most, "B13", f"new exposure after {fills} fills in a minute, at most {most}")
 
-    def created(self, order: QtyOrder, now_ns: int) -> None:
-        breakers, minute = self._settings.breakers, self._creates
-        _drop(minute, now_ns)
-        minute.append((now_ns, order.price * order.qty))
-        most = breakers.creates_per_minute or _TIMES * self._orders
+    def created(self, now_ns: int) -> None:
+        """B13: a first create leaves; a minute bears so many."""
+        minute = self._creates
+        minute.append(now_ns)
+        while now_ns - minute[0] >= _MINUTE_NS:
+            minute.popleft()
+        usual = _TIMES * max(self._settings.risk.resting_orders, _ORDERS_MIN)
+        most = self._settings.breakers.creates_per_minute or usual
         text = f"{len(minute)} creates in a minute, at most {most}"
         check(len(minute) <= most, "B13", text)
-        worth = sum(cents for _, cents in minute)
-        shares = self._orders * self._settings.risk.order_qty
-        most = breakers.notional_cents_per_minute or DOLLAR * shares
-        check(worth <= most, "B13", f"creates of {worth} cents in a minute, at most {most}")
-
-    def booked(self, fills: int, now_ns: int) -> None:
-        if fills > self._booked:
-            self._fills.append((now_ns, fills - self._booked))
-        self._booked = fills
-
-    @property
-    def _orders(self) -> int:
-        return max(self._settings.risk.resting_orders, _ORDERS_MIN)
-
-
-def _drop(minute: deque[tuple[int, int]], now_ns: int) -> None:
-    while minute and now_ns - minute[0][0] >= _MINUTE_NS:
-        minute.popleft()
 
 
 class Traffic:
@@ -201,7 +173,7 @@ class Traffic:
         for name, where in self._unknown.items():
             check(where != side, "B1", f"{order} beside the unknown {name}")
         self.rates.written(order.market_id, now_ns)
-        self.rates.created(order, now_ns)
+        self.rates.created(now_ns)
 
     # --- in ---------------------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ no more, and the bot has been answered.
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bot.core import messages as m
 from bot.core.account.portfolio import Portfolio
-from bot.lab.sim.judge.broken import check
 from venue.core import messages as v
 from venue.wire.model import RESTING
 from venue.wire.money import Outcome, Side
@@ -22,6 +22,32 @@ _RATE_UNITS = 10**8
 
 BookPlace = tuple[MarketId, bool]
 """A side of a rung: its market, and whether it is that of the bids (canonical YES)."""
+
+_judged: list[tuple[str, ...]] = [()]
+
+
+class Broken(AssertionError):
+    """An invariant does not hold. world: the world it does not hold in, when it is known."""
+
+    def __init__(self, invariant: str, text: object) -> None:
+        super().__init__(f"{invariant}: {text}")
+        self.invariant = invariant
+        self.world: object = None
+
+
+def check(holds: bool, invariant: str, text: object) -> None:
+    if not holds and (not _judged[-1] or invariant in _judged[-1]):
+        raise Broken(invariant, text)
+
+
+@contextmanager
+def only(*invariants: str) -> Iterator[None]:
+    """Judge by these alone; by all of them where none is named."""
+    _judged.append(invariants)
+    try:
+        yield
+    finally:
+        _judged.pop()
 
 
 def level_of(outcome: Outcome, price: int) -> int:
@@ -41,7 +67,7 @@ class Truth:
     """The maker's account. paid: what of the cash of an event its resolved shares have paid.
     side_of: of every order there ever was. foreign: orders the bot did not place. fills: of the
     account, each with its instant by the world's time. strange: those of them that are of no order
-    of the bot's and that it may not know of yet. renamed: ids that amends have ended.
+    of the bot's and that it may not know of yet.
     unshown_cents: what fills cost beyond the interface's fee (S16): the cash shows it later."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
@@ -56,7 +82,6 @@ class Truth:
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
     fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)
     strange: dict[str, OrderId] = field(default_factory=dict)
-    renamed: dict[OrderId, None] = field(default_factory=dict)
     flow_cents: int = 0
     unshown_cents: int = 0
 
@@ -79,7 +104,6 @@ class Truth:
             here.pop(order.order_id, None)
 
     def renames(self, before: OrderId, order_id: OrderId) -> None:
-        self.renamed[before] = None
         self.names[order_id] = self.names[before]
         if before in self.foreign:
             self.foreign[order_id] = None
@@ -168,24 +192,6 @@ class Flight:
                     each.may_become(amend)
                 out.append(each)
         return out + [Possible(wanted, wanted.qty) for wanted in self._landing[market].values()]
-
-    def locks_cents(self, fees: Fees) -> int:
-        """What the writes that are on their way, or may be, lock besides at the most."""
-        cents = 0
-        for its in self._landing.values():
-            for each in its.values():
-                if each.side is Side.BUY:
-                    cents += each.price * each.qty + fees.of(each.price, each.qty)
-        for order_id, amends in self._amending.items():
-            order = self._truth.working.get(order_id)
-            if order is not None and order.side is Side.BUY:
-                for amend in amends:
-                    # Of another size a fill just before makes it more, which the venue refuses.
-                    if amend.price is not None and amend.qty is None:
-                        locked = amend.price * order.remaining_qty
-                        locked += fees.of(amend.price, order.remaining_qty)
-                        cents += max(0, locked - order.reserved_cents)
-        return cents
 
     def count(self) -> int:
         """How many orders may rest, or come to."""

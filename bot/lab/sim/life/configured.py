@@ -1,8 +1,7 @@
 """What a simulated bot is configured with, and what its operator makes of that while it runs.
 
-A change is a whole configuration, as a file is. Some hold nothing: they change what only a restart
-can, besides what may change at any time, or name a strategy that cannot be made; another one has a
-strategy that fails whenever it is asked. All of them are drawn from the numbers handed in alone.
+A change is a whole configuration, as a file is. Some hold nothing: they name a strategy that cannot
+be made, or one that fails whenever it is asked, besides what may change at any time.
 """
 
 import hashlib
@@ -19,7 +18,6 @@ from bot.core.limits.breaker import limits_of
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
-    CurfewSettings,
     KeySettings,
     PaceSettings,
     RiskSettings,
@@ -31,31 +29,21 @@ from bot.core.settings import (
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.judge.limits import LIMITS
-from bot.lab.sim.odds import MS, SECOND, Odds
+from bot.lab.sim.odds import MS, Odds
 from bot.lab.sim.second import account_loss_cents, series_of
-from bot.lab.sim.venue.simulated import RESOLUTION_NS
 from venue.wire.money import Cents, Qty
 
-FAILING: Final = "fails"
+FAILING: Final = "failing"
 """A strategy that can be made and raises whenever it is asked."""
 
-ABSENT: Final = "is-not-there"
+ABSENT: Final = "absent"
 """The name of a strategy that cannot be made."""
 
-KINDS: Final = ("lower", "raise", "pace", "lots", "strategy", "fixed", "absent", "failing")
-"""Of changes: limits lowered, or loosened; another pace; another lot, another strategy; a key that
-only a restart changes, a strategy that is not there, and one that fails."""
+KINDS: Final = ("lower", "raise", "strategy", ABSENT, FAILING)
+"""Of changes: limits lowered, or loosened; another strategy, one that is not there, and one that
+fails."""
 
 _FAR: Final = 1_000_000
-_CENTS_FEW: Final = 500
-"""Cents a minute that creates may be worth, for each share of the largest order."""
-
-_FILLS_FEW: Final = 5
-_LOST_FEW: Final = 1
-"""Cents that may be lost, for each share of the largest order."""
-
-_NEVER: Final = ("fixed", "absent")
-_HOLD_NOTHING: Final = (*_NEVER, "failing")
 _OTHERS: Final = {"fixed_spread": "ladder_joint"}
 
 
@@ -84,7 +72,6 @@ def settings_of(odds: Odds) -> TraderSettings:
         event_gross_cents=Cents(odds.event_loss_cents if "apart" in odds.near else 0),
         resting_cents=Cents(odds.event_loss_cents if "resting" in odds.near else 0),
     )
-    breakers = _breakers(odds, risk)
     if resting_orders:
         risk = msgspec.structs.replace(risk, resting_orders=int(resting_orders))
     if flat_ms:
@@ -103,25 +90,10 @@ def settings_of(odds: Odds) -> TraderSettings:
         ),
         budget=BudgetSettings(rate_per_second=rate, burst=burst, reserve=reserve),
         trust=TrustSettings(read_lag_ns=odds.trust_lag_ns),
-        breakers=breakers,
+        breakers=_breakers(odds, risk),
         start=StartSettings(strangers=Strangers(odds.strangers)),
-        curfew=_curfew(odds),
         keys=KeySettings(standby=odds.variant("standby") != ""),
     )
-
-
-def _curfew(odds: Odds) -> CurfewSettings:
-    if not odds.curfew:
-        return CurfewSettings()
-    rng = random.Random(f"curfew at {odds.seed}")
-    left_ns = RESOLUTION_NS - odds.skew_ns - int(rng.uniform(0.3, 0.9) * odds.safety_ns)
-    match odds.curfew:
-        case "halve":
-            return CurfewSettings(halve_ns=left_ns)
-        case "reduce":
-            return CurfewSettings(reduce_ns=left_ns)
-        case _:
-            return CurfewSettings(reduce_ns=left_ns, stop_ns=left_ns - 2 * SECOND)
 
 
 def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
@@ -132,14 +104,7 @@ def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
         drawn = msgspec.structs.replace(drawn, ticks_through=int(ticks_through))
     if odds.variant("resting_orders"):
         drawn = msgspec.structs.replace(limits_of(drawn, risk), order_notional_cents=0)
-    lost_cents = odds.order_qty * _LOST_FEW
-    near = {
-        "notional": {"notional_cents_per_minute": odds.order_qty * _CENTS_FEW},
-        "fills": {"fills_per_minute": _FILLS_FEW},
-        "loss": {"loss_cents": lost_cents},
-        "drawdown": {"drawdown_cents": lost_cents},
-    }
-    return msgspec.structs.replace(drawn, **near.get(odds.breaker, {}))
+    return drawn
 
 
 def make_strategy(odds: Odds) -> Strategy:
@@ -186,11 +151,11 @@ def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Confi
 
 
 def holds(kind: str) -> bool:
-    return kind not in _HOLD_NOTHING
+    return kind not in (ABSENT, FAILING)
 
 
 def takes(kind: str) -> bool:
-    return kind not in _NEVER
+    return kind != ABSENT
 
 
 def changed(
@@ -201,31 +166,13 @@ def changed(
     rng: random.Random,
 ) -> m.Configuration:
     settings, choice = file.settings, file.strategy
-    name, drawn = choice.name, msgspec.json.decode(choice.params_json)
-    if kind == "lower" or (kind in _HOLD_NOTHING and rng.random() < 0.5):
+    if kind == "lower" or (not holds(kind) and rng.random() < 0.5):
         settings = msgspec.structs.replace(settings, risk=_lowered(settings.risk, in_use, rng))
-    elif kind == "raise" or kind in _HOLD_NOTHING:
+    elif kind == "raise" or not holds(kind):
         settings = msgspec.structs.replace(settings, risk=_raised(first.settings.risk, rng))
-    if kind == "pace":
-        settings = msgspec.structs.replace(settings, pace=_paced(settings.pace, rng))
-    elif kind == "lots":
-        drawn = {**drawn, "lot_qty": rng.choice((1, 3, 10, 24))}
-        drawn["half_spread_cents"] = rng.choice((1, 2, 5))
-    elif kind == "strategy":
-        name = _OTHERS.get(name, "fixed_spread")
-    elif kind == "fixed":
-        settings = _barred(settings, rng)
-    elif kind in ("absent", "failing"):
-        name = ABSENT if kind == "absent" else FAILING
-    return _file(settings, name, drawn)
-
-
-def _barred(settings: TraderSettings, rng: random.Random) -> TraderSettings:
-    if rng.random() < 0.5:
-        trust = msgspec.structs.replace(settings.trust, book_ns=20 * settings.trust.book_ns)
-        return msgspec.structs.replace(settings, trust=trust)
-    pace = msgspec.structs.replace(settings.pace, requests_in_flight=7)
-    return msgspec.structs.replace(settings, pace=pace)
+    name = _OTHERS.get(choice.name, "fixed_spread") if kind == "strategy" else choice.name
+    name = name if holds(kind) else kind
+    return _file(settings, name, msgspec.json.decode(choice.params_json))
 
 
 def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) -> RiskSettings:
@@ -252,17 +199,4 @@ def _in_order(risk: RiskSettings) -> RiskSettings:
         risk,
         order_qty=min(risk.order_qty, risk.rung_position_qty),
         series_loss_cents=max(risk.series_loss_cents, risk.event_loss_cents),
-    )
-
-
-def _paced(pace: PaceSettings, rng: random.Random) -> PaceSettings:
-    return msgspec.structs.replace(
-        pace,
-        dwell_ns=rng.choice((0, 500, 2_000)) * MS,
-        tolerance_ticks=rng.choice((0, 1, 2)),
-        resize_pct=rng.choice((5, 50)),
-        decide_ns=rng.choice((10, 50, 200)) * MS,
-        siblings=rng.choice((1, 3)),
-        market_writes_per_second=rng.choice((1, 2, 4)),
-        market_writes_burst=rng.choice((3, 6, 12)),
     )

@@ -12,18 +12,17 @@ from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.judge.audit import Auditor
-from bot.lab.sim.judge.broken import Broken, check
 from bot.lab.sim.judge.feedwatch import PULLED_NS, FeedWatch
 from bot.lab.sim.judge.limits import is_looser
-from bot.lab.sim.judge.rules import Decided, Inheritance, Losses, Shrinking
+from bot.lab.sim.judge.rules import Decided, Inheritance
 from bot.lab.sim.judge.traffic import Traffic
-from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
+from bot.lab.sim.judge.truth import BookPlace, Broken, check, level_of, side_of
 from bot.lab.sim.life.configured import takes
 from bot.lab.sim.life.host import HostClock, Logged, entries_of
 from bot.lab.sim.odds import MS
 from venue.core import messages as v
 from venue.wire.money import Price
-from venue.wire.names import ClientOrderId, MarketId
+from venue.wire.names import MarketId
 from venue.wire.requests import QtyOrder
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -99,9 +98,6 @@ class Process:
         began_ns = clock.read(now_ns)
         self.traffic: Traffic = Traffic(self.settings, auditor.truth, seen, began_ns, bucket)
         self.feed = FeedWatch()
-        self.began_ns = now_ns  # by the world's time
-        self._shrinking = Shrinking(self.settings, auditor.exposure, auditor.resolves_ns)
-        self._losses = Losses(self.settings, auditor.truth)
         self.decided = Decided(auditor.truth, auditor.exposure)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
@@ -125,18 +121,17 @@ class Process:
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
-        self._shrinking.saw(event)
         if isinstance(event, m.Replied):
             self._answered(event, now_ns)
         elif isinstance(event, m.Beat):
             self._auditor.truth.bot_knows(self.trader.ledgers.book)
-            self._losses.look(self.trader, now_ns)
         else:
             self._told(event)
         try:
             effects = self.trader.receive(event, now_ns)
         except _ANY_FAULT as fault:
-            raise Broken(f"raises: {type(fault).__name__}: {fault} at {event!r:.200}") from fault
+            text = f"{type(fault).__name__}: {fault} at {event!r:.200}"
+            raise Broken("raises", text) from fault
         if isinstance(event, m.Reconfigured) and takes(event.changed[0]):
             applied = any(isinstance(e, m.Noted) and e.name == "config_applied" for e in effects)
             check(applied, "B3", "a changed file is not in force")
@@ -144,8 +139,6 @@ class Process:
             self.opened_ns = world_ns
             if self._costs_unknown:
                 self._auditor.exposure.cost_unknown()
-        if isinstance(event, m.Replied) and self.opened_ns is not None:
-            self.traffic.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
         if self.keeps_effects:
             self.turns.append(self)
@@ -167,8 +160,6 @@ class Process:
                 self._seen.hit("intent_settled")
                 self.traffic.settled(effect.client_order_id)
                 self._auditor.flight.settled(effect.client_order_id, effect.order_id)
-                if effect.order_id is None:
-                    self._is_booked(effect.client_order_id)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
@@ -179,17 +170,12 @@ class Process:
             elif isinstance(effect, m.Noted):
                 self._noted(effect, event, now_ns)
         if isinstance(event, m.Beat):
-            self._after_beat(now_ns)
+            self._cancels_what_must_go(now_ns)
         self._quiet += 1
         if sent or isinstance(event, m.Replied) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
             self._lives_are_monotone(event)
         return effects
-
-    def _after_beat(self, now_ns: int) -> None:
-        self._cancels_what_must_go(now_ns)
-        latched = bool(self.latched or self._stopping or not self._losses.over)
-        check(latched, "B13", f"{self._losses.over}, and no latch")
 
     def _told(self, event: m.Event) -> None:
         if isinstance(event, m.StopRequested | m.JournalFailed):
@@ -200,7 +186,6 @@ class Process:
             self._standing = False
         elif isinstance(event, m.LatchCleared):
             self.latched = ""
-            self._losses.begin()
             self.traffic.rates.cleared()
         elif isinstance(event, m.Started):
             self.latched = event.latched
@@ -229,7 +214,6 @@ class Process:
             is_it = takes(event.changed[0]) and self.in_force == event.configured
             check(is_it, "B3", "a wrong file is in force")
         self.traffic.rates.follow(self.settings, now_ns)
-        self._losses.follow(self.settings)
         self._auditor.exposure.risk = self.settings.risk
 
     def _answered(self, replied: m.Replied, now_ns: int) -> None:
@@ -256,7 +240,6 @@ class Process:
             check(not self._stopping, "B13", "new exposure after a stop")
             check(not self._standing, "B4", "new exposure while paused")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
-            check(not self._losses.over, "B13", f"new exposure after {self._losses.over}")
             if isinstance(request, m.Create):
                 self._may_quote(request.order.market_id, now_ns)
                 if self.is_successor:
@@ -268,13 +251,11 @@ class Process:
         self._auditor.sent(request)
         if first:
             assert isinstance(request, m.Create)
-            self._shrinking.sent(side_of(request.order), now_ns, first=True)
             self._reaches_no_further(side_of(request.order), request.order, request.order.price)
             self._few_enough(now_ns)
         elif isinstance(request, m.AmendResting):
             order = self._auditor.truth.working.get(request.order_id)
             if order is not None:
-                self._shrinking.sent(side_of(order), now_ns, first=False)
                 self._reaches_no_further(side_of(order), order, request.amend.price)
 
     def _reaches_no_further(
@@ -320,13 +301,12 @@ class Process:
         why = "stopped" if self._stopping else self.latched or ("paused" if self._standing else "")
         waiting: dict[int, int] = {}
         for own in trader.desk.all_live():
-            if own.state is State.OPEN and own.due_ns <= now_ns:
-                reason = why or self._long_stale(own.market_id, now_ns)
-                reason = reason or self._shrinking.must_go(now_ns)
-                if reason:
-                    since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
-                    text = f"{own.order_id} rests and is not cancelled: {reason}"
-                    check(now_ns - since_ns < _PULL_NS, "B13" if why else "B4", text)
+            if own.state is not State.OPEN or own.due_ns > now_ns:
+                continue
+            if reason := why or self._long_stale(own.market_id, now_ns):
+                since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
+                text = f"{own.order_id} rests and is not cancelled: {reason}"
+                check(now_ns - since_ns < _PULL_NS, "B13" if why else "B4", text)
         self._left_ns = waiting
 
     def _lives_are_monotone(self, event: m.Event) -> None:
@@ -335,54 +315,15 @@ class Process:
         for own, state, filled in self._before.values():
             check(own.filled >= filled, "B8", f"filled fell: {own.client_order_id}")
             check(state is not State.DONE or own.state is State.DONE, "B8", "an ended one revived")
-            if own.state is State.DONE and own.order_id is not None:
-                self._fills_are_known(own)
             if (state is State.LOST or state is State.BLURRED) and own.state is not state:
                 asked = own.state is State.CANCELLING
                 check(asked or isinstance(event, m.Replied), "B7", f"{state} -> {own.state}")
         before: dict[int, tuple[OwnOrder, State, int]] = {}
         for own in self.trader.desk.all_live():
-            if own.state is State.OPEN:
-                self._stands_where_it_is_said(own)
             before[id(own)] = (own, own.state, own.filled)
             unknowns = unknowns or own.state is State.LOST or own.state is State.BLURRED
         self._before = before
         self._unknowns = unknowns
-
-    def _stands_where_it_is_said(self, own: OwnOrder) -> None:
-        """B8: of an order with nothing on its way the newest word about its price stands.
-
-        One that is to be cancelled because an earlier run left it is where the first list has it,
-        which may be older than that run's last amend.
-        """
-        order = self._auditor.truth.working.get(own.order_id) if own.order_id else None
-        left = own.inherited and own.doomed
-        if order is not None and own.suspicion is None and not left:
-            text = f"{own.order_id} rests at {order.price} and is believed at {own.price}"
-            check(order.price == own.price, "B8", text)
-
-    def _fills_are_known(self, own: OwnOrder) -> None:
-        """B8: an order that is taken for over has shown all that it filled, or has resolved."""
-        truth = self._auditor.truth
-        assert own.order_id is not None
-        # Of an id that an amend has ended the next one tells what it had filled, or the fills do.
-        is_over = own.order_id in truth.filled and own.order_id not in truth.renamed
-        if own.market_id not in truth.resolved and is_over:
-            filled, known = truth.filled[own.order_id], own.filled - own.fill_offset
-            text = f"{own.order_id} is taken for over with {known} filled, not {filled}"
-            check(known >= filled, "B8", text)
-
-    def _is_booked(self, name: ClientOrderId) -> None:
-        """B8: of a create that is said to be over or never to have landed, all that it filled is
-        in the books: nobody would ask for it any more. A rung that has resolved lists its own."""
-        made, truth = self._auditor.flight.order_of.get(name), self._auditor.truth
-        if made is not None and truth.side_of[made][0] not in truth.resolved:
-            # What traded before this life began is history to it.
-            of_order = (each for at, each in truth.fills if at >= self.began_ns)
-            filled = sum(each.qty for each in of_order if each.order_id == made)
-            booked = self.trader.ledgers.book.filled_qty(made)
-            text = f"{name} is settled as nothing with {booked} booked of {filled} filled"
-            check(booked >= filled, "B8", text)
 
     def replay(self) -> None:
         """B10: the same events into fresh traders, in the order in which all series of the process

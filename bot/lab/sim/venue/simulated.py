@@ -36,7 +36,7 @@ class SimulatedVenue:
     """The markets of one series; both series of an account share the exchange.
 
     front: the exchange. frames: what becomes visible on the channel, each command's public events,
-    in order, `fast_lag_ns` late. resolves_ns: when every event is said to end.
+    in order, `fast_lag_ns` late.
     """
 
     def __init__(self, odds: Odds, start_ns: int, first: "SimulatedVenue | None" = None) -> None:
@@ -65,7 +65,7 @@ class SimulatedVenue:
         self._lag_ns = odds.fast_lag_ns
         self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
         # Of every event, also of one that is listed later: moods tell the time by it.
-        self.resolves_ns = start_ns + RESOLUTION_NS
+        self._resolves_ns = start_ns + RESOLUTION_NS
         if first is None:
             self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
         for event, rungs in enumerate(odds.rungs):
@@ -89,7 +89,7 @@ class SimulatedVenue:
                 category="valuation",
                 status=model.EventStatus.OPEN,
                 mutually_exclusive=False,
-                resolution_date_ns=self.resolves_ns,
+                resolution_date_ns=self._resolves_ns,
             ),
             now_ns,
         )
