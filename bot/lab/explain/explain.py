@@ -94,19 +94,6 @@ class Explainer:
                 yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
             self._watch(wanted.get(number + 1), life)
 
-    def of_event(self, number: int, life: Life, deed: Deed | None) -> Decision | None:
-        """What was decided at an event of this number, whatever came of it then; None where the
-        rung was not known yet. deed: what came of it now; None: of the rung alone.
-
-        Raises JournalFault when the run cannot be lived again up to there.
-        """
-        for step in self._again.steps(last=number):
-            self._follow(step)
-            if step.placed.number == number and life.market_id in self._rungs:
-                return self._decision(step, life.market_id, deed, life)
-            self._watch(deed if step.placed.number == number - 1 else None, life)
-        return None
-
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
         """What was believed and wanted of a rung at an instant; None when it was not known yet.
 

@@ -191,10 +191,9 @@ class Replayer:
         """Effects of the last event that the journal does not hold (yet)."""
         return len(self._made) - self._compared
 
-    def steps(self, until: Until = TO_THE_END, *, last: int | None = None) -> Iterator[Step]:
+    def steps(self, until: Until = TO_THE_END) -> Iterator[Step]:
         """The events in order, each once its effects were compared. When one is given out, the
-        trader has taken it in and nothing after it. last: the event of that number ends it, and its
-        effects are not compared.
+        trader has taken it in and nothing after it.
 
         Raises DifferenceFault at the first difference, and JournalFault when the journal cannot be
         read.
@@ -211,8 +210,6 @@ class Replayer:
             if self._step is not None:
                 yield self._step
             self._receive(Placed(place, entry, self.events + 1))
-            if self.events == last:
-                break
         if self._step is not None:
             yield self._step
 

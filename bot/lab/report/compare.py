@@ -131,8 +131,6 @@ def said(first: Session, second: Session) -> str:
     why = same_market(first, second)
     if why:
         return f"No paired interval: {why}. The differences above are of two different worlds."
-    if not first.moments or not second.moments:
-        return "No paired interval: it needs samples over time, and of one totals alone were kept."
     found = paired(first, second)
     if found is None:
         return "No paired interval: the two have no time in common."
