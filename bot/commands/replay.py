@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.core import messages as m
-    from bot.lab.replay.replay import Difference, Happened, Replayed
-    from bot.lab.session import Run, Until
+    from bot.lab.replay.replay import Difference, Replayed
+    from bot.lab.session import Placed, Run, Until
 
 _EXAMPLE: Final = "Example: bot replay state/demo --until 90s"
 _UNTIL_HELP: Final = (
@@ -181,15 +181,15 @@ def _side(effect: "m.Effect | None") -> str:
     return "no further effect" if effect is None else _clipped(repr(effect))
 
 
-def _happened(happened: "Happened") -> str:
-    return f"{happened.number}: {_clipped(repr(happened.event), 300)}, {_where(happened)}"
+def _happened(happened: "Placed") -> str:
+    return f"{happened.number}: {_clipped(repr(happened.entry.message), 300)}, {_where(happened)}"
 
 
-def _where(happened: "Happened") -> str:
+def _where(happened: "Placed") -> str:
     from venue.wire import instant
 
     place = happened.place
-    return f"{place.segment}:{place.entry}, {instant.from_ns(happened.at_ns)}"
+    return f"{place.segment}:{place.entry}, {instant.from_ns(happened.entry.at_ns)}"
 
 
 def _clipped(text: str, most: int = 1_200) -> str:

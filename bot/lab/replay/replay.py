@@ -53,15 +53,6 @@ _SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-class Happened(msgspec.Struct, frozen=True):
-    """An event of the run: where it stands, its number among the events, when it arrived."""
-
-    place: Place
-    number: int
-    at_ns: int
-    event: m.Event
-
-
 class Difference(msgspec.Struct, frozen=True):
     """The first effect that differs. nth: of those of its event, from 1. then: as the journal has
     it; now: as it is made again; None on the side that has no more. raised: what the trader raised
@@ -74,8 +65,8 @@ class Difference(msgspec.Struct, frozen=True):
     now: m.Effect | None
     raised: str
     fields: tuple[str, ...]
-    frame: Happened | None
-    before: tuple[Happened, ...]
+    frame: Placed | None
+    before: tuple[Placed, ...]
 
 
 class DifferenceFault(JournalFault):
@@ -304,8 +295,8 @@ class Replayer:
             now,
             self._raised,
             _differing(then, now),
-            None if frame is None else _happened(frame),
-            tuple(map(_happened, self._before)),
+            frame,
+            tuple(self._before),
         )
         return DifferenceFault(self.run, difference)
 
@@ -397,11 +388,6 @@ def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], T
 
 
 # --- what differs ---------------------------------------------------------------------------------
-
-
-def _happened(placed: Placed) -> Happened:
-    event = cast(m.Event, placed.entry.message)
-    return Happened(placed.place, placed.number, placed.entry.at_ns, event)
 
 
 def _market_of(effect: m.Effect | None) -> MarketId | None:
