@@ -1,6 +1,5 @@
-"""`bot calibrate`: how good the fair curve, and quoting at the touch, are on recorded markets."""
+"""`bot calibrate`: how good the fair curve is on recorded ladders."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,6 @@ from bot.commands.common import EXIT_CONFIGURATION, fail
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
-    from bot.lab.calibrate.at_touch import TouchScore
     from bot.lab.calibrate.calibrate import Calibration
 
 _EXAMPLE = "Example: bot calibrate tapes/kxinxu-2026-01 --every 300 --json"
@@ -37,33 +35,22 @@ def calibrate(
         bool, typer.Option("--json", help="The result as one line of JSON on stdout.")
     ] = False,
 ) -> None:
-    """Judge the fair curve on a recorded ladder, or quotes at the touch of a recorded book.
+    """Judge the fair curve on a recorded ladder of executions or best prices.
 
-    A ladder: Brier score and reliability of the curve against the last trade and the raw middle,
-    and how far each was off from the next trade. A tape of one whole book: fills and markouts of
-    ten shares at each best price, by both bounds of the queue. Exit code 2 for a folder that is no
-    tape.
+    Brier score and reliability of the curve against the last trade and the raw middle, and how far
+    each was off from the next trade. Exit code 2 for a folder that is no such tape.
     """
     import msgspec
 
     from bot.lab.backtest.tapes import TapeFault
-    from bot.lab.calibrate.at_touch import at_touch
     from bot.lab.calibrate.calibrate import calibrate as calibrated
-    from bot.lab.calibrate.calibrate import holds_books
 
     try:
         with progress("records") as meter:
-            if holds_books(tape):
-                touched = at_touch(tape, progress=meter.told)
-                text = _touch_text(touched)
-                plain: object = touched
-            else:
-                found = calibrated(tape, every, with_index=index, progress=meter.told)
-                text = _text(found)
-                plain = found
+            found = calibrated(tape, every, with_index=index, progress=meter.told)
     except (TapeFault, ValueError, OSError, msgspec.MsgspecError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
-    typer.echo(msgspec.json.encode(plain).decode() if json_line else text)
+    typer.echo(msgspec.json.encode(found).decode() if json_line else _text(found))
 
 
 def _text(found: "Calibration") -> str:
@@ -88,17 +75,4 @@ def _text(found: "Calibration") -> str:
         f"{row.low:.1f} to {row.high:.1f}   {row.count:9d} {row.mean:7.3f} {row.came:7.3f}"
         for row in found.scores[0].bins
     ]
-    return "\n".join(lines)
-
-
-def _touch_text(found: "Sequence[TouchScore]") -> str:
-    lines = []
-    for score in found:
-        lines.append(
-            f"{score.tape}, {score.bound} bound: {score.fills} fills of {score.qty} shares"
-        )
-        for row in score.markouts:
-            error = "" if row.error_cents is None else f" +- {row.error_cents:.2f}"
-            cents = f"{row.mean_cents:+.2f}{error} cents"
-            lines.append(f"  {row.horizon_s:>4} s against {row.against:<5} {cents}")
     return "\n".join(lines)

@@ -18,8 +18,7 @@ from bot.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from bot.lab.explain.explain import Explainer
-    from bot.lab.explain.explained import Decision
+    from bot.lab.explain.explain import Decision, Explainer
     from bot.lab.explain.lives import Deed, Life, OrderHistories
     from bot.lab.session import Run
 

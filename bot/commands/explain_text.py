@@ -8,7 +8,7 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.core.strategy import Levels, Quote, Take
-    from bot.lab.explain.explained import Choice, Curve, Decision, Limits, Token
+    from bot.lab.explain.explain import Choice, Curve, Decision, Limits, Token
     from bot.lab.explain.lives import Deed, Frame, Life
 
 _LEVELS = 3

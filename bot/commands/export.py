@@ -42,7 +42,7 @@ def export(
     import msgspec
 
     from bot.lab.export import export as lab
-    from bot.lab.export.sheets import COLUMNS, KINDS, LibraryFault
+    from bot.lab.export.sheets import COLUMNS, LibraryFault
     from bot.lab.session import segments_meant
 
     folders = {kind: at for kind, at in (("csv", csv), ("parquet", parquet)) if at is not None}
@@ -62,7 +62,7 @@ def export(
     else:
         for kind, folder in folders.items():
             for name in COLUMNS:
-                place = folder / f"{name}{KINDS[kind].suffix}"
+                place = folder / f"{name}.{kind}"
                 typer.echo(f"{place}: {getattr(found, name)} rows")
     if found.damage:
         fail(EXIT_VENUE, "\n".join(found.damage))

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.core import messages as m
-    from bot.ideas import Makers
-    from bot.lab.explain.differs import DifferingRequest
-    from bot.lab.replay.replay import Difference, Happened, Replayed
-    from bot.lab.session import Run, Until
+    from bot.lab.replay.replay import Difference, Replayed
+    from bot.lab.session import Placed, Run, Until
 
 _EXAMPLE: Final = "Example: bot replay state/demo --until 90s"
 _UNTIL_HELP: Final = (
@@ -52,9 +50,6 @@ def replay(
     no_notes: Annotated[
         bool, typer.Option("--no-notes", help="Leave notes out: another release may word them.")
     ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="At a difference: why the order is made so now.")
-    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     json_line: Annotated[
         bool, typer.Option("--json", help="One line of JSON on stdout for each run.")
@@ -64,7 +59,7 @@ def replay(
 
     The newest run in a state directory, or the one that a segment belongs to; it may be over or
     still going on, and is not touched. Stops at the first difference and shows both sides, the
-    frame before it and the last events; with --explain the decision too, as `bot explain` does.
+    frame before it and the last events.
 
     Ends with 0 when nothing differs, with 4 when something does, with 2 for a wrong option, and
     with 3 when there is no journal, when it is damaged, or when it cannot be lived again.
@@ -84,8 +79,7 @@ def replay(
             entries = entries_of(run) if is_watched() and not quiet else None
             with progress("entries", entries, quiet=quiet) as meter, printed_aside():
                 found = replayed(again, stop, meter.told)
-            why = _explained(run, makers, found) if explain else ()
-            typer.echo(_line(found, why) if json_line else _text(found, why))
+            typer.echo(_line(found) if json_line else _text(found))
             worst = max(worst, _code(found))
     if worst:
         raise typer.Exit(worst)
@@ -95,16 +89,6 @@ def _code(found: "Replayed") -> int:
     if found.difference is not None:
         return EXIT_LEFT_OVER
     return EXIT_VENUE if found.damage else 0
-
-
-def _explained(run: "Run", makers: "Makers", found: "Replayed") -> "tuple[DifferingRequest, ...]":
-    """The order that the difference is about, looked into; empty where there is none."""
-    from bot.lab.explain.differs import explained
-    from bot.lab.explain.explain import Explainer
-
-    if found.difference is None:
-        return ()
-    return explained(run, found.difference, lambda: Explainer(run, makers))
 
 
 def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
@@ -137,16 +121,14 @@ def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
 # --- what is said ---------------------------------------------------------------------------------
 
 
-def _line(found: "Replayed", why: "tuple[DifferingRequest, ...]" = ()) -> str:
+def _line(found: "Replayed") -> str:
     import msgspec
 
     plain = msgspec.to_builtins(found) | {"events_per_second": found.events_per_second}
-    if why:
-        plain["explained"] = msgspec.to_builtins(why)
     return msgspec.json.encode(plain).decode()
 
 
-def _text(found: "Replayed", why: "tuple[DifferingRequest, ...]" = ()) -> str:
+def _text(found: "Replayed") -> str:
     from venue.wire import instant
 
     runs_from, runs_to = found.segments[0], found.segments[-1]
@@ -167,26 +149,7 @@ def _text(found: "Replayed", why: "tuple[DifferingRequest, ...]" = ()) -> str:
         lines.append(found.damage)
     if found.difference is not None:
         lines += _difference(found.difference)
-        lines += [_chain(each) for each in why]
     return "\n".join(lines)
-
-
-_SIDES: Final = {
-    "now": "why the order of now, as it is decided now",
-    "then": "the order of then, as it is decided now",
-    "both": "the order of both, as it is decided now",
-}
-
-
-def _chain(told: "DifferingRequest") -> str:
-    """The decision behind one side."""
-    from bot.commands.explain_text import decision_text
-
-    head = f"\n{_SIDES[told.side]}: {told.deed.kind}, {told.deed.why}"
-    if told.decision is None:
-        return f"{head}\n  its rung is not known now"
-    mine = (None, None) if told.side == "then" else (told.deed, told.life)
-    return f"{head}\n{decision_text(told.decision, *mine)}"
 
 
 _WHY: Final = (
@@ -218,15 +181,15 @@ def _side(effect: "m.Effect | None") -> str:
     return "no further effect" if effect is None else _clipped(repr(effect))
 
 
-def _happened(happened: "Happened") -> str:
-    return f"{happened.number}: {_clipped(repr(happened.event), 300)}, {_where(happened)}"
+def _happened(happened: "Placed") -> str:
+    return f"{happened.number}: {_clipped(repr(happened.entry.message), 300)}, {_where(happened)}"
 
 
-def _where(happened: "Happened") -> str:
+def _where(happened: "Placed") -> str:
     from venue.wire import instant
 
     place = happened.place
-    return f"{place.segment}:{place.entry}, {instant.from_ns(happened.at_ns)}"
+    return f"{place.segment}:{place.entry}, {instant.from_ns(happened.entry.at_ns)}"
 
 
 def _clipped(text: str, most: int = 1_200) -> str:

@@ -17,8 +17,8 @@ from bot.commands.progress import progress
 if TYPE_CHECKING:
     from bot.lab.exchange.queue_model import QueueModel
     from bot.lab.exchange.terms import Terms
-    from bot.lab.instead.compare import Compared
     from bot.lab.session import Run
+    from bot.lab.what_if.compare import Compared
 
 _EXAMPLE: Final = "Example: bot what-if state/demo --set strategy.params.levels=3"
 _CONFIG_HELP: Final = "Another configuration file, instead of what the session had."
@@ -86,7 +86,7 @@ def what_if(
 
         typer.echo(msgspec.json.encode(found).decode())
     else:
-        from bot.lab.instead.tables import text
+        from bot.lab.what_if.tables import text
 
         typer.echo(text(found))
 
@@ -104,9 +104,9 @@ def _compared(
 
     from bot.commands.replay import until_of
     from bot.ideas import Makers
-    from bot.lab.instead.changes import Trial
-    from bot.lab.instead.compare import compare
     from bot.lab.replay.together import replayer_of
+    from bot.lab.what_if.compare import compare
+    from bot.lab.what_if.trial import Trial
 
     stop = until_of(until, run)
     folder = Path() if config is None else config.parent

@@ -1,9 +1,9 @@
-"""A run as pandas dataframes, for notebooks: quotes, curve, fills, markouts, books and requests.
+"""A run as pandas dataframes, for notebooks: quotes, curve, fills and markouts.
 
 Each function takes a state directory or a segment, of which the newest run is told, or a file that
-`bot backtest --save` wrote; books and requests are a journal's alone. The columns of a frame are in
-`COLUMNS`, with their types; units stand in the names: `_cents` canonical YES cents, `_ns`
-nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
+`bot backtest --save` wrote. Books and requests are tables of `bot export --parquet`. The columns of
+a frame are in `COLUMNS`, with their types; units stand in the names: `_cents` canonical YES cents,
+`_ns` nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
 
     from bot.lab.frames import fills, markouts
     fills("state/demo").groupby("ticker")["qty"].sum()
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from bot.lab.export.sheets import BIG_MAX, LibraryFault, within
+from bot.lab.export.sheets import LibraryFault
 from bot.lab.report.session import Session
 from bot.lab.report.sources import ReportFault, sessions_of
 
@@ -51,21 +51,10 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {
         "session bound fill_id at_ns:int64 ticker side qty:int64 against horizon_s:int64 "
         "value_cents:float64 markout_cents:float64"
     ),
-    "books": _columns(
-        "run at_ns:int64 ts_ns:Int64 source market_id ticker bid_cents:Int64 bid_qty:Int64 "
-        "ask_cents:Int64 ask_qty:Int64 bids:object asks:object"
-    ),
-    "requests": _columns(
-        "run request_id:int64 at_ns:int64 answered_ns:Int64 request ticker order_id "
-        "client_order_id side price_cents:Int64 qty:Int64 why answer status:Int64 code reason "
-        "filled_qty:Int64 tokens_left:Int64"
-    ),
 }
 """The frames: columns in order, and the pandas type of each; `Int64` and `string` may be missing,
-`float64` then is NaN. A number that 64 bits cannot hold is missing, too, such as the time of a book
-that never traded (S28). `bids` and `asks` are whole sides of a book: tuples of (price, size)."""
+`float64` then is NaN."""
 
-_CENTS: Final = {"bid": "bid_cents", "ask": "ask_cents", "price": "price_cents"}
 _REMEMBERED: Final = 4
 _EVERY_S: Final = 1.0
 
@@ -191,55 +180,15 @@ def _named(session: Session, rung: int) -> Row:
 def _framed(
     name: str, sessions: list[Session], rows: Callable[[Session], Iterator[Row]]
 ) -> "DataFrame":
-    return _frame(name, [row for session in sessions for row in rows(session)])
-
-
-def _frame(name: str, rows: list[Row]) -> "DataFrame":
-    """Columns that a row does not name stay empty, and so do numbers of more than 64 bits."""
     pandas = pandas_library()
-    made: dict[str, Any] = {}
-    for key, kind in COLUMNS[name].items():
-        values = [row.get(key) for row in rows]
-        if kind == "Int64":
-            values = [None if value is None else within(BIG_MAX, value) for value in values]
-        made[key] = pandas.Series(values, dtype=kind)
-    frame: DataFrame = pandas.DataFrame(made)
+    every = [row for session in sessions for row in rows(session)]
+    frame: DataFrame = pandas.DataFrame(
+        {
+            key: pandas.Series([row[key] for row in every], dtype=kind)
+            for key, kind in COLUMNS[name].items()
+        }
+    )
     return frame
-
-
-# --- what the journal holds -----------------------------------------------------------------------
-
-
-def books(source: Source) -> "DataFrame":
-    """A row for each whole book that the channel (`source` channel) or a read showed, our own
-    orders in it. Raises JournalFault without a journal, ReportFault for a backtest's result: its
-    books are the tape's."""
-    return _told("books", source)
-
-
-def requests(source: Source) -> "DataFrame":
-    """A row for each request, reads too, with its answer: done, refused, unknown, or none. Raises
-    as `books` does."""
-    return _told("requests", source)
-
-
-def _told(name: str, source: Source) -> "DataFrame":
-    from bot.lab.export.export import tell
-    from bot.lab.session import runs_meant
-
-    pandas_library()
-    path = Path(source)
-    if path.suffix == ".json":
-        raise ReportFault(f"{path}: a backtest's result keeps no {name}")
-    rows: list[Row] = []
-
-    def add(table: str, row: Row) -> None:
-        if table == name:
-            rows.append({_CENTS.get(key, key): value for key, value in row.items()})
-
-    (run,) = runs_meant(path, every=False)
-    _warn(tell(run.paths, add))
-    return _frame(name, rows)
 
 
 # --- lived again ----------------------------------------------------------------------------------

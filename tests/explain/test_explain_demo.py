@@ -144,13 +144,19 @@ def told(demo) -> list[dict[str, Any]]:
         if (answer := raw.answer_to(demo.rows, row)) is not None
         and answer.said["answer"].get("body", {}).get("order", {}).get("order_id") in amended
     )
-    chosen = [creates[0], creates[len(creates) // 2], moved, creates[-1], last_with_shares(demo)]
+    chosen = [
+        creates[0],
+        creates[len(creates) // 2],
+        moved,
+        creates[-1],
+        last_with_shares(demo, creates),
+    ]
     names = dict.fromkeys(row.said["request"]["order"]["client_order_id"] for row in chosen)
     return [demo.explained(name, "--every") for name in names]
 
 
-def last_with_shares(demo: Demo) -> Row:
-    """The last create on a market whose net position, by the fills shown before it, was not 0."""
+def last_with_shares(demo: Demo, creates: list[Row]) -> Row:
+    """The last of these on a market whose net position, by the fills shown before it, was not 0."""
     net: dict[str, int] = {}
     seen: set[str] = set()
     found = None
@@ -162,7 +168,7 @@ def last_with_shares(demo: Demo) -> Row:
                     longer = raw.side(fill["outcome"], fill["side"]) == "bid"
                     market = fill["market_id"]
                     net[market] = net.get(market, 0) + (fill["qty"] if longer else -fill["qty"])
-        elif row.kind == "Send" and row.said["request"]["type"] == "Create":
+        elif row in creates:
             held = net.get(row.said["request"]["order"]["market_id"])
             found = row if held else found
     assert found is not None, "nothing was quoted where something was held"

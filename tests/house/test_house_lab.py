@@ -17,6 +17,7 @@ HOMES = {
     "QueuePosition": "bot/lab/exchange/queue_model.py",
     "LiveMarket": "bot/lab/exchange/live.py",
     "Placed": "bot/lab/session.py",
+    "JournalMarket": "bot/lab/journal_market.py",
     "OwnOrders": "bot/lab/own_orders.py",
     "Replayer": "bot/lab/replay/replay.py",
 }

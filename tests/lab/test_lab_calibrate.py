@@ -9,17 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.lab.calibrate.at_touch import at_touch
 from bot.lab.calibrate.calibrate import Forecast, calibrate, reliability, scores
 from tests.backtest.made import book
-from tests.backtest.made import trade as trade_of
 from tests.backtest.made import written as written_of
 from tests.scale import cases
 from venue.wire.instant import NS_PER_SECOND
 
 RECORDED = Path(__file__).parents[3] / "shared" / "data"
 SURVIVAL = RECORDED / "kxinxu-2026-01"
-DEPTH = RECORDED / "inxd-23apr13"
 START_NS = 1_800_000_000 * NS_PER_SECOND
 
 
@@ -190,60 +187,8 @@ def test_on_recorded_ladders_the_curve_is_reliable_and_no_worse_than_last_trade_
             assert row.came == pytest.approx(row.mean, abs=0.12)
 
 
-@pytest.mark.skipif(not DEPTH.exists(), reason="the recorded depth is not here")
-def test_on_recorded_depth_no_more_fills_come_by_the_averse_bound_than_by_the_likely_one():
-    told: list[int] = []
-    records = cases(25_000, quick=4_000)
-    averse, likely = at_touch(DEPTH, records, progress=told.append)
-    assert told == list(range(1_000, 2 * records + 1, 1_000))  # each record by either bound
-    assert 0 < averse.fills <= likely.fills
-    assert {row.horizon_s for row in averse.markouts} == {1, 10, 60, 300}
-
-
-def test_a_markout_is_to_what_stood_at_its_horizon_and_not_to_what_came_after_a_gap(tmp_path):
-    calm = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
-    after = [trade_of(4, 40, 200, "no"), book(4.1, [[38, 30]], [[60, 30]])]
-    much_later = [book(second, [[30, 30]], [[60, 30]]) for second in (3_600, 3_602)]
-    for score in at_touch(written_of(tmp_path / "tape", [*calm, *after, *much_later])):
-        assert (score.fills, score.qty) == (1, 10)
-        mids = {row.horizon_s: row.mean_cents for row in score.markouts if row.against == "mid"}
-        assert mids == dict.fromkeys((1, 10, 60, 300), 9.0)
-
-
-def test_a_book_that_was_recorded_worst_price_first_is_scored_as_the_same_book(tmp_path):
-    def scored(name, turned):
-        levels = [[40, 30], [39, 30]][::turned], [[60, 30], [61, 30]][::turned]
-        after = [[38, 30], [37, 30]][::turned], [[60, 30], [61, 30]][::turned]
-        lines = [*(book(second, *levels) for second in range(4)), trade_of(4, 40, 200, "no")]
-        return at_touch(written_of(tmp_path / name / "tape", [*lines, book(4.1, *after)]))
-
-    assert scored("turned", -1) == scored("best-first", 1)
-    assert scored("turned", -1)[0].qty == 10
-
-
-def test_a_markout_whose_value_is_not_known_within_a_minute_is_left_out(tmp_path):
-    calm = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
-    after = [trade_of(4, 40, 200, "no"), book(4.1, [], [[60, 30]])]
-    back = [book(second, [[38, 30]], [[60, 30]]) for second in (90, 400)]
-    for score in at_touch(written_of(tmp_path / "tape", [*calm, *after, *back])):
-        mids = {row.horizon_s: row.mean_cents for row in score.markouts if row.against == "mid"}
-        assert mids == {60: 9.0, 300: 9.0}
-
-
-def test_whole_books_of_several_rungs_are_not_scored_as_if_they_were_of_one(tmp_path):
-    other = [book(second, [[20, 30]], [[40, 30]]) | {"ticker": "KX-1-60"} for second in range(4)]
-    mine = [book(second + 0.5, [[70, 30]], [[80, 30]]) | {"ticker": "KX-1-50"} for second in (0, 1)]
-    lines = sorted([*other, *mine], key=lambda row: row["ts"])
-    folder = written_of(tmp_path / "tape", lines, rungs={"50": "yes", "60": "no"})
-    done = CliRunner().invoke(app, ["calibrate", str(folder)])
+def test_a_tape_of_whole_books_is_no_ladder(tmp_path):
+    lines = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
+    done = CliRunner().invoke(app, ["calibrate", str(written_of(tmp_path / "tape", lines))])
     assert done.exit_code == 2
-    assert "whole books of 2 rungs" in done.output
-
-
-def test_a_tape_of_books_that_begins_with_executions_is_one_of_books(tmp_path):
-    first = [trade_of(second, 40, 1, "no") for second in (-3, -2)]
-    calm = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
-    folder = written_of(tmp_path / "tape", [*first, *calm, trade_of(4, 40, 200, "no")])
-    done = CliRunner().invoke(app, ["calibrate", str(folder)])
-    assert done.exit_code == 0, done.output
-    assert "averse bound: 1 fills of 10 shares" in done.output
+    assert "`bot backtest` plays it" in done.output

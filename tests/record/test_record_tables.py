@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.lab.export.sheets import COLUMNS, LEVELS, opened
+from bot.lab.export.sheets import COLUMNS, opened
 from bot.lab.sim.odds import draw, narrowed
 from tests.replay.recorded import MOODS, recorded
 from venue.wire.instant import NS_PER_SECOND
@@ -18,6 +18,9 @@ arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 pytestmark = pytest.mark.xdist_group("record")
+
+
+LEVELS = frozenset(("bids", "asks", "own_bids", "own_asks"))
 
 
 def export(*arguments):

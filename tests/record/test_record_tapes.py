@@ -8,16 +8,13 @@ import json
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from bot.cli import app
 from bot.core import messages as m
 from bot.io.journal.archive import archive
 from bot.io.journal.journal import read_segment, segments
 from bot.io.journal.records import Entry
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.export.sheets import opened
 from bot.lab.own_orders import OwnOrders
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.phases import live_through
@@ -104,25 +101,18 @@ def test_every_book_without_us_is_what_the_others_had_resting_then(lived):
     assert ours > 20
 
 
-def tables(state, folder) -> None:
-    done = CliRunner().invoke(app, ["export", str(state), "--parquet", str(folder)])
-    assert done.exit_code == 0, done.stderr
-
-
 def lines(folder) -> bytes:
     return gzip.decompress((folder / "tape.jsonl.gz").read_bytes())
 
 
-def test_a_journal_its_archive_and_its_tables_are_one_tape(lived, tmp_path):
+def test_a_journal_and_its_archive_are_one_tape(lived, tmp_path):
     state, world = lived
-    pytest.importorskip("pyarrow")
-    tables(state, tmp_path / "tables")
     (tmp_path / "packed").mkdir()
     for path in segments(state):
         copy = tmp_path / "packed" / path.name
         copy.write_bytes(path.read_bytes())
         archive(copy)
-    made = [tape_folders(each)[0] for each in (state, tmp_path / "tables", tmp_path / "packed")]
+    made = [tape_folders(each)[0] for each in (state, tmp_path / "packed")]
     assert len({lines(each) for each in made}) == 1
     assert len({(each / "catalog.json").read_bytes() for each in made}) == 1
     assert len({warnings(each) for each in made}) == 1
@@ -215,7 +205,7 @@ def test_books_that_stood_when_the_recording_began_all_stand_from_then_on(tmp_pa
     (tape,) = read_tapes(tape_folders(state)[0])
     told = [(record.ticker, record.ts - T0) for record in map(decode_record, tape.lines)]
     one, two = market(1).ticker, market(2).ticker
-    assert told == [(one, 0), (two, 0), (one, NS_PER_SECOND)]
+    assert sorted(told) == [(one, 0), (one, NS_PER_SECOND), (two, 0)]
 
 
 def test_where_the_clocks_differ_the_recording_begins_by_the_venues(tmp_path):
@@ -306,90 +296,8 @@ def test_where_nothing_was_recorded_it_says_so(tmp_path):
     with pytest.raises(TapeFault, match="no frame of a listed rung"):
         tape_folders(by_hand(tmp_path / "s"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(TapeFault, match=r"nor a journal or books\.parquet"):
+    with pytest.raises(TapeFault, match="nor a journal"):
         tape_folders(tmp_path / "empty")
-
-
-def test_of_tables_as_of_a_journal_the_newest_run_counts_even_where_it_saw_no_book(tmp_path):
-    pytest.importorskip("pyarrow")
-    listed = {"market_id": "m", "ticker": "E-1", "event_ticker": "E", "series_ticker": "S"}
-    with opened({"parquet": tmp_path}) as sheets:
-        sheets.add("rungs", {"run": "older", **listed})
-        sheets.add("books", {"run": "older", "source": "channel", "ticker": "E-1", "ts_ns": 1})
-        sheets.add("rungs", {"run": "newer", **listed})
-    with pytest.raises(TapeFault, match="no frame of a listed rung"):
-        tape_folders(tmp_path)
-
-
-def test_a_damaged_table_is_told_with_its_file(tmp_path):
-    pytest.importorskip("pyarrow")
-    (tmp_path / "books.parquet").write_bytes(b"PAR1 no")
-    (tmp_path / "rungs.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(TapeFault, match=r"rungs\.parquet"):
-        tape_folders(tmp_path)
-
-
-def _without(name):
-    return lambda rows: [{key: row[key] for key in row if key != name} for row in rows]
-
-
-def _with(**told):
-    return lambda rows: [*rows[:1], rows[1] | told, *rows[2:]]
-
-
-@pytest.mark.parametrize(
-    ("table", "made", "said"),
-    [
-        ("books", _without("ts_ns"), r"books\.parquet: row 1: .*`ts_ns`"),
-        ("rungs", _without("run"), r"rungs\.parquet: no column `run`"),
-        ("books", _with(ts_ns=None), r"books\.parquet: row 2: .*without ts_ns"),
-        ("books", _with(bids=[{"price": 100, "qty": 1}]), r"books\.parquet: row 2: .*bids"),
-        ("books", _with(asks=[{"price": 9, "qty": 0}]), r"books\.parquet: row 2: .*asks"),
-        (
-            "books",
-            _with(bids=[{"price": 9, "qty": 1}, {"price": 9, "qty": 2}]),
-            r"books\.parquet: row 2: bids have a price twice",
-        ),
-        ("rungs", lambda rows: [rows[0] | {"winner": "maybe"}], r"row 1: .*winner"),
-        ("books", _with(own_bids=None), r"books\.parquet: row 2: .*own_bids"),
-        ("prints", _with(price=None), r"prints\.parquet: row 2: .*price"),
-        ("prints", _with(price=100), r"prints\.parquet: row 2: .*price"),
-        ("prints", _with(qty=0), r"prints\.parquet: row 2: .*qty"),
-        ("prints", lambda rows: [row | {"qty": 2.5} for row in rows], r"row 1: .*qty"),
-    ],
-)
-def test_a_table_that_somebody_changed_is_told_with_its_file_and_row(
-    lived, tmp_path, table, made, said
-):
-    arrow, parquet = map(pytest.importorskip, ("pyarrow", "pyarrow.parquet"))
-    tables(lived[0], tmp_path)
-    path = tmp_path / f"{table}.parquet"
-    parquet.write_table(arrow.Table.from_pylist(made(parquet.read_table(path).to_pylist())), path)
-    with pytest.raises(TapeFault, match=said):
-        tape_folders(tmp_path)
-
-
-def test_what_no_tape_can_be_made_of_is_told_by_the_folder_that_was_asked_for(lived, tmp_path):
-    arrow, parquet = map(pytest.importorskip, ("pyarrow", "pyarrow.parquet"))
-    tables(lived[0], tmp_path)
-    path = tmp_path / "rungs.parquet"
-    made = [row | {"strike": "a lot"} for row in parquet.read_table(path).to_pylist()]
-    parquet.write_table(arrow.Table.from_pylist(made), path)
-    (folder,) = tape_folders(tmp_path)
-    with pytest.raises(TapeFault) as fault:
-        list(read_tapes(folder))
-    assert str(fault.value).startswith(f"{tmp_path}: as a tape: catalog.json: ")
-    assert "'a lot' is no strike" in str(fault.value)
-
-
-def test_a_table_whose_damage_lies_within_is_told_with_its_file(lived, tmp_path):
-    pytest.importorskip("pyarrow")
-    tables(lived[0], tmp_path)
-    path = tmp_path / "books.parquet"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:40] + bytes(200) + whole[240:])
-    with pytest.raises(TapeFault, match=r"books\.parquet: "):
-        tape_folders(tmp_path)
 
 
 def test_the_catalogue_of_a_tape_is_plain_json_with_a_rung_for_each_market(tmp_path):

@@ -248,7 +248,7 @@ def test_the_first_difference_is_shown_with_both_sides_and_the_frame_before_it(e
     assert found.fields == (f"why: 'another reason' -> {entry.message.why!r}",)
     event = max(n for n, each in enumerate(entries[:at]) if isinstance(each.message, m.Event))
     assert found.before[-1].place.entry == event + 1
-    assert found.before[-1].event == entries[event].message
+    assert found.before[-1].entry.message == entries[event].message
     market = entry.message.request.order.market_id
     frames = [
         each.message
@@ -256,7 +256,7 @@ def test_the_first_difference_is_shown_with_both_sides_and_the_frame_before_it(e
         if isinstance(each.message, m.BookSeen) and each.message.market_id == market
     ]
     if frames:
-        assert found.frame.event == frames[-1]
+        assert found.frame.entry.message == frames[-1]
 
 
 def test_an_effect_that_is_missing_now_or_was_missing_then_is_a_difference(entries, tmp_path):

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core import messages as m
-from bot.lab.backtest.own import write_tape
 from bot.lab.counted import EVERY
 from bot.lab.export.export import tell
 from bot.lab.session import segments_meant
@@ -21,7 +20,6 @@ from tests.explain.raw import Row
 from tests.records import lived
 from tests.records.lived import NOON_NS, Journalled, market
 from tests.replay.recorded import brutal, recorded
-from venue.crowd.tape import read_tape
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND, Instant
 
@@ -166,7 +164,7 @@ def test_what_has_no_time_that_can_be_read_is_told_without_it(tmp_path):
     assert rungs == [(market(1).ticker, "")]
 
 
-def test_a_date_that_cannot_be_read_ends_neither_an_export_nor_a_tape_of_the_same(tmp_path):
+def test_a_date_that_cannot_be_read_does_not_end_an_export(tmp_path):
     journal = Journalled(tmp_path / "state")
     journal.started(NOON_NS)
     rung = market(1)
@@ -177,8 +175,6 @@ def test_a_date_that_cannot_be_read_ends_neither_an_export_nor_a_tape_of_the_sam
     assert found.exit_code == 0, found.output
     (row,) = table(tmp_path / "tables", "rungs")
     assert (row["ticker"], row["resolution_ns"]) == (rung.ticker, "")
-    write_tape(journal.folder, tmp_path / "tape")
-    assert read_tape(tmp_path / "tape").resolution_ns is None
 
 
 def test_how_far_it_is_is_told_over_both_readings_of_every_entry(exported):

@@ -27,7 +27,6 @@ def ran(tmp_path_factory):
     done = invoke(*arguments, *files)
     assert done.exit_code == 0, done.output
     bare = invoke(*arguments)
-    (folder / "bare.json").write_text(bare.stdout)
     return folder, json.loads(done.stdout)["results"], json.loads(bare.stdout)["results"]
 
 
@@ -86,15 +85,6 @@ def test_readings_that_come_to_the_same_are_drawn_once_under_all_their_names(ran
     assert len(heads) == 1
 
 
-def test_totals_alone_are_reported_with_words_in_place_of_plots(ran):
-    folder, _, _ = ran
-    page = folder / "bare.html"
-    done = invoke("report", folder / "bare.json", "--html", page)
-    assert done.exit_code == 0, done.output
-    assert "bot backtest --save FILE" in page.read_text()
-    assert page.read_text().count("data-state='drawn'") == 0
-
-
 def test_two_configurations_on_one_tape_are_paired_bound_by_bound(ran):
     folder, results, _ = ran
     files = folder / "result.json"
@@ -113,27 +103,6 @@ def test_a_session_of_the_records_that_were_asked_for_did_not_end_early(tmp_path
     assert {each["damage"] for each in sessions} == {""}
     for each in sessions:
         assert "The first 10 records, as asked for." in each["limits"]
-
-
-def test_of_totals_alone_the_fills_are_those_of_the_result(ran, tmp_path):
-    folder, results, _ = ran
-    bare, page = folder / "bare.json", tmp_path / "both.html"
-    sessions = json.loads(invoke("report", bare, "--json").stdout)["sessions"]
-    assert [each["fills"] for each in sessions] == [each["fills"] for each in results]
-    done = invoke("report", "--compare", bare, bare, "--html", page)
-    assert f"; {results[0]['fills']} fills" in done.stdout
-    for name, told in (
-        ("fills", results[0]["fills"]),
-        ("shares", results[0]["maker_qty"] + results[0]["taker_qty"]),
-    ):
-        assert f"<th scope='row'>{name}</th><td>{told}</td><td>{told}</td>" in page.read_text()
-
-
-def test_what_totals_alone_do_not_hold_is_told_as_not_known_and_not_as_none(ran):
-    bare = ran[0] / "bare.json"
-    sessions = json.loads(invoke("report", bare, "--json").stdout)["sessions"]
-    assert {each["amends"]["kept_place"] for each in sessions} == {None}
-    assert "of one totals alone were kept" in invoke("report", "--compare", bare, bare).stdout
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3])

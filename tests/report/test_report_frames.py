@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.core import messages as m
-from bot.io.journal.journal import read_journal
-from bot.io.journal.records import Entry, framed
 from bot.lab import frames
 from bot.lab.report.sources import ReportFault
 from tests.backtest.made import book, configured, trade, written
 from tests.report.lived import CONFIG, invoke
-from venue.wire import model
-from venue.wire.names import MarketId, Ticker
 
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.xdist_group("report")
@@ -57,31 +52,6 @@ def test_the_example_runs_and_gives_the_mean_that_pnl_has(state, tmp_path):
     assert len(found["film"]) > 3
 
 
-def test_requests_and_books_are_those_of_the_journal(state):
-    (journal,) = state.glob("journal-*.log")
-    said = [entry.message for entry in read_journal(journal)]
-    requests = frames.requests(state)
-    assert len(requests) == sum(isinstance(each, m.Send) for each in said)
-    refused = [each for each in said if isinstance(each, m.Replied)]
-    refused = [each for each in refused if isinstance(each.answer, m.Refused)]
-    assert (requests["answer"] == "refused").sum() == len(refused)
-    books = frames.books(state)
-    seen = sum(isinstance(each, m.BookSeen) for each in said)
-    assert (books["source"] == "channel").sum() == seen > 0
-
-
-def test_a_book_that_never_traded_has_no_time_of_the_venue(state, tmp_path):
-    (journal,) = state.glob("journal-*.log")
-    shown = model.Orderbook(Ticker("T"), MarketId("m"), "0001-01-01T00:00:00Z", (), ())
-    replied = m.Replied(m.RequestId(1), m.Done(m.BookShown(shown)))
-    read = framed(Entry(1_800_000_000_000_000_000, replied))
-    (tmp_path / journal.name).write_bytes(journal.read_bytes() + read)
-    books = frames.books(tmp_path)
-    assert len(books) == len(frames.books(state)) + 1
-    assert books["ts_ns"].isna().tolist() == [False] * (len(books) - 1) + [True]
-    assert books["ts_ns"].iloc[0] == frames.books(state)["ts_ns"].iloc[0]
-
-
 @pytest.mark.parametrize("name", frames.COLUMNS)
 def test_a_frame_of_a_damaged_journal_warns_that_it_ends_there(state, tmp_path, name):
     (journal,) = state.glob("journal-*.log")
@@ -107,7 +77,7 @@ def test_seconds_between_rows_that_are_no_span_are_refused(state, every_s):
             frame(state, every_s=every_s)
 
 
-def test_a_backtests_result_says_the_reading_and_has_no_books(tmp_path):
+def test_a_backtests_result_says_the_reading(tmp_path):
     records = [book(second / 2, [[40, 30]], [[60, 50]]) for second in range(20)]
     tape = written(tmp_path / "tape", [*records, trade(11, 38, 50, "no")])
     result = tmp_path / "result.json"
@@ -116,5 +86,3 @@ def test_a_backtests_result_says_the_reading_and_has_no_books(tmp_path):
     assert done.exit_code == 0, done.output
     bounds = {each["bound"] for each in json.loads(result.read_text())["sessions"]}
     assert set(frames.quotes(result)["bound"]) == bounds
-    with pytest.raises(ReportFault, match="keeps no books"):
-        frames.books(result)

@@ -14,22 +14,22 @@ def test_a_steady_gain_over_the_other_run_excludes_no_difference():
     second = session(seconds=600, moments=[moment(s, 3 * s + 7 * (s % 2)) for s in range(600)])
     found = paired(first, second)
     assert found.blocks == 60
-    assert found.difference_dollars == pytest.approx(17.9, abs=0.2)
-    assert found.interval.low > 0
+    assert found.difference_cents == pytest.approx(1_790, abs=20)
+    assert found.low_cents > 0
 
 
 def test_too_little_time_in_common_gives_no_interval():
     first = session(seconds=30, moments=[moment(s) for s in range(30)])
     found = paired(first, first)
-    assert found.interval is None
+    assert found.low_cents is None
 
 
 def test_runs_too_short_for_two_blocks_still_tell_what_they_differ_by():
     first = session(seconds=8, moments=[moment(s, 0) for s in range(9)])
     second = session(seconds=8, moments=[moment(s, 5 * s) for s in range(9)])
     found = paired(first, second)
-    assert found.difference_dollars == pytest.approx(0.40)
-    assert (found.blocks, found.interval) == (1, None)
+    assert found.difference_cents == 40
+    assert (found.blocks, found.low_cents) == (1, None)
 
 
 def test_runs_that_saw_the_same_prints_met_the_same_market():

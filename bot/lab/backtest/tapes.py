@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bot.lab.backtest.own import is_own, write_tape
+from bot.io.journal.journal import segments
+from bot.lab.backtest.journal_tape import write_tape
 from bot.lab.calibrate.calibrate import ends
 from venue.crowd.tape import Tape as Tape
 from venue.crowd.tape import TapeFault as TapeFault
@@ -34,13 +35,12 @@ _KEPT_OF_RUNG: Final = ("ticker", "strike", "floor", "cap")
 
 
 def tape_folders(folder: Path) -> tuple[Path, ...]:
-    """The folder itself where it is a tape, else the tapes in it, by name. Of a journal, or of its
-    exported tables, a tape is made, which stands until this process ends. Raises TapeFault when
-    there are none."""
+    """The folder itself where it is a tape, else the tapes in it, by name. Of a journal a tape is
+    made, which stands until this process ends. Raises TapeFault when there are none."""
     try:
         if (folder / _CATALOG).exists():
             return (folder,)
-        own = is_own(folder)
+        own = folder.is_dir() and bool(segments(folder))
         found = () if own else tuple(sorted(path.parent for path in folder.glob(f"*/{_CATALOG}")))
     except OSError as fault:  # such as in the folder of another user
         raise TapeFault(f"{folder}: {fault.strerror}") from None
@@ -48,8 +48,7 @@ def tape_folders(folder: Path) -> tuple[Path, ...]:
         return (_made_of(folder.resolve()),)
     if not found:
         raise TapeFault(
-            f"{folder}: no tape here: neither a {_CATALOG} nor folders with one, nor a journal or "
-            "books.parquet"
+            f"{folder}: no tape here: neither a {_CATALOG} nor folders with one, nor a journal"
         )
     return found
 
@@ -69,7 +68,7 @@ def read_tapes(folder: Path) -> Iterator[Tape]:
 
 @functools.cache
 def _made_of(folder: Path) -> Path:
-    """A tape of a journal or of tables of ours."""
+    """A tape of a journal of ours."""
     into = Path(scratch("bot-tape-").name) / folder.name
     write_tape(folder, into)
     _MADE_OF[into] = folder

@@ -118,16 +118,6 @@ def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
     }
 
 
-def holds_books(folder: Path) -> bool:
-    """Whether whole books were recorded, so that a tape is one for `bot.lab.calibrate.at_touch`; it
-    may begin with any number of executions.
-
-    Raises TapeFault for a tape that cannot be read.
-    """
-    lines = next(read_tapes(folder)).lines
-    return any(isinstance(decode_record(line), BookRecord) for line in lines)
-
-
 def calibrate(
     folder: Path,
     every_s: float = 60.0,
@@ -238,7 +228,10 @@ class _Ladder:
                 self._tops[index] = (bid or 0, ask or PAYOUT_CENTS)
                 self._shown_ns = record.ts
             case BookRecord():
-                raise ValueError(f"{record.ticker}: a ladder with whole books is not known")
+                raise ValueError(
+                    f"{self._tape.name}: whole books, and no ladder of executions or best prices: "
+                    "`bot backtest` plays it"
+                )
 
     def _now(self, now_ns: int) -> list[_Three | None]:
         """The three forecasts of every rung at an instant; None while some way has none."""

@@ -89,14 +89,15 @@ class Latency(msgspec.Struct, frozen=True):
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """The terms of one backtest.
 
-    latency: of requests. feed_ns: from the venue to us on the channel. read_lag_ns: reads show the
-    account of so long ago. power: the exponent n of the likely reading, above 0. cash_cents: what
-    the account begins with. with_index: the recorded price of what a ladder is about comes on the
-    channel as implied value. seed: of latencies and faults. faults: the part of all requests that
-    something befalls, 0 to 0.5.
+    latency: of requests; read_latency: of reads, None where they take as long. feed_ns: from the
+    venue to us on the channel. read_lag_ns: reads show the account of so long ago. power: the
+    exponent n of the likely reading, above 0. cash_cents: what the account begins with. with_index:
+    the recorded price of what a ladder is about comes on the channel as implied value. seed: of
+    latencies and faults. faults: the part of all requests that something befalls, 0 to 0.5.
     """
 
     latency: Latency = Latency(30 * NS_PER_MS)
+    read_latency: Latency | None = None
     feed_ns: int = 10 * NS_PER_MS
     read_lag_ns: int = 100 * NS_PER_MS
     maker_rate: FeeRate = FeeRate(0)

@@ -71,7 +71,10 @@ class TermsLink:
 
     def ways_ns(self, send: m.Send) -> tuple[int, int]:
         """By the latency of the terms."""
-        return self._terms.latency.ways_ns(self._chance)
+        latency = self._terms.latency
+        if not isinstance(send.request, m.Write):
+            latency = self._terms.read_latency or latency
+        return latency.ways_ns(self._chance)
 
     def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         """The answer, or a fault."""

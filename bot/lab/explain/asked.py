@@ -1,26 +1,17 @@
-"""What a strategy was asked last in a run lived again, and what it would have said holding nothing.
+"""What a strategy was asked last in a replayed run, and what it would have said holding nothing.
 
 A strategy tells its quotes and not its reasons. How far they lean because of what is held shows
-when the same strategy, in the state it was in, is asked once more with no share held: the price of
-each level then, against its price as it was. For that a copy of it is kept every few hundred calls,
-with the views since: from those its state before any later call is made again.
+when a copy of it is asked the same with no share held.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
 from copy import deepcopy
 from itertools import zip_longest
-from typing import Final
 
 import msgspec
 
 from bot.core.strategy import EventView, Quote, Quotes, Strategy, checked
 from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId, Ticker
-
-KEPT_MAX: Final = 512
-"""Views kept since the last copy: to copy a strategy costs as much as to ask it some dozen times,
-and to ask it again as often as this takes a tenth of a second or so."""
 
 
 class Lean(msgspec.Struct, frozen=True):
@@ -40,14 +31,11 @@ class Lean(msgspec.Struct, frozen=True):
 
 
 class Asked(Strategy):
-    """A strategy whose every call is remembered for a while. calls: how often it was asked."""
+    """A strategy whose last call is remembered. calls: how often it was asked."""
 
     def __init__(self, inner: Strategy) -> None:
         self._inner = inner
-        self._views: list[EventView] = []
-        self._copy: Strategy | None = None
-        self._copied_after: EventView | None = None
-        self._uncopied = ""
+        self._answer: Quotes | None = None
         self.calls = 0
         self.view: EventView | None = None
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
@@ -55,55 +43,24 @@ class Asked(Strategy):
 
     def quote(self, view: EventView) -> Quotes:
         """What the strategy wants. Raises what it raises."""
-        if not self._uncopied and (self._copy is None or len(self._views) >= KEPT_MAX):
-            self._keep()
-        self._views.append(view)
         self.calls += 1
-        self.view = view
-        return self._inner.quote(view)
-
-    def _keep(self) -> None:
-        try:
-            self._copy = _copied(self._inner, self.view)
-            self._copied_after = self.view
-        except Exception as fault:  # noqa: BLE001 - the plugin boundary: some are not copied
-            self._uncopied = f"the strategy cannot be copied: {type(fault).__name__}: {fault}"
-        self._views.clear()
+        self.view, self._answer = view, None
+        self._answer = self._inner.quote(view)
+        return self._answer
 
     def leans(self, market_id: MarketId) -> tuple[tuple[Lean, ...], str]:
         """How far the quotes of a rung in the last answer leaned; with why not when that cannot be
         told, empty else."""
-        if self.view is None:
-            return (), "the strategy was not asked yet"
-        if self._uncopied or self._copy is None:
-            return (), self._uncopied
+        if self.view is None or self._answer is None:
+            return (), "the strategy gave no answer"
         try:
-            then, free = self._asked_again()
-        except Exception as fault:  # noqa: BLE001 - the plugin boundary: it raised then too
-            return (), f"asked again, the strategy raises {type(fault).__name__}: {fault}"
-        return leans(then.get(market_id, ()), free.get(market_id, ())), ""
-
-    def _asked_again(
-        self,
-    ) -> tuple[Mapping[MarketId, tuple[Quote, ...]], Mapping[MarketId, tuple[Quote, ...]]]:
-        """The last answer, and the one without a share held, both from copies. Raises what those
-        raise."""
-        assert self._copy is not None
-        assert self.view is not None
-        before, last = _copied(self._copy, self._copied_after), self._copied_after
-        for last in self._views[:-1]:
-            with suppress(Exception):  # the plugin boundary: where it raised then, it raises now
-                before.quote(last)
-        other = _copied(before, last)
-        nothing = without_shares(self.view)
-        return checked(before.quote(self.view), self.view), checked(other.quote(nothing), nothing)
-
-
-def _copied(strategy: Strategy, view: EventView | None) -> Strategy:
-    """A copy in the same state. view: the newest that it was shown: its rungs stay the very ones,
-    for a strategy may tell by that which of them have changed."""
-    rungs = () if view is None else view.rungs
-    return deepcopy(strategy, {id(rung): rung for rung in rungs})
+            # The rungs stay the very ones: a strategy may tell by that which of them have changed.
+            copied = deepcopy(self._inner, {id(rung): rung for rung in self.view.rungs})
+            nothing = without_shares(self.view)
+            then, free = checked(self._answer, self.view), checked(copied.quote(nothing), nothing)
+        except Exception as fault:  # noqa: BLE001 - the plugin boundary: some are not copied
+            return (), f"asked again holding nothing: {type(fault).__name__}: {fault}"
+        return _leans(then.get(market_id, ()), free.get(market_id, ())), ""
 
 
 def without_shares(view: EventView) -> EventView:
@@ -117,7 +74,7 @@ def without_shares(view: EventView) -> EventView:
     return msgspec.structs.replace(view, rungs=rungs)
 
 
-def leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[Lean, ...]:
+def _leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[Lean, ...]:
     """The quotes of one rung against those without a share held, level by level."""
     rows = []
     for side in BookSide:

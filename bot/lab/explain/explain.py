@@ -16,32 +16,139 @@ from bot.core import messages as m
 from bot.core.books.book import book_seen
 from bot.core.desk.spend import Lane
 from bot.core.event.room import Ladder, Rung
-from bot.core.intentions import SHOWN_LEVELS, rooms, why_pulled
+from bot.core.intentions import SHOWN_LEVELS, Room, rooms, why_pulled
+from bot.core.limits.cutting import Cut
 from bot.core.limits.risk import Live, loss_cents
 from bot.core.orders.order import OwnOrder
 from bot.core.picture import limits_used
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.reconfigure import Remake
+from bot.core.report import BreakerReport, Phase
 from bot.core.sending.affording import Affording
 from bot.core.settings import TraderSettings
-from bot.core.strategy import EventView
+from bot.core.strategy import EventView, Levels, Quote, Take
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.explain.asked import Askers
-from bot.lab.explain.explained import (
-    Beside,
-    Choice,
-    Curve,
-    Decision,
-    Limits,
-    Seen,
-    Token,
-)
+from bot.lab.explain.asked import Askers, Lean
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
 from bot.lab.replay.together import replayer_of
-from bot.lab.session import Placed, Run, Step, placed_entries
-from venue.wire.money import Qty, canonical
-from venue.wire.names import MarketId, Ticker
+from bot.lab.session import Place, Placed, Run, Step, placed_entries
+from venue.wire.money import Cents, Price, Qty, canonical
+from venue.wire.names import ClientOrderId, MarketId, Ticker
+
+# --- what is told of one decision: prices are canonical YES cents, times the bot's clock ----------
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """The fair value of the rung as the fitted curve had it. variance: of the value, cents squared.
+    line_cents: of the smooth line alone; drawn_cents: drawn to the rung's own data, before all
+    rungs were made to fall with the strike. volatility_cents: cents per sqrt(second)."""
+
+    value_cents: float
+    sd_cents: float
+    variance: float
+    line_cents: float | None
+    drawn_cents: float | None
+    volatility_cents: float
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """The rung as the strategy saw it: the best of the others' book, and what was held."""
+
+    bids: Levels
+    asks: Levels
+    book_age_s: float
+    yes_qty: Qty
+    no_qty: Qty
+    event_net_qty: int
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What the limits left. wished_qty: shares of the change that was planned; sent_qty: of the
+    request. rooms: the largest such order that each limit by itself left, the tightest first. used:
+    how much of each limit was used up before it. worst_cents: the loss of the event at worst."""
+
+    wished_qty: int | None
+    sent_qty: int | None
+    rooms: tuple[Room, ...]
+    used: tuple[BreakerReport, ...]
+    worst_cents: Cents
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """Another order of ours on that side of the rung at that time. wish: what was planned of it."""
+
+    client_order_id: ClientOrderId
+    price: Price
+    qty: Qty
+    state: str
+    wish: str
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The change that was planned. kind: create, amend, cancel, take, or none where the request
+    came of no plan. place_cents: what the order's place in its queue was worth then."""
+
+    kind: str
+    why: str
+    value_cents: float
+    keeps_place: bool | None
+    place_cents: float | None
+    beside: tuple[Beside, ...]
+
+
+class Token(msgspec.Struct, frozen=True):
+    """The token it took. before: in the bucket; reserve: kept for cancels and recovery. nth, of:
+    among the requests of that decision, in the order in which they left."""
+
+    key: str
+    lane: str
+    before: int | None
+    reserve: int
+    nth: int
+    of: int
+    in_flight: int
+    resting: int
+    flat_ns: int
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What the trader believed, wanted and was allowed when a request left, or at an instant.
+
+    decided_ns: when its event was decided last. asked: whether the strategy was asked then; if not,
+    `pulled` says why. flattening: why only what shrinks a position was wanted, else empty.
+    leans_fault: why the leans are not known, else empty. answered: what the strategy wanted to rest
+    on the rung; takes: what it wanted to trade there at once; wanted: what was to rest within the
+    limits; steady: without flicker. cuts: what the limits took off it.
+    """
+
+    at_ns: int
+    number: int
+    place: Place
+    phase: Phase
+    event_ticker: Ticker
+    ticker: Ticker
+    strategy: str
+    decided_ns: int
+    asked: bool
+    pulled: str
+    flattening: str
+    frame: Frame | None
+    curve: Curve | None
+    seen: Seen | None
+    leans: tuple[Lean, ...]
+    leans_fault: str
+    answered: tuple[Quote, ...]
+    takes: tuple[Take, ...]
+    wanted: tuple[Quote, ...]
+    steady: tuple[Quote, ...]
+    cuts: tuple[Cut, ...]
+    limits: Limits | None = None
+    choice: Choice | None = None
+    token: Token | None = None
+
+
+# --- a run, replayed and looked into --------------------------------------------------------------
 
 
 class _Decided(msgspec.Struct):
@@ -93,19 +200,6 @@ class Explainer:
             if number in wanted:
                 yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
             self._watch(wanted.get(number + 1), life)
-
-    def of_event(self, number: int, life: Life, deed: Deed | None) -> Decision | None:
-        """What was decided at an event of this number, whatever came of it then; None where the
-        rung was not known yet. deed: what came of it now; None: of the rung alone.
-
-        Raises JournalFault when the run cannot be lived again up to there.
-        """
-        for step in self._again.steps(last=number):
-            self._follow(step)
-            if step.placed.number == number and life.market_id in self._rungs:
-                return self._decision(step, life.market_id, deed, life)
-            self._watch(deed if step.placed.number == number - 1 else None, life)
-        return None
 
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
         """What was believed and wanted of a rung at an instant; None when it was not known yet.

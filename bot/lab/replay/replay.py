@@ -53,15 +53,6 @@ _SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-class Happened(msgspec.Struct, frozen=True):
-    """An event of the run: where it stands, its number among the events, when it arrived."""
-
-    place: Place
-    number: int
-    at_ns: int
-    event: m.Event
-
-
 class Difference(msgspec.Struct, frozen=True):
     """The first effect that differs. nth: of those of its event, from 1. then: as the journal has
     it; now: as it is made again; None on the side that has no more. raised: what the trader raised
@@ -74,8 +65,8 @@ class Difference(msgspec.Struct, frozen=True):
     now: m.Effect | None
     raised: str
     fields: tuple[str, ...]
-    frame: Happened | None
-    before: tuple[Happened, ...]
+    frame: Placed | None
+    before: tuple[Placed, ...]
 
 
 class DifferenceFault(JournalFault):
@@ -191,10 +182,9 @@ class Replayer:
         """Effects of the last event that the journal does not hold (yet)."""
         return len(self._made) - self._compared
 
-    def steps(self, until: Until = TO_THE_END, *, last: int | None = None) -> Iterator[Step]:
+    def steps(self, until: Until = TO_THE_END) -> Iterator[Step]:
         """The events in order, each once its effects were compared. When one is given out, the
-        trader has taken it in and nothing after it. last: the event of that number ends it, and its
-        effects are not compared.
+        trader has taken it in and nothing after it.
 
         Raises DifferenceFault at the first difference, and JournalFault when the journal cannot be
         read.
@@ -211,8 +201,6 @@ class Replayer:
             if self._step is not None:
                 yield self._step
             self._receive(Placed(place, entry, self.events + 1))
-            if self.events == last:
-                break
         if self._step is not None:
             yield self._step
 
@@ -307,8 +295,8 @@ class Replayer:
             now,
             self._raised,
             _differing(then, now),
-            None if frame is None else _happened(frame),
-            tuple(map(_happened, self._before)),
+            frame,
+            tuple(self._before),
         )
         return DifferenceFault(self.run, difference)
 
@@ -400,11 +388,6 @@ def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], T
 
 
 # --- what differs ---------------------------------------------------------------------------------
-
-
-def _happened(placed: Placed) -> Happened:
-    event = cast(m.Event, placed.entry.message)
-    return Happened(placed.place, placed.number, placed.entry.at_ns, event)
 
 
 def _market_of(effect: m.Effect | None) -> MarketId | None:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from bot.core.profit.markouts import MILLI
-from bot.lab.evaluate.statistics import Interval, mean_difference, resamples
+from bot.lab.evaluate.statistics import mean_difference, resamples
 from bot.lab.report.session import Moment, Session
 from bot.lab.report.sources import ReportFault
 from bot.lab.report.text import dollars, filled, final_cents, plain, span_text
@@ -28,15 +28,15 @@ _STRETCHES_MIN: Final = 3
 
 
 class Paired(msgspec.Struct, frozen=True):
-    """What the second run earned more than the first in the time that both lived, dollars. blocks:
-    stretches of that time, of `block_s` seconds each, drawn again for the interval; both runs
-    lived each of them. interval: None with too few."""
+    """What the second run earned more than the first in the time that both lived. blocks: equal
+    stretches of that time, drawn again for the 95 % interval; low_cents, high_cents: None with too
+    few of them."""
 
     seconds: float
     blocks: int
-    block_s: float
-    difference_dollars: float
-    interval: Interval | None
+    difference_cents: int
+    low_cents: int | None = None
+    high_cents: int | None = None
 
 
 def pairs(
@@ -89,19 +89,19 @@ def paired(first: Session, second: Session) -> Paired | None:
     blocks = max(1, min(_BLOCKS_MAX, (until_ns - begun_ns) // apart_ns))
     edges = [begun_ns + (until_ns - begun_ns) * n // blocks for n in range(blocks + 1)]
     gains = [np.diff([_profit(each.moments, at) for at in edges]) for each in (second, first)]
-    difference = float(gains[0].sum() - gains[1].sum())
-    interval = None
-    if blocks >= _BLOCKS_MIN:
-        mean = mean_difference(gains[0], gains[1], resamples(blocks))
-        interval = Interval(mean.value * blocks, mean.low * blocks, mean.high * blocks, mean.p)
-    seconds = (until_ns - begun_ns) / NS_PER_SECOND
-    return Paired(seconds, blocks, seconds / blocks, difference, interval)
+    difference = round(float(gains[0].sum() - gains[1].sum()))
+    seconds = round((until_ns - begun_ns) / NS_PER_SECOND, 3)
+    if blocks < _BLOCKS_MIN:
+        return Paired(seconds, blocks, difference)
+    mean = mean_difference(gains[0], gains[1], resamples(blocks))
+    low, high = (round(each * blocks) for each in (mean.low, mean.high))
+    return Paired(seconds, blocks, difference, low, high)
 
 
 def _profit(moments: Sequence[Moment], at_ns: int) -> float:
-    """The profit at the newest moment that is not later, dollars; 0 before the first."""
+    """The profit at the newest moment that is not later, cents; 0 before the first."""
     place = bisect_right(moments, at_ns, key=lambda moment: moment.at_ns) - 1
-    return moments[place].profit_millicents / (100 * MILLI) if place >= 0 else 0.0
+    return moments[place].profit_millicents / MILLI if place >= 0 else 0.0
 
 
 # --- what is said ---------------------------------------------------------------------------------
@@ -131,27 +131,25 @@ def said(first: Session, second: Session) -> str:
     why = same_market(first, second)
     if why:
         return f"No paired interval: {why}. The differences above are of two different worlds."
-    if not first.moments or not second.moments:
-        return "No paired interval: it needs samples over time, and of one totals alone were kept."
     found = paired(first, second)
     if found is None:
         return "No paired interval: the two have no time in common."
     both = f"In the {span_text(found.seconds)} that both lived, in the same market, B earned "
-    gain = f"{_gain(found.difference_dollars)} against A"
-    if found.interval is None:
+    gain = f"{_gain(found.difference_cents)} against A"
+    low, high = found.low_cents, found.high_cents
+    if low is None or high is None:
         return f"{both}{gain}. Too few blocks of time for an interval: {found.blocks}."
-    low, high = found.interval.low, found.interval.high
     word = "does not exclude" if low <= 0 <= high else "excludes"
     return (
         f"{both}{gain}, 95 % interval {_gain(low)} to {_gain(high)}: it {word} no difference. "
-        f"{found.blocks} blocks of {found.block_s:.0f} s were drawn again in pairs, profit as "
-        "marked at fair; blocks are taken to be independent."
+        f"{found.blocks} blocks of {found.seconds / found.blocks:.0f} s were drawn again in pairs, "
+        "profit as marked at fair; blocks are taken to be independent."
     )
 
 
-def _gain(amount: float) -> str:
+def _gain(cents: int) -> str:
     """Dollars with their sign."""
-    return ("+" if amount > 0 else "") + dollars(round(100 * amount))
+    return ("+" if cents > 0 else "") + dollars(cents)
 
 
 def plain_pair(first: Session, second: Session) -> dict[str, object]:
@@ -162,15 +160,7 @@ def plain_pair(first: Session, second: Session) -> dict[str, object]:
         "a": plain(first),
         "b": plain(second),
         "unpaired": why,
-        "paired": None
-        if found is None
-        else {
-            "seconds": round(found.seconds, 3),
-            "blocks": found.blocks,
-            "difference_cents": round(100 * found.difference_dollars),
-            "low_cents": None if found.interval is None else round(100 * found.interval.low),
-            "high_cents": None if found.interval is None else round(100 * found.interval.high),
-        },
+        "paired": None if found is None else msgspec.to_builtins(found),
     }
 
 

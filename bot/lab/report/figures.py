@@ -25,7 +25,7 @@ from venue.wire.money import PAYOUT_CENTS, BookSide
 
 FILLS_DRAWN_MAX: Final = 2_000
 FILLS_LISTED_MAX: Final = 200
-_NOTHING: Final = "No samples: the run never opened its books, or totals alone were kept."
+_NOTHING: Final = "No samples: the run never opened its books."
 _ROW: Final = 15
 _STATES: Final = ("on target", "missing", "nothing wanted")
 _MINUTE_S: Final = 60
@@ -99,10 +99,9 @@ def _profit_ups(session: Session) -> Iterable[float]:
 
 def _profit(session: Session, clock: Clock, up: Span) -> str:
     title, totals = "Profit by source over time", final_cents(session)
-    nothing = "No account of profit: the run never opened its books, or totals alone were kept."
+    nothing = "No account of profit: the run never opened its books."
     if not totals or not session.moments:
-        total = f"<p>In all {dollars(session.pnl_cents)} after fees.</p>"
-        return figure("profit", title, "", nothing, total if session.result is not None else "")
+        return figure("profit", title, "", nothing)
     plot = clock.plot(up, "$")
     rows = [(clock.of(session, each.at_ns), moment_dollars(each)) for each in session.moments]
     if session.unsettled_millicents:
@@ -154,9 +153,7 @@ def _ladder(session: Session, _clock: Clock, _up: Span) -> str:
     title = "Fair curve and quotes, as quoted last"
     shown = _last_quoted(session)
     if shown is None:
-        nothing = (
-            "No ladder: no fair value was known and nothing rested, or totals alone were kept."
-        )
+        nothing = "No ladder: no fair value was known and nothing rested."
         return figure("curve", title, "", nothing)
     moment, levels = shown
     names = rung_names([session.rungs[each.rung] for each in levels])
@@ -427,8 +424,7 @@ def _uptime(session: Session, _clock: Clock, _up: Span) -> str:
         for side, up in zip(("bid", "ask"), pair, strict=True)
     ]
     if not any(any(parts) for _, parts in lines):
-        return figure("uptime", title, "", "No time was sampled: the run never quoted, or totals "
-                      "alone were kept.")  # fmt: skip
+        return figure("uptime", title, "", "No time was sampled: the run never quoted.")
     count = len(lines)
     plot = Plot((0.0, 100.0), (0.0, float(count)), height=TOP + BELOW + _ROW * count, right=20,
                 left=118)  # fmt: skip
@@ -469,22 +465,16 @@ def _requests(session: Session, clock: Clock, up: Span) -> str:
         (kind, row.sent, row.done, row.refused, row.unknown, row.unanswered)
         for kind, row in answers
     ]
-    if session.moments:
-        below = table("What became of them", head, rows)
-    else:
-        below = table("Sent", head[:2], [row[:2] for row in rows]) if rows else ""
-    if session.amends is not None:
-        kept, lost = session.amends
-        below += (
-            f"<p>{kept} amends kept their place in the queue and {lost} lost it: smaller at the "
-            "same price keeps it, another price or more shares lose it.</p>"
-        )
+    kept, lost = session.amends
+    below = table("What became of them", head, rows) + (
+        f"<p>{kept} amends kept their place in the queue and {lost} lost it: smaller at the same "
+        "price keeps it, another price or more shares lose it.</p>"
+    )
     if session.refused:
         codes = sorted(session.refused.items(), key=lambda row: (-row[1], row[0]))
         below += table("Refusals by code", ("code", "refused"), codes)
     if not session.moments or not rows:
-        return figure("requests", title, "", "No samples over time: nothing was sent, or totals "
-                      "alone were kept.", below)  # fmt: skip
+        return figure("requests", title, "", "No samples over time: nothing was sent.", below)
     plot = clock.plot(up, "sent", 210)
     clock.lines(
         plot,

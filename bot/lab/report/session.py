@@ -143,7 +143,7 @@ class Session(msgspec.Struct, kw_only=True):
     market. pnl_cents: cash of all fills less fees, and shares at fair. ledger_difference_cents: the
     venue's cash less ours, None unless both were read. unsettled_millicents: of a backtest, what
     the end brought beyond the trader's last belief: payouts or the last middle, and fills that had
-    not reached it. amends: how many kept and lost their place, None where totals alone are known.
+    not reached it. amends: how many kept and lost their place.
     limits: what this mode cannot show, a line each. damage: why it ends early, else empty. ended:
     False where the journal holds no end of the run. result: of a backtest.
     """
@@ -173,7 +173,7 @@ class Session(msgspec.Struct, kw_only=True):
     latched: str = ""
     profit: ProfitReport | None = None
     unsettled_millicents: int = 0
-    amends: tuple[int, int] | None = None
+    amends: tuple[int, int] = (0, 0)
     limits: list[str] = []
     damage: str = ""
     ended: bool = True

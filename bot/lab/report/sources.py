@@ -26,7 +26,7 @@ from bot.lab.exchange.trader_run import Observer
 from bot.lab.pool import in_order
 from bot.lab.replay.together import replayer_of
 from bot.lab.report.sampler import Sampler
-from bot.lab.report.session import Answers, Saved, Session
+from bot.lab.report.session import Saved, Session
 from bot.lab.session import runs_meant
 from venue.crowd.tape import Tape
 
@@ -120,16 +120,8 @@ def _strategy(choice: m.StrategyChoice) -> str:
 # --- files of backtests ---------------------------------------------------------------------------
 
 
-class _Line(msgspec.Struct):
-    """What `bot backtest --json` prints, of which the results are taken."""
-
-    results: list[Result]
-    whole: bool = True
-
-
 def _saved(path: Path) -> list[Session]:
-    """The sessions in a file that `bot backtest --save` wrote, or `--json` printed: the latter
-    holds totals alone."""
+    """The sessions in a file that `bot backtest --save` wrote."""
     try:
         content = path.read_bytes()
     except OSError as fault:
@@ -138,45 +130,15 @@ def _saved(path: Path) -> list[Session]:
         head = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         head = None
-    if not isinstance(head, dict) or not {"sessions", "results"} & head.keys():
+    if not isinstance(head, dict) or "sessions" not in head:
         raise NoSource(
-            f"{path}: neither a state directory, nor a journal, nor a result of `bot backtest`"
+            f"{path}: neither a state directory, nor a journal, nor a file of `bot backtest --save`"
         )
     try:
-        if "sessions" in head:
-            kept = msgspec.convert(head, Saved, str_keys=True)
-            sessions, whole = kept.sessions, kept.whole
-        else:
-            line = msgspec.convert(head, _Line)
-            sessions, whole = [_bare(each) for each in line.results], line.whole
+        kept = msgspec.convert(head, Saved, str_keys=True)
     except msgspec.ValidationError as fault:
         raise NoSource(f"{path}: a result of another version: {fault}") from None
-    return sessions if whole else broken_off(sessions)
-
-
-def _of_result(session: Session, result: Result) -> Session:
-    """The session with what its result says."""
-    session.name, session.series = f"{result.tape} {result.event}", result.event
-    session.bound, session.result = result.bound, result
-    befallen = sum(result.faults.values())
-    faults = f"Faults befell {befallen:,} requests." if befallen else "No faults were injected."
-    session.limits = [*_BACKTEST_LIMITS, faults]
-    return session
-
-
-def _bare(result: Result) -> Session:
-    """A result without a session: totals alone."""
-    session = _of_result(Session(), result)
-    session.until_ns = round(result.hours * 3600 * 10**9)
-    session.events, session.decisions = result.events, result.decisions
-    session.answers = {kind: Answers(sent=count) for kind, count in result.requests.items()}
-    session.refused, session.strategy_errors = result.refused, result.strategy_errors
-    session.pnl_cents = round(result.net_millicents / 1000)
-    session.fees_cents, session.latched = result.fees_cents, result.latched
-    session.ledger_difference_cents = result.ledger_difference_cents
-    session.worst_max_cents = result.worst_case_max_cents
-    session.limits.append("Totals alone: `bot backtest --save FILE` keeps the rest.")
-    return session
+    return kept.sessions if kept.whole else broken_off(kept.sessions)
 
 
 def broken_off(sessions: Sequence[Session]) -> list[Session]:
@@ -261,9 +223,15 @@ def played(play: Play, config: BotConfig, progress: Progress) -> Played:
 
 def _closed(sampler: Sampler, result: Result, strategy: str) -> Session:
     """The session of a backtest, with what its end brought beyond the trader's last belief."""
-    session = _of_result(sampler.close(), result)
-    session.strategy = strategy
-    session.limits.append(f"Recorded: {TAPE_LIMITS[Kind(result.recorded)]}.")
+    session = sampler.close()
+    session.name, session.series = f"{result.tape} {result.event}", result.event
+    session.bound, session.result, session.strategy = result.bound, result, strategy
+    befallen = sum(result.faults.values())
+    session.limits = [
+        *_BACKTEST_LIMITS,
+        f"Faults befell {befallen:,} requests." if befallen else "No faults were injected.",
+        f"Recorded: {TAPE_LIMITS[Kind(result.recorded)]}.",
+    ]
     if result.settled == "mid":
         session.limits.append("No known outcome, or not played whole: marked at the last middle.")
     if result.settled == "part":

@@ -49,8 +49,8 @@ def final_cents(session: Session) -> dict[str, int]:
 
 
 def filled(session: Session) -> tuple[int, int]:
-    """How many fills there were, and of how many shares. A backtest's are those of its result:
-    where totals alone were kept, no fill is."""
+    """How many fills there were, and of how many shares; a backtest's are those of its result,
+    which has those that its trader never heard of."""
     result = session.result
     if result is not None:
         return result.fills, result.maker_qty + result.taker_qty
@@ -99,7 +99,7 @@ def rung_names(rungs: Sequence[Rung]) -> list[str]:
 
 def plain(session: Session) -> dict[str, object]:
     """The totals of a session as plain values; `profit` as `bot pnl --json` has it."""
-    profit, amends = session.profit, session.amends
+    profit = session.profit
     return {
         "name": session.name,
         "mode": session.mode.value,
@@ -116,10 +116,7 @@ def plain(session: Session) -> dict[str, object]:
         "worst_case_max_cents": session.worst_max_cents,
         "requests": {kind: row.sent for kind, row in session.answers.items()},
         "refused": session.refused,
-        "amends": {
-            "kept_place": None if amends is None else amends[0],
-            "lost_place": None if amends is None else amends[1],
-        },
+        "amends": {"kept_place": session.amends[0], "lost_place": session.amends[1]},
         "uptime": {
             rung.ticker: {
                 side: round(up.on_target_ns / sum(up.parts), 4) if sum(up.parts) else None

@@ -5,8 +5,8 @@ difference.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from bot.lab.instead.compare import Compared, Played
-from bot.lab.instead.measure import Measured, Quoted
+from bot.lab.what_if.compare import Compared, Played
+from bot.lab.what_if.measured import Measured, Quoted
 from venue.wire import instant
 from venue.wire.instant import NS_PER_MS
 

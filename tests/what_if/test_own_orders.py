@@ -4,7 +4,7 @@ from msgspec import structs
 
 from bot.core import messages as m
 from bot.lab.own_orders import OwnOrders
-from tests.instead.made import MARKET, book, fill, ns, order
+from tests.what_if.made import MARKET, book, fill, ns, order
 from venue.wire.money import BookSide, Price, Qty
 
 

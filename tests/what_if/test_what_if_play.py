@@ -12,11 +12,11 @@ from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Head, framed
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
-from bot.lab.instead.changes import Trial
-from bot.lab.instead.play import Play, SessionMarket, Setup
-from bot.lab.instead.session import session_of
-from bot.lab.session import TO_THE_END
-from tests.instead.made import (
+from bot.lab.journal_market import read_market
+from bot.lab.session import placed_entries
+from bot.lab.what_if.run import Setup, WhatIfMarket, WhatIfRun
+from bot.lab.what_if.trial import Trial
+from tests.what_if.made import (
     MARKET,
     book,
     by_hand,
@@ -49,8 +49,8 @@ def played(path: Path, *sets: str, reading=QueueModel.PESSIMISTIC):
     run = run_of(path)
     had = run.started.configured
     configured = Trial(sets, None, Path()).on(had).configured if sets else had
-    session = session_of(run, TO_THE_END, had.settings.trust.gap_ns)
-    play = Play(session, Setup(configured, Makers(Path()), lambda event: event), PROMPT, reading)
+    market = read_market(placed_entries(run.paths))
+    play = WhatIfRun(market, run.started, Setup(configured, Makers(Path())), PROMPT, reading)
     return play, play.run()
 
 
@@ -131,11 +131,11 @@ def late(frame):
 
 def elsewhere(session, reading=QueueModel.PESSIMISTIC):
     """The venue, and the session played into it."""
-    venue = SessionMarket(
+    venue = WhatIfMarket(
         session, msgspec.structs.replace(PROMPT, cash_cents=session.cash_cents), reading
     )
-    for act in session.acts:
-        venue.act(act)
+    for each in session.history:
+        venue.play(each, each.seen.ts_ns)
     return venue
 
 

@@ -4,10 +4,9 @@ import pytest
 from msgspec import structs
 
 from bot.core import messages as m
-from bot.io.journal.records import JournalFault
-from bot.lab.instead.session import GIVEN_BACK_NS, session_of
-from bot.lab.session import Until
-from tests.instead.made import (
+from bot.lab.journal_market import GIVEN_BACK_NS, read_market
+from bot.lab.session import placed_entries
+from tests.what_if.made import (
     MARKET,
     book,
     by_hand,
@@ -20,11 +19,9 @@ from tests.instead.made import (
     replied,
     run_of,
     trade,
-    written,
 )
 from venue.core import messages as v
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import FeeRate
 
 LATE = 0.01
 
@@ -37,18 +34,18 @@ def seen(frame):
 def bids(session):
     """Second and bids of every book."""
     return [
-        ((act.seen.ts_ns - ns(0)) / NS_PER_SECOND, act.seen.bids)
-        for act in session.acts
-        if isinstance(act.seen, m.BookSeen)
+        ((each.seen.ts_ns - ns(0)) / NS_PER_SECOND, each.seen.bids)
+        for each in session.history
+        if isinstance(each.seen, m.BookSeen)
     ]
 
 
 def prints(session):
     """(price, shares, whether it had filled us) of every print."""
     return [
-        (act.seen.price, act.seen.size, act.ours)
-        for act in session.acts
-        if isinstance(act.seen, m.TradeSeen)
+        (each.seen.price, each.seen.size, each.filled_us)
+        for each in session.history
+        if isinstance(each.seen, m.TradeSeen)
     ]
 
 
@@ -151,7 +148,7 @@ def taken(path, *books):
 
 
 def asks(session):
-    return [act.seen.asks for act in session.acts if isinstance(act.seen, m.BookSeen)]
+    return [each.seen.asks for each in session.history if isinstance(each.seen, m.BookSeen)]
 
 
 def test_what_we_took_is_given_back_and_its_print_is_gone(tmp_path):
@@ -181,7 +178,7 @@ def test_it_stands_neither_for_ever_nor_through_the_other_side(tmp_path):
 def test_a_book_that_is_shown_again_happens_once(tmp_path):
     frame = book(0.5, [(40, 10)], [(60, 5)])
     session = by_hand(tmp_path / "run.log", [seen(frame), (4, frame)])
-    assert len(session.acts) == 1
+    assert len(session.history) == 1
 
 
 def test_a_halt_comes_when_a_read_showed_it(tmp_path):
@@ -210,7 +207,7 @@ def test_a_session_is_told_up_to_where_a_rung_resolves(tmp_path):
     )
     assert "resolved" in session.cut
     assert session.ended_ns == ns(2)
-    assert len(session.acts) == 1
+    assert len(session.history) == 1
 
 
 def test_a_venue_whose_clock_is_off_is_told_by_the_bots(tmp_path):
@@ -219,25 +216,19 @@ def test_a_venue_whose_clock_is_off_is_told_by_the_bots(tmp_path):
         tmp_path / "run.log",
         [(1, book(1 - off, [(40, 10)], [(60, 5)])), (2, book(2 - off, [(40, 11)], [(60, 5)]))],
     )
-    first, second = (act.seen.ts_ns for act in session.acts)
+    first, second = (each.seen.ts_ns + session.clock_ahead_ns for each in session.history)
     assert second - first == NS_PER_SECOND
-    assert 0 < session.acts[0].arrives_ns - first < NS_PER_SECOND // 100
-
-
-def test_a_run_that_saw_no_market_is_refused(tmp_path):
-    path = written(tmp_path / "run.log", [(ns(0), m.Started("b0" * 10, ()))])
-    with pytest.raises(JournalFault, match="no market to trade in"):
-        session_of(run_of(path), Until(), NS_PER_SECOND)
+    assert 0 < session.history[0].arrived_ns - first < NS_PER_SECOND // 100
 
 
 def test_a_whole_run_is_a_market_without_us(tmp_path):
     run = run_of(calm(tmp_path / "state", seconds=3))
-    session = session_of(run, Until(), run.started.configured.settings.trust.gap_ns)
+    session = read_market(placed_entries(run.paths))
     assert session.short_qty == 0
-    assert len(session.acts) > 100
-    instants = [act.seen.ts_ns for act in session.acts]
+    assert len(session.history) > 100
+    instants = [each.seen.ts_ns for each in session.history]
     assert instants == sorted(instants)
-    assert sum(act.ours for act in session.acts) == len(session.fills)
+    assert sum(each.filled_us for each in session.history) == len(session.fills)
 
 
 @pytest.mark.parametrize("spoiled", ["resolution_date", "maker_fee_rate", "taker_fee_rate"])
@@ -249,5 +240,5 @@ def test_a_page_of_the_series_that_cannot_be_read_is_passed_over(tmp_path, spoil
         other = structs.replace(event, markets=(structs.replace(market(), **{spoiled: "little"}),))
     shown = (0.5, book(0.4, [(40, 30)], [(60, 5)]))
     session = by_hand(tmp_path / "run.log", [shown, (1, *replied(m.SeriesShown((other,), "")))])
-    fees = [each.maker_fee_rate for each in session.catalogue if isinstance(each, v.ListMarket)]
-    assert fees == [FeeRate.parse("0.0100")]
+    assert [each.maker_fee_rate for each in session.markets.values()] == ["0.0100"]
+    assert list(session.events.values()) == [event]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.instead.session import Session, session_of
-from bot.lab.session import TO_THE_END, Run, runs_meant
+from bot.lab.journal_market import JournalMarket, read_market
+from bot.lab.session import Run, placed_entries, runs_meant
 from bot.lab.sim.odds import draw, narrowed
 from tests.replay.recorded import MOODS, recorded
 from venue.wire import instant, model
@@ -162,9 +162,9 @@ def trade(name: str, at: float, price: int, qty: int, *, bought_yes: bool) -> m.
     return m.TradeSeen(MARKET, ns(at), name, Price(price), Qty(qty), bought_yes)
 
 
-def by_hand(path: Path, rows: Iterable[tuple[float, m.Event | m.Effect]]) -> Session:
-    """The session of a run that saw one rung and these messages, each at its second."""
+def by_hand(path: Path, rows: Iterable[tuple[float, m.Event | m.Effect]]) -> JournalMarket:
+    """The market of a run that saw one rung and these messages, each at its second."""
     started = m.Started("b0" * 10, ())
     first: list[tuple[float, m.Event | m.Effect]] = [(0, started), (0, *replied(listed()))]
     written(path, ((ns(at), message) for at, message in [*first, *rows]))
-    return session_of(run_of(path), TO_THE_END, 10 * NS_PER_SECOND)
+    return read_market(placed_entries(run_of(path).paths), ends_at_payout=True)

@@ -1,31 +1,27 @@
-"""What a session came to: quotes over time, fills, requests, and what the trader says of itself.
+"""What a run came to: quotes over time, fills, requests, and what the trader says of itself.
 
-One way of measuring for what happened and for what did not: the events and effects of a trader, in
-order, and its own report at the end.
+One way of measuring for what happened and for what did not.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from typing import Final
 
 import msgspec
 
-from bot.core import messages as m
-from bot.core.desk.outbox import kind_of
 from bot.core.report import Report
 from bot.core.trader import Trader
 from bot.lab.own_orders import OwnFill, OwnOrders, RestingChange
-from bot.lab.session import EVENTS
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
 from venue.wire.names import MarketId, OrderId, Ticker
 
-_HOUR_NS = 3600 * NS_PER_SECOND
+_HOUR_NS: Final = 3600 * NS_PER_SECOND
 
 
 class Quoted(msgspec.Struct, frozen=True):
-    """One side of a rung over a session. present: the part of the time in which anything of ours
-    rested there, 0 to 1. price_cents: our best price, canonical YES; qty: shares that rested; both
+    """One side of a rung over a run. present: the part of the time in which anything of ours rested
+    there, 0 to 1. price_cents: our best price, canonical YES; qty: shares that rested; both
     averaged over that time, None where it is none. filled_qty: shares."""
 
     ticker: Ticker
@@ -48,7 +44,7 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session came to. Money in cents, profit in thousandths of one.
+    """What a run came to. Money in cents, profit in thousandths of one.
 
     maker_qty, taker_qty: shares that came to us, and that we took. requests: by kind; refused: by
     code; unknown: answers that said neither. worst_case_max_cents: the most that could have been
@@ -76,60 +72,42 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     strategy_fault: str
 
 
-class Measure:
-    """Follows a trader. Give it every event and effect, then ask."""
-
-    def __init__(self) -> None:
-        self.own = OwnOrders()
-        self._requests: Counter[str] = Counter()
-        self._unknown = 0
-        self._events = 0
-
-    def take(self, message: m.Event | m.Effect) -> None:
-        """The trader takes something in, or wants something."""
-        self._events += type(message) in EVENTS
-        self.own.take(message)
-        if isinstance(message, m.Send):
-            self._requests[kind_of(message.request)] += 1
-        elif isinstance(message, m.Replied):
-            self._unknown += isinstance(message.answer, m.Unknown)
-
-    def result(
-        self,
-        trader: Trader,
-        span_ns: tuple[int, int],
-        tickers: Mapping[MarketId, Ticker],
-        clock_ahead_ns: int = 0,
-    ) -> Measured:
-        """What it came to between two instants. tickers: of every rung, in order. clock_ahead_ns:
-        of the bot's clock, by which the instants are, against the venue's."""
-        report = trader.report(span_ns[1])
-        begin_ns, end_ns = (at_ns - clock_ahead_ns for at_ns in span_ns)
-        # What was held at the start was bought before it; another series has fills of its own.
-        fills = [
-            fill for fill in self.own.fills() if fill.at_ns > begin_ns and fill.market_id in tickers
-        ]
-        quotes = tuple(quoted(self.own.changes(), fills, (begin_ns, end_ns), tickers))
-        kinds = ("create", "amend", "cancel", "read")
-        return Measured(
-            hours=(span_ns[1] - span_ns[0]) / _HOUR_NS,
-            quotes=quotes,
-            present=sum(each.present for each in quotes) / len(quotes) if quotes else 0.0,
-            fills=len(fills),
-            maker_qty=sum(fill.qty for fill in fills if fill.maker),
-            taker_qty=sum(fill.qty for fill in fills if not fill.maker),
-            fees_cents=report.fees_cents,
-            profit=_sources(report),
-            requests={kind: self._requests[kind] for kind in kinds},
-            refused=dict(report.counters.refused),
-            unknown=self._unknown,
-            worst_case_max_cents=report.worst_case_max_cents,
-            decisions=report.counters.decisions,
-            latched=report.latched,
-            events=self._events,
-            strategy_errors=report.counters.strategy_errors,
-            strategy_fault=trader.out.first_fault,
-        )
+def measured(
+    trader: Trader,
+    own: OwnOrders,
+    span_ns: tuple[int, int],
+    tickers: Mapping[MarketId, Ticker],
+    events: int,
+    clock_ahead_ns: int = 0,
+) -> Measured:
+    """What a trader came to between two instants. own: its orders and fills. tickers: of every
+    rung, in order. events: that it took in. clock_ahead_ns: of the bot's clock, by which the
+    instants are, against the venue's."""
+    report = trader.report(span_ns[1])
+    counters = report.counters
+    begin_ns, end_ns = (at_ns - clock_ahead_ns for at_ns in span_ns)
+    # What was held at the start was bought before it; another series has fills of its own.
+    fills = [fill for fill in own.fills() if fill.at_ns > begin_ns and fill.market_id in tickers]
+    quotes = tuple(_quoted(own.changes(), fills, (begin_ns, end_ns), tickers))
+    return Measured(
+        hours=(span_ns[1] - span_ns[0]) / _HOUR_NS,
+        quotes=quotes,
+        present=sum(each.present for each in quotes) / len(quotes) if quotes else 0.0,
+        fills=len(fills),
+        maker_qty=sum(fill.qty for fill in fills if fill.maker),
+        taker_qty=sum(fill.qty for fill in fills if not fill.maker),
+        fees_cents=report.fees_cents,
+        profit=_sources(report),
+        requests=dict(counters.requests),
+        refused=dict(counters.refused),
+        unknown=counters.unknown_answers,
+        worst_case_max_cents=report.worst_case_max_cents,
+        decisions=counters.decisions,
+        latched=report.latched,
+        events=events,
+        strategy_errors=counters.strategy_errors,
+        strategy_fault=trader.out.first_fault,
+    )
 
 
 def _sources(report: Report) -> Sources | None:
@@ -145,7 +123,7 @@ def _sources(report: Report) -> Sources | None:
     )
 
 
-def quoted(
+def _quoted(
     changes: Sequence[RestingChange],
     fills: Sequence[OwnFill],
     span_ns: tuple[int, int],

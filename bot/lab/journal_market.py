@@ -1,0 +1,260 @@
+"""The market that a journalled run met, without us: others' books and prints by the venue's clock.
+
+Our shares are taken off every book, as `bot.lab.own_orders` knows them of each instant. A print
+that filled us stays: it is there for whoever would have met it. What we took is given back: it
+stands on at its price while the size there is what we left, `GIVEN_BACK_NS` at most; the print of
+it goes.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from bot.core import messages as m
+from bot.lab.exchange.live import is_readable
+from bot.lab.own_orders import OwnFill, OwnOrders
+from bot.lab.session import EVENTS, TO_THE_END, UNCAUSED, Placed, Until
+from venue.core import messages as v
+from venue.wire import model
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty
+from venue.wire.names import MarketId, Ticker, fold_ticker
+
+GIVEN_BACK_NS: Final = 10 * NS_PER_SECOND
+"""What we took goes on standing for so long at most, where we do not take it."""
+
+_CLOCKS_AGREE_NS: Final = NS_PER_SECOND
+"""A lowest delay of the channel below this one says that both clocks are one."""
+
+_HAPPENS_AGAIN: Final = (*UNCAUSED, m.JournalFailed, m.ConfigRefused)
+"""Events that come again when they came then."""
+
+
+class MarketEvent(Struct, frozen=True):
+    """A book or a print of others. arrived_ns: by the bot's clock. filled_us: a print that filled
+    an order of ours."""
+
+    seen: m.BookSeen | m.TradeSeen
+    arrived_ns: int
+    filled_us: bool = False
+
+
+class JournalMarket:
+    """What a run met. Instants are the bot's clock, but for stamps of the venue."""
+
+    def __init__(self, beside: tuple[Ticker, ...] = ()) -> None:
+        """beside: series that traded in the same process; nothing of them is taken in."""
+        self._beside = beside
+        self.own = OwnOrders()
+        self.nonce = ""
+        self.begun_ns = self.ended_ns = 0
+        self.cut = ""
+        """Why it ends before the run did, else empty."""
+        self.events: dict[Ticker, model.Event] = {}
+        self.markets: dict[MarketId, model.Market] = {}
+        """As they were listed last."""
+        self.winners: dict[MarketId, str] = {}
+        """What rungs paid, `yes` or `no`, where the run saw them settled."""
+        self.history: list[MarketEvent] = []
+        """By the venue's clock; of one instant prints come before books."""
+        self.fills: list[OwnFill] = []
+        """Ours in this run."""
+        self.world: list[tuple[int, m.Event]] = []
+        """Events to the trader that no request brought about."""
+        self.states: list[tuple[int, v.Command]] = []
+        """Halts and resumptions, as reads showed them."""
+        self.cash_cents: Cents | None = None
+        """At the start; None where no read showed it."""
+        self.holdings: list[tuple[MarketId, Outcome, int]] = []
+        """Shares at the start."""
+        self.write_trips_ns: list[int] = []
+        self.read_trips_ns: list[int] = []
+        """Round trips of answered requests."""
+        self.books = self.own_books = self.unfit_books = self.crossed_books = 0
+        """How many there were, showed shares of ours, showed fewer than we had, and were crossed
+        without ours. The last are left out: no trader believed them."""
+        self.short_qty = 0
+        """Shares of ours that books should have shown and did not."""
+        self.taken_prints = 0
+        """Prints that we made as taker."""
+        self.clock_ahead_ns = 0
+        """How far the bot's clock is ahead of the venue's; 0 where they agree."""
+        self.feed_ns = NS_PER_MS
+        """Median delay of the channel."""
+        self._frames: list[tuple[int, m.BookSeen]] = []
+        self._newest: dict[MarketId, m.BookSeen] = {}
+        self._prints: dict[str, tuple[int, m.TradeSeen]] = {}
+        self._sent: dict[int, tuple[int, list[int]]] = {}
+        self._holdings_known = False
+        self._given: dict[tuple[MarketId, BookSide, Price], list[int]] = {}
+
+    def take(self, at_ns: int, message: m.Event | m.Effect) -> None:
+        """The next entry of the journal."""
+        self.begun_ns = self.begun_ns or at_ns
+        self.ended_ns = max(self.ended_ns, at_ns)
+        self.own.take(message)
+        match message:
+            case m.BookSeen():
+                # One that is shown again, to whoever subscribes again, is no other book.
+                if self._newest.get(message.market_id) != message:
+                    self._newest[message.market_id] = message
+                    self._frames.append((at_ns, message))
+            case m.TradeSeen():
+                self._prints.setdefault(message.trade_id, (at_ns, message))
+            case m.Send(request_id=number, request=request):
+                is_write = isinstance(request, m.Write)
+                self._sent[number] = at_ns, self.write_trips_ns if is_write else self.read_trips_ns
+            case m.Replied(request_id=number, answer=answer):
+                sent_ns, trips = self._sent.pop(number, (at_ns, []))
+                if isinstance(answer, m.Done):
+                    trips.append(at_ns - sent_ns)
+                    self._shown(at_ns, answer.body)
+            case m.Started():
+                self.nonce = message.boot_nonce
+            case m.Noted(name="rung_settled", fields=fields):
+                self.winners[MarketId(str(fields["market_id"]))] = str(fields["winner"])
+            case _ if isinstance(message, _HAPPENS_AGAIN):
+                self.world.append((at_ns, message))
+
+    def _shown(self, at_ns: int, body: m.Body) -> None:
+        match body:
+            case m.SeriesShown():
+                for event in body.events:
+                    # What cannot be read is passed over, as the trader does.
+                    if fold_ticker(event.series_ticker) not in self._beside and is_readable(event):
+                        self._listed(at_ns, event)
+            case m.BalanceShown() if self.cash_cents is None:
+                self.cash_cents = body.balance.total_cents
+            case m.PositionsShown() if not self._holdings_known:
+                self._holdings_known = not body.cursor
+                self.holdings += [
+                    (position.market_id, Outcome(position.outcome.value), position.qty)
+                    for position in body.positions
+                    if position.market_id is not None
+                    and position.outcome is not model.ShownOutcome.UNKNOWN
+                ]
+            case _:
+                pass
+
+    def _listed(self, at_ns: int, event: model.Event) -> None:
+        self.events.setdefault(event.event_ticker, event)
+        for market in event.markets:
+            before = self.markets.get(market.market_id)
+            was = model.MarketState.ACTIVE if before is None else before.state
+            self.markets[market.market_id] = market
+            if market.state is was:
+                continue
+            if market.state is model.MarketState.HALTED:
+                self.states.append((at_ns, v.HaltMarket(market.market_id)))
+            elif market.state is model.MarketState.ACTIVE:
+                self.states.append((at_ns, v.ResumeMarket(market.market_id)))
+            elif market.state is model.MarketState.RESOLVED and before is None:
+                # Over before it began; nobody holds any of it.
+                self.states.append((at_ns, v.ResolveMarket(market.market_id, Outcome.NO)))
+            elif market.state is model.MarketState.RESOLVED:
+                self.cut = f"{market.ticker} resolved, and what it paid the journal does not say"
+
+    # --- put together -----------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Everything was taken in: fill `history` and `fills`."""
+        self._compare_clocks()
+        shift_ns = self.clock_ahead_ns
+        # A walk of the fills shows those of earlier runs, too, and those of series beside it.
+        self.fills = [
+            fill
+            for fill in self.own.fills()
+            if fill.at_ns + shift_ns > self.begun_ns and fill.market_id in self.markets
+        ]
+        mine = {fill.trade_id: fill for fill in self.own.fills()}
+        seen: list[tuple[int, m.BookSeen | m.TradeSeen]] = [*self._prints.values(), *self._frames]
+        for fill in self.fills:
+            if fill.maker and fill.trade_id not in self._prints:  # the channel did not bring it
+                bought = fill.side is BookSide.ASK
+                made = m.TradeSeen(
+                    fill.market_id, fill.at_ns, fill.trade_id, fill.price, Qty(fill.qty), bought
+                )
+                seen.append((fill.at_ns + shift_ns + self.feed_ns, made))
+        seen.sort(key=lambda row: (row[1].ts_ns, isinstance(row[1], m.BookSeen), row[0]))
+        for at_ns, each in seen:
+            if each.market_id not in self.markets:
+                continue
+            if isinstance(each, m.BookSeen):
+                book = self._without_us(each)
+                if book is not None:
+                    self.history.append(MarketEvent(book, at_ns))
+            elif each.trade_id in mine and not mine[each.trade_id].maker:
+                self._took(each, mine[each.trade_id])
+            else:
+                self.history.append(MarketEvent(each, at_ns, each.trade_id in mine))
+        self._frames.clear()
+        self._newest.clear()
+
+    def _compare_clocks(self) -> None:
+        frames: list[tuple[int, m.BookSeen | m.TradeSeen]] = [*self._frames]
+        frames += self._prints.values()
+        delays = sorted(at_ns - seen.ts_ns for at_ns, seen in frames)
+        if delays:
+            lowest = delays[len(delays) // 100]
+            agree = 0 <= lowest < _CLOCKS_AGREE_NS
+            self.clock_ahead_ns = 0 if agree else lowest - NS_PER_MS
+            self.feed_ns = max(NS_PER_MS, delays[len(delays) // 2] - self.clock_ahead_ns)
+
+    def _took(self, printed: m.TradeSeen, mine: OwnFill) -> None:
+        self.taken_prints += 1
+        key = printed.market_id, mine.side.other, printed.price
+        given = self._given.setdefault(key, [0, 0, -1])
+        given[:] = [given[0] + mine.qty, printed.ts_ns + GIVEN_BACK_NS, -1]
+
+    def _without_us(self, seen: m.BookSeen) -> m.BookSeen | None:
+        """A book without our shares, and with what we had taken of it; None of a crossed one."""
+        self.books += 1
+        others = self.own.without(seen)
+        self.own_books += bool(others.own_bids or others.own_asks)
+        self.unfit_books += bool(others.missing_qty)
+        self.short_qty += others.missing_qty
+        bids, asks = dict(others.bids), dict(others.asks)
+        if bids and asks and max(bids) > min(asks):
+            self.crossed_books += 1
+            return None
+        self._give_back(seen, bids, asks)
+        best = tuple(sorted(bids.items(), reverse=True)), tuple(sorted(asks.items()))
+        return m.BookSeen(seen.market_id, seen.ts_ns, *best)
+
+    def _give_back(self, seen: m.BookSeen, bids: dict[Price, Qty], asks: dict[Price, Qty]) -> None:
+        """Put back what we took, where the size is still the one that we left."""
+        for key, given in [*self._given.items()]:
+            market_id, side, price = key
+            if market_id != seen.market_id:
+                continue
+            mine, theirs = (bids, asks) if side is BookSide.BID else (asks, bids)
+            size = mine.get(price, Qty(0))
+            given[2] = size if given[2] < 0 else given[2]
+            crossed = any((price >= p) if side is BookSide.BID else (price <= p) for p in theirs)
+            if given[2] != size or seen.ts_ns > given[1] or crossed:
+                del self._given[key]
+            else:
+                mine[price] = Qty(size + given[0])
+
+
+def read_market(
+    entries: Iterable[Placed],
+    beside: tuple[Ticker, ...] = (),
+    until: Until = TO_THE_END,
+    *,
+    ends_at_payout: bool = False,
+) -> JournalMarket:
+    """The market that the entries of a run show. ends_at_payout: True to read no further once a
+    rung resolves. Raises JournalFault as the entries do."""
+    market = JournalMarket(beside)
+    for placed in entries:
+        at_ns, message = placed.entry.at_ns, placed.entry.message
+        if type(message) in EVENTS and until.has_passed(at_ns, placed.number, placed.place):
+            market.cut = "as asked for"
+            break
+        market.take(at_ns, message)
+        if market.cut and ends_at_payout:
+            break
+    market.settle()
+    return market

@@ -1,0 +1,215 @@
+"""The trader once more in the market of a journalled run, in virtual time.
+
+What no request of ours brought about comes when it came: the others' books and prints, the channel
+opening and closing, what a company is said to be worth, halts, what an operator asked. Requests are
+all answered, after a round trip drawn from those of the run; what failed then does not fail now.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, structs
+
+from bot.core import messages as m
+from bot.core.reconfigure import Remake
+from bot.core.trader import Trader
+from bot.lab.counted import Progress, no_progress
+from bot.lab.driver import Driver
+from bot.lab.evaluate.patience import ended_when_stalled
+from bot.lab.exchange.account import Account
+from bot.lab.exchange.exchange import MAKER
+from bot.lab.exchange.live import LiveMarket, catalogue_of
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Latency, Terms
+from bot.lab.exchange.trader_run import IDLE_NS, TraderRun
+from bot.lab.journal_market import JournalMarket, MarketEvent
+from bot.lab.own_orders import OwnOrders
+from bot.lab.what_if.measured import Measured, measured
+from venue.core import messages as v
+from venue.wire.instant import NS_PER_MS
+from venue.wire.limits import QTY_MAX
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.names import ClientOrderId, MarketId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+_USUAL_TRIP_NS: Final = 30 * NS_PER_MS
+"""Of a run in which nothing was answered."""
+
+_TOLD_EVERY: Final = 500
+_EVEN: Final = Price(50)
+_ENOUGH_CENTS: Final = Cents(200)
+"""For a share at an even price, with any fee."""
+
+
+class Setup(Struct, frozen=True):
+    """What a trader is made with. reconfigured: what a change of the run's configuration is now;
+    None: it does not come. remake: makes the strategies."""
+
+    configured: m.Configuration
+    remake: Remake
+    reconfigured: Callable[[m.Reconfigured], m.Reconfigured | None] = lambda event: event
+
+
+class WhatIfRun:
+    """One run under one queue model; `run` once. trader, venue: as they stand."""
+
+    def __init__(
+        self,
+        market: JournalMarket,
+        started: m.Started,
+        setup: Setup,
+        terms: Terms,
+        queue_model: QueueModel,
+    ) -> None:
+        self._market = market
+        self._started = started
+        self._setup = setup
+        self._own = OwnOrders()
+        terms = structs.replace(
+            terms,
+            cash_cents=Cents(0) if market.cash_cents is None else market.cash_cents,
+            feed_ns=market.feed_ns,
+            latency=_latency(market.write_trips_ns),
+            read_latency=_latency(market.read_trips_ns),
+        )
+        self._driver = Driver(market.begun_ns)
+        self.venue = WhatIfMarket(market, terms, queue_model)
+        self.trader = Trader(
+            _alone(setup.configured).settings,
+            setup.remake(setup.configured.strategy),
+            remake=setup.remake,
+        )
+        self._run = TraderRun(self._driver, self.venue, self.trader, TermsLink(terms))
+        self._run.observer = lambda event, _effects, _now_ns: self._own.take(event)
+
+    def run(self, progress: Progress = no_progress) -> Measured:
+        """Play it to its end. progress: called now and then with how much of the market is through.
+        Raises Stalled when the strategy does not come back, and DoesNotClose."""
+        market, driver, run = self._market, self._driver, self._run
+        for at_ns, event in market.world:
+            driver.at(at_ns, partial(self._happens, event))
+        for at_ns, command in market.states:
+            driver.at(at_ns, partial(self._operated, command))
+        started = self._started
+        began = m.Started(
+            started.boot_nonce,
+            (),
+            started.new_account,
+            journal=m.JournalFate.FOUND,
+            latched=started.latched,
+            configured=_alone(self._setup.configured),
+            winners=started.winners,
+            complete_fill=started.complete_fill,
+            fills_since=started.fills_since,
+            event_cash=started.event_cash,
+        )
+        with ended_when_stalled():
+            run.receive([began])
+            for done, each in enumerate(market.history):
+                # What was so before the run began is so when it begins.
+                at_ns = max(each.seen.ts_ns + market.clock_ahead_ns, market.begun_ns)
+                if at_ns > market.ended_ns:
+                    break
+                driver.reach(at_ns)
+                self.venue.play(each, at_ns)
+                run.publish()
+                if done % _TOLD_EVERY == 0:
+                    progress(done)
+            driver.run_until(market.ended_ns)
+        self.venue.account.prove(self.venue.gain_cents)
+        tickers = {each.market_id: each.ticker for each in market.markets.values()}
+        span_ns = (market.begun_ns, market.ended_ns)
+        return measured(self.trader, self._own, span_ns, tickers, run.events)
+
+    def _operated(self, command: v.Command) -> None:
+        self.venue.exchange.apply(command, self._driver.now_ns)
+
+    def _happens(self, event: m.Event) -> None:
+        """Something that no request brought about reaches the trader."""
+        if isinstance(event, m.Reconfigured):
+            changed = self._setup.reconfigured(event)
+            if changed is None:
+                return
+            event = structs.replace(changed, configured=_alone(changed.configured))
+        self._run.receive([event])
+
+
+def _latency(trips_ns: Sequence[int]) -> Latency:
+    return Latency(_USUAL_TRIP_NS, measured_ns=tuple(trips_ns))
+
+
+def _alone(configured: m.Configuration) -> m.Configuration:
+    """The configuration without the series beside it, of which only is known what they did then. A
+    process that stands still is recognised by a silence of more than two idle turns."""
+    had = configured.settings
+    trust = structs.replace(had.trust, gap_ns=max(had.trust.gap_ns, 2 * IDLE_NS))
+    return structs.replace(configured, settings=structs.replace(had, trust=trust, beside=()))
+
+
+class WhatIfMarket(LiveMarket):
+    """The markets of a run under one queue model, holdings as they were at the start.
+
+    What of a print that filled us then fills nobody of ours now goes to others at its price, as far
+    as there are any: their shares stand there no more until their size changes.
+    """
+
+    def __init__(self, market: JournalMarket, terms: Terms, queue_model: QueueModel) -> None:
+        begun_ns = market.begun_ns
+        newest = [
+            structs.replace(
+                event,
+                markets=tuple(
+                    each
+                    for each in market.markets.values()
+                    if each.event_ticker == event.event_ticker
+                ),
+            )
+            for event in market.events.values()
+        ]
+        super().__init__(catalogue_of(newest), terms, queue_model, begun_ns)
+        # No order is larger than the venue takes; what is held may be.
+        parts = [
+            (market_id, outcome, min(qty - begin, QTY_MAX))
+            for market_id, outcome, qty in market.holdings
+            if market_id in market.markets
+            for begin in range(0, qty, QTY_MAX)
+        ]
+        for place, (market_id, outcome, qty) in enumerate(parts):
+            self._endow(place, market_id, outcome, qty, begun_ns)
+        self.exchange.read_all(begun_ns)
+
+    def _endow(
+        self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
+    ) -> None:
+        """Shares are held, and the cash is what it was: they were bought before anything began."""
+        self.exchange.apply(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
+        name = ClientOrderId(f"held-{place}")
+        bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)
+        self.exchange.apply(v.PlaceOrder(MAKER, bought), now_ns)
+        side, price = book_side(outcome, Side.BUY), canonical(outcome, _EVEN)
+        self._acting_as_print = True
+        self._meet(market_id, side, price, qty, now_ns)
+        self._acting_as_print = False
+        self.exchange.apply(v.Withdraw(MAKER, Cents(self.gain_cents)), now_ns)
+        held = {**self.account.shares}
+        self.account = Account()
+        self.account.shares = held
+
+    def play(self, event: MarketEvent, now_ns: int) -> None:
+        """A book or a print of others happens now."""
+        before, seen = len(self.account.fills), event.seen
+        if isinstance(seen, m.BookSeen):
+            self.on_frame(structs.replace(seen, ts_ns=now_ns), now_ns)
+            return
+        # Prints of several fills of ours may have one id: each counts.
+        self._print(seen, now_ns, now_ns)
+        if not event.filled_us:
+            return
+        left = seen.size - sum(fill.qty for fill in self.account.fills[before:])
+        depth = self.depths[seen.market_id]
+        side = BookSide.ASK if seen.taker_bought_yes else BookSide.BID
+        for price, size in [*depth.left(side)]:
+            if price == seen.price:
+                depth.take(side, price, min(left, size))
+                self._changed[seen.market_id] = None
