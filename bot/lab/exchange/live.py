@@ -12,7 +12,9 @@ others order their books and prints; everything that we are shown is of our own 
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from bot.core import messages as m
 from bot.core.desk.outbox import keep_newest
@@ -48,7 +50,7 @@ _SIDES: Final = (_BID, _ASK)
 _PAGES: Final = PageLimits(PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT)
 _TRADE_IDS_MAX: Final = 10_000
 _SET_BACK_NS: Final = 60 * NS_PER_SECOND
-"""A stamp that is older by more than this says that the clock of others was set back."""
+"""A book that is older by more than this says that the clock of others was set back."""
 
 
 class Depth:
@@ -60,7 +62,6 @@ class Depth:
 
     def __init__(self) -> None:
         self.at_ns = 0
-        self._set_back_ns = 0
         self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
         self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
         self._taken: dict[tuple[BookSide, Price], int] = {}
@@ -69,12 +70,6 @@ class Depth:
         """Frames were lost: what is there is not known until it is shown again."""
         self.show((), (), 0)
         self._taken.clear()
-
-    def venue_ns(self, ts_ns: int) -> int:
-        """A stamp as if the clock of others had never been set back."""
-        if ts_ns + self._set_back_ns < self.at_ns - _SET_BACK_NS:
-            self._set_back_ns = self.at_ns - ts_ns
-        return ts_ns + self._set_back_ns
 
     def show(self, bids: Levels, asks: Levels, at_ns: int) -> None:
         """Another book, best first."""
@@ -180,13 +175,14 @@ class LiveMarket:
         depth = self.depths.get(event.market_id)
         if depth is None:
             return
-        at_ns = depth.venue_ns(event.ts_ns)
         if isinstance(event, m.BookSeen):
-            if at_ns >= depth.at_ns:
-                self._show(event.market_id, event.bids, event.asks, at_ns, now_ns)
+            if event.ts_ns < depth.at_ns - _SET_BACK_NS:
+                depth.forget()
+            if event.ts_ns >= depth.at_ns:
+                self._show(event.market_id, event.bids, event.asks, event.ts_ns, now_ns)
         elif event.trade_id not in self._trade_ids:
             keep_newest(self._trade_ids, event.trade_id, None, _TRADE_IDS_MAX)
-            self._print(event, at_ns, now_ns)
+            self._print(event, event.ts_ns, now_ns)
 
     def on_gap(self, markets: Iterable[MarketId]) -> None:
         """Frames of these markets were lost. Nothing fills there until a book is shown again; our
@@ -450,23 +446,22 @@ def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
         for company, symbol in {each.project_id: each.series_ticker for each in readable}.items()
     ]
     for event in readable:
-        commands.append(
-            v.ListEvent(
-                event_ticker=event.event_ticker,
-                series_ticker=event.series_ticker,
-                project_market_id=event.project_market_id,
-                project_id=event.project_id,
-                title=event.title,
-                category=event.category,
-                status=model.EventStatus.OPEN,
-                mutually_exclusive=event.mutually_exclusive,
-                resolution_date_ns=instant.to_ns(event.resolution_date),
-                sub_title=event.sub_title,
-                resolution_source=event.resolution_source,
-            )
-        )
-        commands += [_listing(market) for market in event.markets]
+        fields = _fields_of(v.ListEvent, event)
+        fields["status"] = model.EventStatus.OPEN
+        fields["resolution_date_ns"] = instant.to_ns(event.resolution_date)
+        commands.append(v.ListEvent(**fields))
+        for market in event.markets:
+            fields = _fields_of(v.ListMarket, market)
+            fields["maker_fee_rate"] = FeeRate.parse(market.maker_fee_rate)
+            fields["taker_fee_rate"] = FeeRate.parse(market.taker_fee_rate)
+            commands.append(v.ListMarket(**fields))
     return commands
+
+
+def _fields_of(command: type[msgspec.Struct], shown: msgspec.Struct) -> dict[str, Any]:
+    """What a read shows of the fields of a command."""
+    row = msgspec.structs.asdict(shown)
+    return {name: row[name] for name in command.__struct_fields__ if name in row}
 
 
 def is_readable(event: model.Event) -> bool:
@@ -479,18 +474,3 @@ def is_readable(event: model.Event) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _listing(market: model.Market) -> v.ListMarket:
-    return v.ListMarket(
-        market_id=market.market_id,
-        ticker=market.ticker,
-        event_ticker=market.event_ticker,
-        name=market.name,
-        outcome_label=market.outcome_label,
-        maker_fee_rate=FeeRate.parse(market.maker_fee_rate),
-        taker_fee_rate=FeeRate.parse(market.taker_fee_rate),
-        strike_value=market.strike_value,
-        strike_unit=market.strike_unit,
-        description=market.description,
-    )
