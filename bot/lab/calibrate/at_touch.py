@@ -154,7 +154,7 @@ class _Run:
         market, now_ns = self._market, self._now_ns
         missing = dict.fromkeys(wanted, int(QTY))
         for side, price in wanted.items():
-            for order in [*market.own_orders(market.markets[0], side)]:
+            for order in [*market.queues.on(market.markets[0], side)]:
                 behind = price - order.price if side is BookSide.BID else order.price - price
                 if 0 <= behind <= _PACE.tolerance_ticks:
                     missing[side] -= order.remaining

@@ -21,7 +21,7 @@ from bot.core.desk.outbox import keep_newest
 from bot.core.strategy import Levels
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
-from bot.lab.exchange.queue_model import OwnQueues, QueuedOrder, QueueModel
+from bot.lab.exchange.queue_model import OwnQueues, QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.core import messages as v
 from venue.wire import instant, model
@@ -112,8 +112,9 @@ class Depth:
 class LiveMarket:
     """The markets of a series under one model of the queue.
 
-    exchange: where our orders are. account: our fills, kept apart from the engine's ledger. marks:
-    twice the newest middle of a market, cents. printed_qty: shares of the prints of others.
+    exchange: where our orders are. queues: those that rest. account: our fills, kept apart from the
+    engine's ledger. marks: twice the newest middle of a market, cents. printed_qty: shares of the
+    prints of others.
     """
 
     fills_through_only = False
@@ -137,7 +138,7 @@ class LiveMarket:
         self.printed_qty = 0
         self.marks: dict[MarketId, int] = {}
         self._events: list[m.Event] = []
-        self._queues = OwnQueues(queue_model, terms.power)
+        self.queues = OwnQueues(queue_model, terms.power)
         self._changed: dict[MarketId, None] = {}
         self._acting_as_print = False
         self._trade_ids: OrderedDict[str, None] = OrderedDict()
@@ -157,15 +158,6 @@ class LiveMarket:
     def markets(self) -> Sequence[MarketId]:
         """All of them, as they were listed."""
         return list(self.depths)
-
-    def own_orders(self, market_id: MarketId, side: BookSide) -> Sequence[QueuedOrder]:
-        """Our resting orders of a side, the boldest price first, the older first at one price."""
-        return self._queues.on(market_id, side)
-
-    def own_sizes(self, market_id: MarketId) -> dict[tuple[BookSide, Price], int]:
-        """Shares of ours that rest on a market, by side and price."""
-        sizes = {side: self._queues.sizes(market_id, side) for side in _SIDES}
-        return {(side, price): qty for side in _SIDES for price, qty in sizes[side].items()}
 
     # --- what others do ---------------------------------------------------------------------------
 
@@ -221,7 +213,7 @@ class LiveMarket:
         side = _ASK if printed.taker_bought_yes else _BID
         self.printed_qty += printed.size
         left = int(printed.size)
-        for queued in [*self._queues.on(market, side)] if self._is_shown(market) else ():
+        for queued in [*self.queues.on(market, side)] if self._is_shown(market) else ():
             if queued.price == price:
                 reached = 0 if self.fills_through_only else queued.position.printed(left, at_ns)
                 reached = left if self.has_no_queue else reached
@@ -249,13 +241,13 @@ class LiveMarket:
         if depth.doubled_mid is not None:
             self.marks[market] = depth.doubled_mid
         for side in _SIDES:
-            row = [*self._queues.on(market, side)]
+            row = [*self.queues.on(market, side)]
             for queued in row:
                 others = depth.shown(side, queued.price)
                 if was_shown:
                     queued.position.shown(others, at_ns)
                 else:
-                    self._queues.requeue(queued, others, at_ns)
+                    self.queues.requeue(queued, others, at_ns)
             if self.has_sizes:
                 for queued in row:
                     self._come(market, depth, side, queued.price, queued.remaining, now_ns)
@@ -309,7 +301,7 @@ class LiveMarket:
         depth = self.depths[order.market_id]
         side = book_side(order.outcome, order.side)
         price = canonical(order.outcome, order.price)
-        self._queues.changed(order, depth.before(side, price), depth.at_ns)
+        self.queues.changed(order, depth.before(side, price), depth.at_ns)
         self._changed[order.market_id] = None
 
     def _printed_by_us(self, trade: v.TradePrinted) -> None:
@@ -349,7 +341,7 @@ class LiveMarket:
         """What others have left, and our own orders."""
         if not self._is_shown(market_id):
             return ShownBook((), (), None)
-        own = self._queues.sizes
+        own = self.queues.sizes
         bids = _as_levels(self._left(market_id, _BID), own(market_id, _BID), best=-1)
         asks = _as_levels(self._left(market_id, _ASK), own(market_id, _ASK), best=1)
         return ShownBook(bids, asks, now_ns)
@@ -357,7 +349,7 @@ class LiveMarket:
     def _left(self, market: MarketId, side: BookSide) -> Levels:
         """Depth of others that nobody has taken and that does not cross our own orders."""
         rows = self.depths[market].left(side)
-        ours = self._queues.best(market, side.other)
+        ours = self.queues.best(market, side.other)
         if ours is None or not rows or not _reaches(side.other, ours, rows[0][0]):
             return rows
         return tuple(row for row in rows if not _reaches(side.other, ours, row[0]))
@@ -390,7 +382,7 @@ class LiveMarket:
             price = canonical(order.outcome, order.price)
             return order.market_id, book_side(order.outcome, order.side), price, order.qty
         if isinstance(command, v.AmendOrder) and command.amend.price is not None:
-            queued = self._queues.of(command.order_id)
+            queued = self.queues.of(command.order_id)
             if queued is not None:
                 price = canonical(queued.outcome, command.amend.price)
                 return queued.market_id, queued.side, price, command.amend.qty or queued.remaining

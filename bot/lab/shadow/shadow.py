@@ -7,7 +7,7 @@ leaves.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
@@ -48,8 +48,6 @@ _COMPARE_NS: Final = 100 * NS_PER_MS
 MarketEvent = m.Event | m.SeriesShown | v.ResolveMarket
 """What a candidate is given: frames without our orders, reads of the series, winners, and what
 happened to the run that no request of ours brought about."""
-
-Level = tuple[BookSide, Price]
 
 
 class CandidateRun:
@@ -126,11 +124,23 @@ class CandidateRun:
         counters = self._trader.out.counters
         if counters.decisions > self._decisions:
             if all(
-                _is_near(own.resting(market, venue_ns), self._market.own_sizes(market))
+                self._is_near(market, [*own.resting(market, venue_ns)])
                 for market in self._market.markets
             ):
                 self._same += counters.decisions - self._decisions
             self._decisions = counters.decisions
+
+    def _is_near(self, market: MarketId, live: Sequence[tuple[BookSide, Price]]) -> bool:
+        """True if its best prices on both sides are a tick at most from ours, or on neither."""
+        for side, best in ((BookSide.BID, max), (BookSide.ASK, min)):
+            ours = best((price for of, price in live if of is side), default=None)
+            theirs = self._market.queues.best(market, side)
+            if ours is None or theirs is None:
+                if ours is not theirs:
+                    return False
+            elif abs(ours - theirs) > 1:
+                return False
+        return True
 
     def stop(self, why: str) -> None:
         """Its orders are cancelled, and no more are made; what it holds it goes on to hold."""
@@ -142,7 +152,11 @@ class CandidateRun:
         report = self._trader.report(self._driver.now_ns)
         if report.profit is None:
             return None
-        sizes = [self._market.own_sizes(market) for market in self._market.markets]
+        queues = [
+            self._market.queues.on(market, side)
+            for market in self._market.markets
+            for side in BookSide
+        ]
         requests = self._run.requests
         return ShadowReport(
             name=self.candidate.name,
@@ -153,23 +167,10 @@ class CandidateRun:
             same=self._same,
             changes=requests["create"] + requests["amend"] + requests["cancel"],
             left_out=sum(sum(event.cuts.values()) for event in report.events),
-            resting=sum(sum(each.values()) for each in sizes),
+            resting=sum(order.remaining for queue in queues for order in queue),
             worst_case_max_cents=report.worst_case_max_cents,
             profit=report.profit,
         )
-
-
-def _is_near(
-    ours: Iterable[tuple[BookSide, Price]], theirs: Iterable[tuple[BookSide, Price]]
-) -> bool:
-    """True if the best prices on both sides are a tick apart at most, or on neither."""
-    for side, best in ((BookSide.BID, max), (BookSide.ASK, min)):
-        prices = [[price for of, price in levels if of is side] for levels in (ours, theirs)]
-        if bool(prices[0]) is not bool(prices[1]):
-            return False
-        if prices[0] and abs(best(prices[0]) - best(prices[1])) > 1:
-            return False
-    return True
 
 
 def _with_own_strategy(event: m.Reconfigured) -> m.Reconfigured:
