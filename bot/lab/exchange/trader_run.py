@@ -11,8 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
+import msgspec
+
 from bot.core import messages as m
 from bot.core.desk.outbox import kind_of as request_kind
+from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.exchange import Exchange, Response
@@ -26,6 +29,15 @@ and finds nothing to do in most of them."""
 
 _RHYTHM_NS: Final = 90 * NS_PER_MS
 _STEP_NS: Final = NS_PER_MS
+
+
+def alone(settings: TraderSettings) -> TraderSettings:
+    """Settings for a trader that is alone on its account. With a turn each `IDLE_NS`, a process
+    that stands still is recognised by a silence of more than two of them."""
+    gap_ns = max(settings.trust.gap_ns, 2 * IDLE_NS)
+    trust = msgspec.structs.replace(settings.trust, gap_ns=gap_ns)
+    return msgspec.structs.replace(settings, trust=trust, beside=())
+
 
 Observer = Callable[[m.Event, Sequence[m.Effect], int], None]
 """Called with each event that the trader has taken in, its effects, and when."""

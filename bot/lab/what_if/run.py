@@ -22,7 +22,7 @@ from bot.lab.exchange.exchange import MAKER
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Latency, Terms
-from bot.lab.exchange.trader_run import IDLE_NS, TraderRun
+from bot.lab.exchange.trader_run import IDLE_NS, TermsLink, TraderRun
 from bot.lab.journal_market import JournalMarket, MarketEvent
 from bot.lab.own_orders import OwnOrders
 from bot.lab.what_if.measured import Measured, measured
