@@ -15,7 +15,7 @@ from bot.core import messages as m
 from bot.lab.exchange.live import is_readable
 from bot.lab.own_orders import OwnFill, OwnOrders
 from bot.lab.session import EVENTS, TO_THE_END, UNCAUSED, Placed, Until
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty
@@ -35,7 +35,7 @@ class MarketEvent(Struct, frozen=True):
     """A book or a print of others. arrived_ns: by the bot's clock. filled_us: a print that filled
     an order of ours."""
 
-    seen: m.BookSeen | m.TradeSeen
+    seen: m.BookUpdate | m.Trade
     arrived_ns: int
     filled_us: bool = False
 
@@ -82,9 +82,9 @@ class JournalMarket:
         """How far the bot's clock is ahead of the venue's; 0 where they agree."""
         self.feed_ns = NS_PER_MS
         """Median delay of the channel."""
-        self._frames: list[tuple[int, m.BookSeen]] = []
-        self._newest: dict[MarketId, m.BookSeen] = {}
-        self._prints: dict[str, tuple[int, m.TradeSeen]] = {}
+        self._frames: list[tuple[int, m.BookUpdate]] = []
+        self._newest: dict[MarketId, m.BookUpdate] = {}
+        self._prints: dict[str, tuple[int, m.Trade]] = {}
         self._sent: dict[int, tuple[int, list[int]]] = {}
         self._holdings_known = False
         self._given: dict[tuple[MarketId, BookSide, Price], list[int]] = {}
@@ -95,19 +95,19 @@ class JournalMarket:
         self.ended_ns = max(self.ended_ns, at_ns)
         self.own.take(message)
         match message:
-            case m.BookSeen():
+            case m.BookUpdate():
                 # One that is shown again, to whoever subscribes again, is no other book.
                 if self._newest.get(message.market_id) != message:
                     self._newest[message.market_id] = message
                     self._frames.append((at_ns, message))
-            case m.TradeSeen():
+            case m.Trade():
                 self._prints.setdefault(message.trade_id, (at_ns, message))
             case m.Send(request_id=number, request=request):
                 is_write = isinstance(request, m.Write)
                 self._sent[number] = at_ns, self.write_trips_ns if is_write else self.read_trips_ns
-            case m.Replied(request_id=number, answer=answer):
+            case m.Response(request_id=number, answer=answer):
                 sent_ns, trips = self._sent.pop(number, (at_ns, []))
-                if isinstance(answer, m.Done):
+                if isinstance(answer, m.Ok):
                     trips.append(at_ns - sent_ns)
                     self._shown(at_ns, answer.body)
             case m.Started():
@@ -119,14 +119,14 @@ class JournalMarket:
 
     def _shown(self, at_ns: int, body: m.Body) -> None:
         match body:
-            case m.SeriesShown():
+            case m.SeriesBody():
                 for event in body.events:
                     # What cannot be read is passed over, as the trader does.
                     if fold_ticker(event.series_ticker) not in self._beside and is_readable(event):
                         self._listed(at_ns, event)
-            case m.BalanceShown() if self.cash_cents is None:
+            case m.BalanceBody() if self.cash_cents is None:
                 self.cash_cents = body.balance.total_cents
-            case m.PositionsShown() if not self._holdings_known:
+            case m.PositionsBody() if not self._holdings_known:
                 self._holdings_known = not body.cursor
                 self.holdings += [
                     (position.market_id, Outcome(position.outcome.value), position.qty)
@@ -168,19 +168,19 @@ class JournalMarket:
             if fill.at_ns + shift_ns > self.begun_ns and fill.market_id in self.markets
         ]
         mine = {fill.trade_id: fill for fill in self.own.fills()}
-        seen: list[tuple[int, m.BookSeen | m.TradeSeen]] = [*self._prints.values(), *self._frames]
+        seen: list[tuple[int, m.BookUpdate | m.Trade]] = [*self._prints.values(), *self._frames]
         for fill in self.fills:
             if fill.maker and fill.trade_id not in self._prints:  # the channel did not bring it
                 bought = fill.side is BookSide.ASK
-                made = m.TradeSeen(
+                made = m.Trade(
                     fill.market_id, fill.at_ns, fill.trade_id, fill.price, Qty(fill.qty), bought
                 )
                 seen.append((fill.at_ns + shift_ns + self.feed_ns, made))
-        seen.sort(key=lambda row: (row[1].ts_ns, isinstance(row[1], m.BookSeen), row[0]))
+        seen.sort(key=lambda row: (row[1].ts_ns, isinstance(row[1], m.BookUpdate), row[0]))
         for at_ns, each in seen:
             if each.market_id not in self.markets:
                 continue
-            if isinstance(each, m.BookSeen):
+            if isinstance(each, m.BookUpdate):
                 book = self._without_us(each)
                 if book is not None:
                     self.history.append(MarketEvent(book, at_ns))
@@ -192,7 +192,7 @@ class JournalMarket:
         self._newest.clear()
 
     def _compare_clocks(self) -> None:
-        frames: list[tuple[int, m.BookSeen | m.TradeSeen]] = [*self._frames]
+        frames: list[tuple[int, m.BookUpdate | m.Trade]] = [*self._frames]
         frames += self._prints.values()
         delays = sorted(at_ns - seen.ts_ns for at_ns, seen in frames)
         if delays:
@@ -201,13 +201,13 @@ class JournalMarket:
             self.clock_ahead_ns = 0 if agree else lowest - NS_PER_MS
             self.feed_ns = max(NS_PER_MS, delays[len(delays) // 2] - self.clock_ahead_ns)
 
-    def _took(self, printed: m.TradeSeen, mine: OwnFill) -> None:
+    def _took(self, printed: m.Trade, mine: OwnFill) -> None:
         self.taken_prints += 1
         key = printed.market_id, mine.side.other, printed.price
         given = self._given.setdefault(key, [0, 0, -1])
         given[:] = [given[0] + mine.qty, printed.ts_ns + GIVEN_BACK_NS, -1]
 
-    def _without_us(self, seen: m.BookSeen) -> m.BookSeen | None:
+    def _without_us(self, seen: m.BookUpdate) -> m.BookUpdate | None:
         """A book without our shares, and with what we had taken of it; None of a crossed one."""
         self.books += 1
         others = self.own.without(seen)
@@ -220,9 +220,11 @@ class JournalMarket:
             return None
         self._give_back(seen, bids, asks)
         best = tuple(sorted(bids.items(), reverse=True)), tuple(sorted(asks.items()))
-        return m.BookSeen(seen.market_id, seen.ts_ns, *best)
+        return m.BookUpdate(seen.market_id, seen.ts_ns, *best)
 
-    def _give_back(self, seen: m.BookSeen, bids: dict[Price, Qty], asks: dict[Price, Qty]) -> None:
+    def _give_back(
+        self, seen: m.BookUpdate, bids: dict[Price, Qty], asks: dict[Price, Qty]
+    ) -> None:
         """Put back what we took, where the size is still the one that we left."""
         for key, given in [*self._given.items()]:
             market_id, side, price = key

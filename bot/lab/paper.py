@@ -2,7 +2,7 @@
 
 Reads of the series and its books go to the real venue, by `PublicVenue`, which has no way to write.
 Everything that is ours goes to a local exchange, and the channel shows both together. What changes
-the exchange is in a command log, the venue's own (`venue.journal`), before anybody is answered. The
+the exchange is in a command log, the venue's own (`venue.storage`), before anybody is answered. The
 next run applies the log again and has the same cash, positions, fills and orders. What the log does
 not hold is the market: until a book has been shown again, nothing fills, and then our orders are
 behind everything in it.
@@ -19,25 +19,25 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
-from bot.core.books.venueclock import VenueClock
+from bot.core.market_data.venue_clock import VenueClock
 from bot.io.client.public import PUBLIC_READS, PublicRead, PublicVenue
 from bot.io.client.rest import DRAIN_SLACK_S, REQUEST_S_MAX
-from bot.io.faults import ShellFault
+from bot.io.faults import OperatorError
 from bot.io.run.connection import Connection, Emit, MarketChannel
 from bot.lab.exchange.exchange import MAKER, Exchange, Response
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
-from venue.core import messages as v
-from venue.journal.log import CommandLog, LogBroken, LogFull
-from venue.journal.record import Entry, StateFault
-from venue.journal.statedir import StateDir
+from venue.engine import messages as v
+from venue.storage.log import CommandLog, LogBroken, LogFull
+from venue.storage.record import Entry, StateFault
+from venue.storage.statedir import StateDir
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents
 from venue.wire.names import MarketId
 
-Answered = Callable[[m.Replied], None]
+Answered = Callable[[m.Response], None]
 MayLeave = Callable[[], Awaitable[bool]]
 
 FOLDER: Final = "account"
@@ -51,7 +51,7 @@ _UNREAD_ROUND_TRIP_NS: Final = NS_PER_SECOND // 100
 """The round trip of an order before any read has been timed."""
 
 
-class PaperFault(ShellFault):
+class PaperFault(OperatorError):
     """The paper account cannot be read or written; the text says what to do."""
 
 
@@ -237,7 +237,7 @@ class PaperVenue:
         tokens_limit: int | None = None
         try:
             if may_leave is not None and not await may_leave():
-                refused = m.Refused(0, "", "not in the journal in time, so not sent")
+                refused = m.Rejected(0, "", "not in the journal in time, so not sent")
                 response = Response(refused, None, None)
             elif isinstance(send.request, PUBLIC_READS):
                 response, tokens_limit = await self._read(send, send.request)
@@ -248,7 +248,7 @@ class PaperVenue:
         except Exception:  # noqa: BLE001 - the task's boundary: every request has its answer
             self._log.exception("paper_failed", at=type(send.request).__name__)
             response = Response(m.Unknown("a fault of ours"), None, None)
-        reply = m.Replied(
+        reply = m.Response(
             send.request_id, response.answer, response.tokens, response.away_ns, tokens_limit
         )
         answered(reply)
@@ -277,20 +277,20 @@ class PaperVenue:
         answer, tokens = reply.answer, exchange.tokens_left(send.key)
         if reply.tokens_left is not None:
             tokens = min(tokens, reply.tokens_left)
-        if isinstance(answer, m.Done):
+        if isinstance(answer, m.Ok):
             self._read_ns = round((loop.time() - begun_s) * NS_PER_SECOND)
-            answer = m.Done(self._seen(answer.body))
+            answer = m.Ok(self._seen(answer.body))
             await self._paper.durable()
         return Response(answer, tokens, reply.retry_after_ns), reply.tokens_limit
 
     def _seen(self, body: m.Body) -> m.Body:
         """What was read of the market, followed here; as the trader is to see it."""
-        if isinstance(body, m.SeriesShown):
+        if isinstance(body, m.SeriesBody):
             held = {market_id for (market_id, _), qty in self._market.account.shares.items() if qty}
             self._market.on_series(body.events, self._paper.clock.now_ns())
             self._tell_paid(body.events, held)
-        elif isinstance(body, m.BookShown):
-            body = m.BookShown(self._book(body.book))
+        elif isinstance(body, m.BookBody):
+            body = m.BookBody(self._book(body.book))
         self._publish()
         return body
 
@@ -305,7 +305,7 @@ class PaperVenue:
         now_ns = self._paper.clock.now_ns()
         older_ns = max(0, depth.at_ns - as_of_ns)
         if not older_ns:
-            self._market.on_frame(m.BookSeen(market_id, as_of_ns, *rows), now_ns)
+            self._market.on_frame(m.BookUpdate(market_id, as_of_ns, *rows), now_ns)
         bids, asks, _ = self._market.shown_book(market_id, now_ns)
         return msgspec.structs.replace(
             read,
@@ -352,13 +352,13 @@ class PaperVenue:
         """Emit what has changed since the last time."""
         frames = self._market.frames(self._paper.clock.now_ns())
         for event in frames if self._is_open else ():
-            if isinstance(event, m.BookSeen | m.TradeSeen) and event.market_id in self._followed:
+            if isinstance(event, m.BookUpdate | m.Trade) and event.market_id in self._followed:
                 self._emit(event)
 
     def _on_event(self, event: m.Event) -> None:
         match event:
-            case m.BookSeen() | m.TradeSeen():
-                if isinstance(event, m.TradeSeen):
+            case m.BookUpdate() | m.Trade():
+                if isinstance(event, m.Trade):
                     self._paper.clock.on_print(event.ts_ns)
                 self._market.on_frame(event, self._paper.clock.now_ns())
                 self._publish()

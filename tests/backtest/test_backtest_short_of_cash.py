@@ -7,7 +7,7 @@ import pytest
 
 from bench.brackets import CROWDS
 from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock
-from bot.config import finish, read_draft
+from bot.config.bot_config import finish, read_draft
 from bot.core.orders.order import State
 from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.queue_model import QueueModel

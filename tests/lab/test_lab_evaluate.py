@@ -10,7 +10,7 @@ from click.testing import Result
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.io.settings.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import page
 from bot.lab.evaluate.compare import Comparison, compare
@@ -261,7 +261,7 @@ def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
     ):
         (package / f"{name}.py").write_text(text)
     (tmp_path / "mine.py").write_text(
-        "import json, numpy\nfrom bot.core.strategy import Strategy\n"
+        "import json, numpy\nfrom bot.strategy.api import Strategy\n"
         "from kit_of_mine.lots import lot\nclass Mine(Strategy): pass\nSTRATEGY = Mine\n"
     )
     names = {changed_code(tmp_path)}
@@ -287,7 +287,7 @@ def test_naming_a_life_runs_nothing_that_its_strategy_does_not(
     (tmp_path / "torn_of_mine.py").write_text("def (\n")
     (tmp_path / "script_of_mine.py").write_text("raise SystemExit(7)\n")
     (tmp_path / "mine.py").write_text(
-        "from bot.core.strategy import Strategy\n"
+        "from bot.strategy.api import Strategy\n"
         "try:\n    from absent_kit.fast import LOT\nexcept RuntimeError:\n    LOT = 2\n"
         "try:\n    import torn_of_mine\nexcept SyntaxError:\n    pass\n"
         "class Mine(Strategy):\n"
@@ -307,7 +307,7 @@ def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
     for cents in ("1", "2"):
         (tmp_path / cents).mkdir()
         (tmp_path / cents / "alike.py").write_text(
-            "from bot.core.strategy import Strategy\n"
+            "from bot.strategy.api import Strategy\n"
             f"class Alike(Strategy):\n    cents = {cents}\n"
             "STRATEGY = Alike\n"
         )
@@ -359,7 +359,7 @@ def test_what_cannot_be_evaluated_ends_with_two(option: str, value: str, said: s
 
 
 MINE = """
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 ASKED = []
 

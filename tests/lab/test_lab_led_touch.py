@@ -8,7 +8,7 @@ from bot.io.settings.plugins import find_strategy
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.market import Crowd
 from bot.lab.evaluate.worlds import STEP_NS, Noise, draw, sized, worlds_named
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Side
 from venue.wire.names import UserId
 

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bot.core.strategy import EventView, Quotes, Strategy
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.worlds import (
     GRID,
@@ -31,6 +30,7 @@ from bot.lab.evaluate.worlds import (
     stream,
     worlds_named,
 )
+from bot.strategy.api import EventView, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
 
 SMALL = World(steps=60, rungs=4)

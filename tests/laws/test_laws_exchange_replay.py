@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import hashlib
 from tests.core.histories import History
-from venue.core.engine import Engine
+from venue.engine.engine import Engine
 
 engine, history, told = Engine(b"key"), History(77, 1_500), hashlib.sha256()
 for now_ns, command in enumerate(history):

@@ -9,7 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
 
@@ -66,7 +66,7 @@ def test_json_is_one_line_on_stdout_and_the_draw_goes_to_stderr():
 
 
 NOW_AND_THEN = """
-from bot.core.strategy import Quote, Strategy
+from bot.strategy.api import Quote, Strategy
 from venue.wire.money import BookSide, Price, Qty
 
 
@@ -89,7 +89,7 @@ STRATEGY = NowAndThen
 SMALL = """\
 from pydantic import Field
 
-from bot.core.strategy import Quote, Strategy
+from bot.strategy.api import Quote, Strategy
 from venue.wire.money import BookSide, Price, Qty
 
 
@@ -130,7 +130,7 @@ def test_a_strategy_whose_range_a_drawn_size_is_beyond_keeps_its_default(tmp_pat
 
 NEEDS_MORE = """
 from pydantic import model_validator
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 class Mine(Strategy):
     class Params(Strategy.Params):
@@ -207,7 +207,7 @@ def test_a_wrong_option_ends_with_2_and_says_what_is_right(words, said):
 DIES = """
 import os
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Dies(Strategy):

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bot.config import ConfigFault, finish, read_draft
+from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.core import messages as m
 from bot.lab.what_if.trial import Trial
 

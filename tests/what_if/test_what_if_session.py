@@ -20,7 +20,7 @@ from tests.what_if.made import (
     run_of,
     trade,
 )
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.instant import NS_PER_SECOND
 
 LATE = 0.01
@@ -36,7 +36,7 @@ def bids(session):
     return [
         ((each.seen.ts_ns - ns(0)) / NS_PER_SECOND, each.seen.bids)
         for each in session.history
-        if isinstance(each.seen, m.BookSeen)
+        if isinstance(each.seen, m.BookUpdate)
     ]
 
 
@@ -45,7 +45,7 @@ def prints(session):
     return [
         (each.seen.price, each.seen.size, each.filled_us)
         for each in session.history
-        if isinstance(each.seen, m.TradeSeen)
+        if isinstance(each.seen, m.Trade)
     ]
 
 
@@ -53,10 +53,10 @@ def test_our_own_shares_are_taken_out_of_the_books(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (1.2, *replied(m.OrderShown(order("1", 40, 10, 1)))),
+            (1.2, *replied(m.OrderBody(order("1", 40, 10, 1)))),
             seen(book(0.5, [(40, 30)], [(60, 5)])),
             seen(book(1, [(40, 40), (39, 7)], [(60, 5)])),
-            (3.2, *replied(m.OrderShown(order("1", 41, 10, 3, created=1)))),
+            (3.2, *replied(m.OrderBody(order("1", 41, 10, 3, created=1)))),
             seen(book(3, [(41, 10), (40, 30)], [(60, 5)])),
         ],
     )
@@ -72,7 +72,7 @@ def test_shares_of_ours_that_a_book_does_not_show_are_told(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (1.2, *replied(m.OrderShown(order("1", 40, 10, 1)))),
+            (1.2, *replied(m.OrderBody(order("1", 40, 10, 1)))),
             seen(book(2, [(40, 4)], [(60, 5)])),
         ],
     )
@@ -85,7 +85,7 @@ def test_so_are_those_of_a_price_that_it_does_not_show_at_all(tmp_path, shown, s
     session = by_hand(
         tmp_path / "run.log",
         [
-            (1.2, *replied(m.OrderShown(order("1", 40, 5, 1)))),
+            (1.2, *replied(m.OrderBody(order("1", 40, 5, 1)))),
             seen(book(2, shown, [(60, 5)])),
         ],
     )
@@ -96,11 +96,11 @@ def test_a_print_that_filled_us_stays_and_is_marked(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
             seen(book(0.5, [(40, 10)], [(60, 5)])),
             seen(trade("a", 1, 40, 4, bought_yes=False)),
             seen(trade("b", 2, 40, 3, bought_yes=False)),
-            (3, *replied(m.FillsShown((fill("1", 40, 4, 1, trade="a"),), ""))),
+            (3, *replied(m.FillsBody((fill("1", 40, 4, 1, trade="a"),), ""))),
         ],
     )
     assert prints(session) == [(40, 4, True), (40, 3, False)]
@@ -110,9 +110,9 @@ def test_a_fill_whose_print_did_not_come_is_put_in(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
             seen(book(0.5, [(40, 10)], [(60, 5)])),
-            (3, *replied(m.FillsShown((fill("1", 40, 4, 1),), ""))),
+            (3, *replied(m.FillsBody((fill("1", 40, 4, 1),), ""))),
         ],
     )
     assert prints(session) == [(40, 4, True)]
@@ -122,10 +122,10 @@ def test_fills_of_earlier_runs_are_none_of_the_session_and_no_prints(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (0.1, *replied(m.FillsShown((fill("9", 45, 70, -3600), fill("8", 44, 3, -60)), ""))),
-            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            (0.1, *replied(m.FillsBody((fill("9", 45, 70, -3600), fill("8", 44, 3, -60)), ""))),
+            (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
             seen(book(0.5, [(40, 10)], [(60, 5)])),
-            (3, *replied(m.FillsShown((fill("1", 40, 4, 1),), ""))),
+            (3, *replied(m.FillsBody((fill("1", 40, 4, 1),), ""))),
         ],
     )
     assert [each.qty for each in session.fills] == [4]
@@ -140,7 +140,7 @@ def taken(path, *books):
         path,
         [
             seen(book(0.5, [(40, 10)], [(60, 5)])),
-            *((1.1, each) for each in replied(m.OrderShown(bought), m.FillsShown((took,), ""))),
+            *((1.1, each) for each in replied(m.OrderBody(bought), m.FillsBody((took,), ""))),
             seen(trade("mine", 1, 60, 4, bought_yes=True)),
             *map(seen, books),
         ],
@@ -148,7 +148,7 @@ def taken(path, *books):
 
 
 def asks(session):
-    return [each.seen.asks for each in session.history if isinstance(each.seen, m.BookSeen)]
+    return [each.seen.asks for each in session.history if isinstance(each.seen, m.BookUpdate)]
 
 
 def test_what_we_took_is_given_back_and_its_print_is_gone(tmp_path):
@@ -239,6 +239,6 @@ def test_a_page_of_the_series_that_cannot_be_read_is_passed_over(tmp_path, spoil
     else:
         other = structs.replace(event, markets=(structs.replace(market(), **{spoiled: "little"}),))
     shown = (0.5, book(0.4, [(40, 30)], [(60, 5)]))
-    session = by_hand(tmp_path / "run.log", [shown, (1, *replied(m.SeriesShown((other,), "")))])
+    session = by_hand(tmp_path / "run.log", [shown, (1, *replied(m.SeriesBody((other,), "")))])
     assert [each.maker_fee_rate for each in session.markets.values()] == ["0.0100"]
     assert list(session.events.values()) == [event]

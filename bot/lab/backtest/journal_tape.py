@@ -99,7 +99,7 @@ def _begun_ns(market: JournalMarket) -> int:
 def _record(market: JournalMarket, each: MarketEvent, begun_ns: int) -> BookRecord | TradeRecord:
     seen, at_ns = each.seen, max(each.seen.ts_ns, begun_ns)
     ticker = market.markets[seen.market_id].ticker
-    if isinstance(seen, m.TradeSeen):
+    if isinstance(seen, m.Trade):
         bought = Outcome.YES if seen.taker_bought_yes else Outcome.NO
         return TradeRecord(at_ns, ticker, seen.price, seen.size, bought)
     no = tuple((canonical(Outcome.NO, price), qty) for price, qty in seen.asks)
@@ -120,7 +120,7 @@ def _rung(market: JournalMarket, rung: model.Market, unit: str) -> dict[str, Any
 
 def _warnings(market: JournalMarket) -> Iterator[str]:
     run = f"run {market.nonce}" if market.nonce else "a run whose beginning is no longer kept"
-    prints = sum(isinstance(each.seen, m.TradeSeen) for each in market.history)
+    prints = sum(isinstance(each.seen, m.Trade) for each in market.history)
     yield f"{run}: {market.books} books, {prints + market.taken_prints} prints"
     if market.own_books:
         yield f"our own orders were taken off {market.own_books} books"

@@ -21,7 +21,6 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
 from bot.lab.evaluate.market import CASH_CENTS, Crowd, TrueValueMarket
@@ -41,6 +40,7 @@ from bot.lab.exchange.account import DoesNotClose
 from bot.lab.exchange.exchange import Exchange, Response
 from bot.lab.exchange.trader_run import TraderRun
 from bot.lab.sim.venue.simulated import PROJECT, SERIES
+from bot.strategy.api import Strategy
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Liquidity
@@ -273,7 +273,7 @@ class _Run:
         self._market.resolve(self._draws.latent.pays, end_ns)
 
     def _ping(self) -> None:
-        self._run.send([m.FeedHeard()])
+        self._run.send([m.FeedAlive()])
         self._driver.after(_PING_NS, self._ping)
 
     def _sample(self) -> None:

@@ -21,7 +21,7 @@ from bot.lab.evaluate.worlds import (
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, LevelBook, PageLimits, ShownBook, accounts
 from bot.lab.sim.venue.simulated import PROJECT, SERIES, market_id
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.money import (
     PAYOUT_CENTS,
@@ -175,7 +175,7 @@ class TrueValueMarket:
     def frames(self, now_ns: int) -> list[m.Event]:
         """Prints since this was asked last, then whole books of what has changed."""
         events: list[m.Event] = [
-            m.TradeSeen(
+            m.Trade(
                 each.market_id,
                 each.at_ns,
                 each.trade_id,
@@ -190,7 +190,7 @@ class TrueValueMarket:
         self.changed.clear()
         return events
 
-    def book_frames(self, now_ns: int) -> list[m.BookSeen]:
+    def book_frames(self, now_ns: int) -> list[m.BookUpdate]:
         return [self.exchange.book_update(market, now_ns) for market in self.markets]
 
     # --- books ------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.outbox import kind_of as request_kind
+from bot.core.orders.outbox import kind_of as request_kind
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
@@ -133,7 +133,7 @@ class TraderRun:
 
     def _tick(self) -> None:
         self._ticks.schedule(self._driver.now_ns + (self._period_ns or IDLE_NS))
-        self._hand(m.Beat())
+        self._hand(m.Tick())
 
     def _hand(self, event: m.Event) -> None:
         """An event into the trader, and its effects out."""
@@ -164,6 +164,6 @@ class TraderRun:
     def _arrives(self, send: m.Send, back_ns: int) -> None:
         """A request is at the venue, and its answer sets out."""
         came = self._link.answer(self._market.exchange, send, self._driver.now_ns)
-        replied = m.Replied(send.request_id, came.answer, came.tokens, came.away_ns)
+        replied = m.Response(send.request_id, came.answer, came.tokens, came.away_ns)
         self._driver.after(back_ns + came.waited_ns, partial(self.receive, [replied]))
         self.publish()

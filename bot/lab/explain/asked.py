@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 import msgspec
 
-from bot.core.strategy import EventView, Quote, Quotes, Strategy, checked
+from bot.strategy.api import EventView, Quote, Quotes, Strategy, checked
 from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId, Ticker
 

@@ -27,7 +27,7 @@ from bot.lab.exchange.terms import Latency, Terms
 from bot.lab.exchange.trader_run import TermsLink, TraderRun, alone
 from bot.lab.own_orders import OwnOrders
 from bot.lab.session import UNCAUSED, Run, placed_entries
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price
@@ -40,12 +40,12 @@ _KEPT_NS: Final = 60 * NS_PER_SECOND
 """Our orders of so long ago are forgotten: no frame speaks of them any more."""
 
 _HELD_MAX: Final = 50_000
-_FRAMES: Final = (m.BookSeen, m.TradeSeen)
+_FRAMES: Final = (m.BookUpdate, m.Trade)
 _PASSED_ON: Final = (*_FRAMES, *UNCAUSED)
 _NONCE: Final = "5a" * 10
 _COMPARE_NS: Final = 100 * NS_PER_MS
 
-MarketEvent = m.Event | m.SeriesShown | v.ResolveMarket
+MarketEvent = m.Event | m.SeriesBody | v.ResolveMarket
 """What a candidate is given: frames without our orders, reads of the series, winners, and what
 happened to the run that no request of ours brought about."""
 
@@ -84,9 +84,9 @@ class CandidateRun:
         with self._judged():
             self._driver.reach(at_ns)
             match event:
-                case m.BookSeen() | m.TradeSeen():
+                case m.BookUpdate() | m.Trade():
                     self._market.on_frame(event, at_ns)
-                case m.SeriesShown():
+                case m.SeriesBody():
                     self._market.on_series(event.events, at_ns)
                 case v.ResolveMarket():
                     self._market.resolve(event.market_id, event.winner, at_ns)
@@ -209,17 +209,17 @@ class Shadow:
                 self._begun = message, at_ns
                 if message.configured is not None:
                     self._settings = message.configured.settings
-            case m.Replied(answer=m.Done(body=m.BalanceShown(balance=balance))):
+            case m.Response(answer=m.Ok(body=m.BalanceBody(balance=balance))):
                 if self._cash_cents is None:
                     self._cash_cents = balance.total_cents
-            case m.Replied(answer=m.Done(body=m.SeriesShown(events=events))):
+            case m.Response(answer=m.Ok(body=m.SeriesBody(events=events))):
                 series = fold_ticker(self._settings.series_ticker)
                 mine = [each for each in events if fold_ticker(each.series_ticker) == series]
                 self._events |= {each.event_ticker: each for each in mine}
                 # A market that has resolved only halts until it is known what it pays.
                 halted, resolved = model.MarketState.HALTED, (model.MarketState.RESOLVED,)
                 unpaid = tuple(_in_state(each, halted, of=resolved) for each in mine)
-                self._hold(m.SeriesShown(unpaid, ""))
+                self._hold(m.SeriesBody(unpaid, ""))
             case m.Noted(name="rung_settled", fields=fields):
                 market_id = MarketId(str(fields["market_id"]))
                 self._hold(v.ResolveMarket(market_id, Outcome(str(fields["winner"]))))
@@ -227,8 +227,8 @@ class Shadow:
                 left = self._events.pop(Ticker(str(fields["event"])), None)
                 if left is not None:
                     paid = _in_state(left, model.MarketState.RESOLVED, of=tuple(model.MarketState))
-                    self._hold(m.SeriesShown((paid,), ""))
-            case m.Beat():
+                    self._hold(m.SeriesBody((paid,), ""))
+            case m.Tick():
                 self._happen(at_ns - BEHIND_NS)
             case _ if isinstance(message, _PASSED_ON):
                 self._hold(message)
@@ -269,15 +269,15 @@ class Shadow:
                 self._held = deque(held)
         while self._runs and self._held and self._held[0][0] <= until_ns:
             at_ns, event = self._held.popleft()
-            if isinstance(event, m.BookSeen):
+            if isinstance(event, m.BookUpdate):
                 lag_ns = at_ns - event.ts_ns
                 self._lag_ns = lag_ns if self._lag_ns is None else min(self._lag_ns, lag_ns)
                 others = self._own.without(event)
-                event = m.BookSeen(event.market_id, event.ts_ns, others.bids, others.asks)
+                event = m.BookUpdate(event.market_id, event.ts_ns, others.bids, others.asks)
                 if event.ts_ns > self._forgotten_ns + 2 * _KEPT_NS:
                     self._forgotten_ns = event.ts_ns - _KEPT_NS
                     self._own.forget(self._forgotten_ns)
-            elif isinstance(event, m.TradeSeen) and self._own.role(event.trade_id) == "taker":
+            elif isinstance(event, m.Trade) and self._own.role(event.trade_id) == "taker":
                 continue
             self._each(partial(CandidateRun.take, at_ns=at_ns, event=event))
         venue_ns = until_ns - (self._lag_ns or 0)

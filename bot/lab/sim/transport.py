@@ -12,8 +12,8 @@ from bot.lab.exchange.exchange import Response, refusal
 from bot.lab.exchange.faults import BEFALLING, Dice, befall
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
-from venue.core import messages as v
-from venue.read.account import shown_order
+from venue.engine import messages as v
+from venue.views.account import shown_order
 from venue.wire import model
 from venue.wire.errors import Code
 from venue.wire.instant import is_zero
@@ -49,7 +49,7 @@ class Channel:
         self._wanted: m.SubscribeTo | None = None
         self._stalled_until_ns = 0
         self._last_ns = 0
-        self._older: dict[MarketId, m.BookSeen] = {}
+        self._older: dict[MarketId, m.BookUpdate] = {}
         self._kept: dict[MarketId, int] = {}
         self.silent: dict[MarketId, bool] = {}
         self.late_ns = 0
@@ -102,7 +102,7 @@ class Channel:
 
     def _ping(self, connection: int) -> None:
         if connection == self._connection:
-            self._push(m.FeedHeard())
+            self._push(m.FeedAlive())
             self._world.after(_PING_NS, lambda: self._ping(connection))
 
     # --- frames -----------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class Channel:
             elif isinstance(event, v.TradePrinted) and event.market_id in self.rungs:
                 bought = (event.taker_outcome is Outcome.YES) == (event.taker_side is Side.BUY)
                 self._frame(
-                    m.TradeSeen(
+                    m.Trade(
                         event.market_id, event.at_ns, event.trade_id, event.price, event.qty, bought
                     )
                 )
@@ -147,22 +147,22 @@ class Channel:
             if market in self.rungs:
                 self._frame(exchange.front.book_update(market, now_ns))
 
-    def _frame(self, frame: m.BookSeen | m.TradeSeen) -> None:
+    def _frame(self, frame: m.BookUpdate | m.Trade) -> None:
         world = self._world
         prints_come = self.silent.get(frame.market_id)
-        if prints_come is not None and not (prints_come and type(frame) is m.TradeSeen):
+        if prints_come is not None and not (prints_come and type(frame) is m.Trade):
             world.seen.fault("silent_frame")
             return
         fault = self._dice.roll() if world.faulty else ""
-        if type(frame) is m.BookSeen:
+        if type(frame) is m.BookUpdate:
             self._remember(frame)
         if not fault:
             self._push(frame)
             return
         if self._befalls(fault, frame):
-            world.seen.fault(fault if type(frame) is m.BookSeen else f"{fault}:print")
+            world.seen.fault(fault if type(frame) is m.BookUpdate else f"{fault}:print")
 
-    def _remember(self, frame: m.BookSeen) -> None:
+    def _remember(self, frame: m.BookUpdate) -> None:
         kept = self._kept.get(frame.market_id, 0)
         self._kept[frame.market_id] = kept + 1
         if kept % 16 == 0:
@@ -175,20 +175,20 @@ class Channel:
             if any(level in best for level in world.auditor.own_levels(frame.market_id)):
                 world.seen.hit("own_at_touch")
 
-    def _befalls(self, fault: str, frame: m.BookSeen | m.TradeSeen) -> bool:
+    def _befalls(self, fault: str, frame: m.BookUpdate | m.Trade) -> bool:
         """True if the fault had an occasion; else the frame comes as it is."""
         older = self._older.get(frame.market_id)
         match fault, frame:
             case "frame_dropped", _:
                 pass
             case "frame_garbled", _:
-                self._push(m.FrameGarbled("drawn", known=self._rng.random() < 0.5))
+                self._push(m.MalformedFrame("drawn", known=self._rng.random() < 0.5))
             case "frame_delayed", _:
                 self._push(frame, self._rng.randint(MS, 2 * SECOND))
             case "frame_duplicated", _:
                 self._push(frame)
                 self._push(frame, self._rng.randint(0, SECOND))
-            case "frame_crossed", m.BookSeen(bids=((best, _), *_)):
+            case "frame_crossed", m.BookUpdate(bids=((best, _), *_)):
                 self._push(replace(frame, asks=((best, Qty(1)),)))
             case "frame_stale", _ if older is not None and older.ts_ns < frame.ts_ns:
                 self._push(frame)
@@ -221,7 +221,7 @@ _KINDS: Final[dict[type, str]] = {
     m.AmendResting: "amend",
     m.CancelResting: "cancel",
 }
-_NOT_CONNECTED: Final = Response(m.Refused(0, "", "connect"), None, None)
+_NOT_CONNECTED: Final = Response(m.Rejected(0, "", "connect"), None, None)
 
 
 class Call:
@@ -314,7 +314,7 @@ class Network:
         world = self._world
         response = self._response(call)
         world.auditor.flight.copy_ends(call.request)
-        if call.is_again and isinstance(response.answer, m.Refused):
+        if call.is_again and isinstance(response.answer, m.Rejected):
             world.seen.hit("resend_refused")
         if call.answered:
             return
@@ -371,22 +371,22 @@ class Network:
     def _instead(self, call: Call) -> m.Answer | None:
         if call.fault == "invalid_request" and call.kind != "cancel":
             self._note(call)
-            return m.Refused(422, self._rng.choice(("invalid_request", "self_made_trouble")), "")
+            return m.Rejected(422, self._rng.choice(("invalid_request", "self_made_trouble")), "")
         if call.fault == "not_found" and call.kind != "create":
             self._note(call)
             return refusal(Code.ORDER_NOT_FOUND)
         if call.is_again and self.stubborn:
             self._world.seen.fault("resend_barred")
-            return m.Refused(422, "invalid_request", "")
+            return m.Rejected(422, "invalid_request", "")
         return None
 
     # --- writes -----------------------------------------------------------------------------------
 
     def _written(self, call: Call, request: m.Write, answer: m.Answer, *, is_new: bool) -> m.Answer:
         seen = self._world.seen
-        if isinstance(answer, m.Refused):
+        if isinstance(answer, m.Rejected):
             seen.hit(f"{answer.code}:{call.kind}")
-        if not isinstance(answer, m.Done):
+        if not isinstance(answer, m.Ok):
             return answer
         if call.is_again and self._says_duplicate and self._world.faulty:
             seen.fault("says_duplicate:create")
@@ -396,7 +396,7 @@ class Network:
             self._second_copy(request)
         if call.is_again and is_new:
             seen.hit("resend_landed")
-        if isinstance(answer.body, m.CancelShown) and answer.body.reduced_by:
+        if isinstance(answer.body, m.CancelBody) and answer.body.reduced_by:
             order = answer.body.order
             if order.filled_qty < order.qty - answer.body.reduced_by:
                 seen.hit("cancel_after_fill")
@@ -415,9 +415,9 @@ class Network:
         else:
             world.after(1 + self._one_way(), arrive)
 
-    def _about_another(self, call: Call, answer: m.Done) -> m.Answer:
+    def _about_another(self, call: Call, answer: m.Ok) -> m.Answer:
         body, world = answer.body, self._world
-        about = body.order.order_id if isinstance(body, m.OrderShown | m.CancelShown) else ""
+        about = body.order.order_id if isinstance(body, m.OrderBody | m.CancelBody) else ""
         others = [each for each in world.auditor.truth.ours() if each.order_id != about]
         order = world.exchange.engine.order(others[0].order_id) if others else None
         if order is None:
@@ -431,9 +431,9 @@ class Network:
         world.seen.fault(f"foreign_reply:{call.kind}")
         name = world.auditor.truth.names[order.order_id]
         shown = shown_order(order, created_ns=order.created_ns, client_order_id=name)
-        if isinstance(body, m.CancelShown):
-            return m.Done(m.CancelShown(shown, order.remaining_qty))
-        return m.Done(m.OrderShown(shown))
+        if isinstance(body, m.CancelBody):
+            return m.Ok(m.CancelBody(shown, order.remaining_qty))
+        return m.Ok(m.OrderBody(shown))
 
     # --- reads ------------------------------------------------------------------------------------
 
@@ -441,8 +441,8 @@ class Network:
         seen = self._world.seen
         if getattr(request, "cursor", ""):
             seen.hit("page")
-        body = answer.body if isinstance(answer, m.Done) else None
-        if isinstance(body, m.BookShown) and is_zero(body.book.as_of):
+        body = answer.body if isinstance(answer, m.Ok) else None
+        if isinstance(body, m.BookBody) and is_zero(body.book.as_of):
             seen.hit("zero_book")
         if call.fault == "" and isinstance(request, m.ReadBook) and self._world.faulty:
             call.fault = self._books.roll()
@@ -459,7 +459,7 @@ class Network:
             return
         call.answered = True
         answer, tokens, away_ns, _ = response
-        replied = m.Replied(call.send.request_id, answer, tokens, away_ns)
+        replied = m.Response(call.send.request_id, answer, tokens, away_ns)
         self._world.deliver(call.process, replied)
 
 
@@ -486,30 +486,30 @@ def spoiled_read(
     fault: str, request: m.Read, answer: m.Answer, rng: random.Random
 ) -> m.Answer | None:
     """The answer that a fault makes of this one; None where it has no occasion."""
-    body = answer.body if isinstance(answer, m.Done) else None
+    body = answer.body if isinstance(answer, m.Ok) else None
     cursor: str = getattr(request, "cursor", "")
     match fault, body:
         case "book_unavailable", _ if isinstance(request, m.ReadBook):
-            return m.Refused(503, Code.ENGINE_UNAVAILABLE, "")
+            return m.Rejected(503, Code.ENGINE_UNAVAILABLE, "")
         case "cursor_refused", _ if cursor:
-            return m.Refused(400, Code.INVALID_CURSOR, "")
+            return m.Rejected(400, Code.INVALID_CURSOR, "")
         case "garbled_list", _ if body is not None:
             return garbled(request, rng)
-        case "book_emptied", m.BookShown():
-            return m.Done(m.BookShown(replace(body.book, bids=(), asks=())))
-        case "row_repeated", m.OrdersShown(orders=(first, *_)):
-            return m.Done(replace(body, orders=(first, *body.orders)))
-        case "row_repeated", m.FillsShown(fills=(newest, *_)):
-            return m.Done(replace(body, fills=(newest, *body.fills)))
-        case "odd_status", m.OrdersShown(orders=(first, *others)):
-            return m.Done(replace(body, orders=(_odd(first, rng), *others)))
-        case "odd_status", m.OrderShown() if body.order.status in model.RESTING:
-            return m.Done(m.OrderShown(_odd(body.order, rng)))
+        case "book_emptied", m.BookBody():
+            return m.Ok(m.BookBody(replace(body.book, bids=(), asks=())))
+        case "row_repeated", m.OrdersBody(orders=(first, *_)):
+            return m.Ok(replace(body, orders=(first, *body.orders)))
+        case "row_repeated", m.FillsBody(fills=(newest, *_)):
+            return m.Ok(replace(body, fills=(newest, *body.fills)))
+        case "odd_status", m.OrdersBody(orders=(first, *others)):
+            return m.Ok(replace(body, orders=(_odd(first, rng), *others)))
+        case "odd_status", m.OrderBody() if body.order.status in model.RESTING:
+            return m.Ok(m.OrderBody(_odd(body.order, rng)))
         case (
             "cursor_repeated",
-            m.OrdersShown() | m.FillsShown() | m.PositionsShown() | m.SeriesShown(),
+            m.OrdersBody() | m.FillsBody() | m.PositionsBody() | m.SeriesBody(),
         ) if cursor and body.cursor:
-            return m.Done(replace(body, cursor=cursor))
+            return m.Ok(replace(body, cursor=cursor))
     return None
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
+from bot.config.diff import Change
 from bot.core import messages as m
 from bot.core.reconfigure import Remake
-from bot.effective import Change
 from bot.io.journal.records import JournalFault
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms

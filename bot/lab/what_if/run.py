@@ -26,7 +26,7 @@ from bot.lab.exchange.trader_run import IDLE_NS, TermsLink, TraderRun
 from bot.lab.journal_market import JournalMarket, MarketEvent
 from bot.lab.own_orders import OwnOrders
 from bot.lab.what_if.measured import Measured, measured
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.instant import NS_PER_MS
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
@@ -199,7 +199,7 @@ class WhatIfMarket(LiveMarket):
     def play(self, event: MarketEvent, now_ns: int) -> None:
         """A book or a print of others happens now."""
         before, seen = len(self.account.fills), event.seen
-        if isinstance(seen, m.BookSeen):
+        if isinstance(seen, m.BookUpdate):
             self.on_frame(structs.replace(seen, ts_ns=now_ns), now_ns)
             return
         # Prints of several fills of ours may have one id: each counts.

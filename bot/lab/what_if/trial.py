@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from msgspec import Struct, structs, to_builtins
 
-from bot.config import BotConfig, ConfigFault, draft_of, finish, read_draft
+from bot.config.bot_config import BotConfig, ConfigFault, draft_of, finish, read_draft
+from bot.config.diff import Change, changes
+from bot.config.sections import File
 from bot.core import messages as m
-from bot.effective import Change, changes
-from bot.io.settings.yamltext import Place, Plain, YamlFault, YamlText, read_yaml
-from bot.sections import File
+from bot.io.settings.strict_yaml import Place, Plain, YamlFault, YamlText, read_yaml
 from venue.wire.instant import NS_PER_MS
 
 SECTIONS: Final = ("risk", "pace", "budget", "trust", "news", "curfew", "breakers", "start")

@@ -11,11 +11,11 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.settings import BudgetSettings, StartSettings, Strangers, TraderSettings
-from bot.core.strategy import Levels
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.judge.limits import Exposure
 from bot.lab.sim.judge.truth import DOLLAR, BookPlace, Truth, check, side_of
 from bot.lab.sim.odds import MS, SECOND
+from bot.strategy.api import Levels
 from venue.wire import instant
 from venue.wire.errors import Advice, Code, row_for
 from venue.wire.money import Outcome
@@ -44,7 +44,7 @@ class Inheritance:
             and truth.names.get(order_id) not in named
         }
 
-    def taken_over(self, effect: m.TakenOver) -> None:
+    def taken_over(self, effect: m.OrdersAdopted) -> None:
         """B6: the life says which orders are its own from here on."""
         strange = [each for each in effect.order_ids if each not in self._known]
         check(not strange, "B6", f"taken over, and in no journal: {strange}")
@@ -146,16 +146,16 @@ class FeedWatch:
             for rung in self._rungs.values():
                 rung.unasked = True
         self._last_ns = now_ns
-        if isinstance(event, m.BookSeen):
+        if isinstance(event, m.BookUpdate):
             self._book(event, now_ns)
-        elif isinstance(event, m.TradeSeen | m.FeedHeard | m.SubscriptionAccepted):
+        elif isinstance(event, m.Trade | m.FeedAlive | m.SubscriptionAccepted):
             self._heard_ns = now_ns
         elif isinstance(event, m.FeedOpened):
             self._open, self._heard_ns = True, now_ns
         elif isinstance(event, m.FeedClosed):
             self._open, self._closed_ns = False, now_ns
             self._rungs.clear()
-        elif isinstance(event, m.FrameGarbled) and event.known:
+        elif isinstance(event, m.MalformedFrame) and event.known:
             self._doubt_all(now_ns)
 
     def asked(self) -> None:
@@ -166,7 +166,7 @@ class FeedWatch:
         for rung in self._rungs.values():
             rung.doubt(now_ns)
 
-    def _book(self, seen: m.BookSeen, now_ns: int) -> None:
+    def _book(self, seen: m.BookUpdate, now_ns: int) -> None:
         self._heard_ns = now_ns
         rung = self._rungs.setdefault(seen.market_id, _Shown())
         if rung.ts_ns is None or seen.ts_ns >= rung.ts_ns:
@@ -174,7 +174,7 @@ class FeedWatch:
             rung.confirm(now_ns)
 
     def read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
-        if not isinstance(answer, m.Done) or not isinstance(answer.body, m.BookShown):
+        if not isinstance(answer, m.Ok) or not isinstance(answer.body, m.BookBody):
             return
         shown = answer.body.book
         if instant.is_zero(shown.as_of):
@@ -378,7 +378,7 @@ class Traffic:
 
     # --- in ---------------------------------------------------------------------------------------
 
-    def answered(self, replied: m.Replied, now_ns: int) -> m.Request | None:
+    def answered(self, replied: m.Response, now_ns: int) -> m.Request | None:
         """The request that this answers; None when it is answered already."""
         if replied.request_id not in self._in_flight:
             return None
@@ -389,7 +389,7 @@ class Traffic:
         if isinstance(request, m.Create):
             name, side = request.order.client_order_id, side_of(request.order)
             self._writes.pop(name, None)
-            if isinstance(answer, m.Done):
+            if isinstance(answer, m.Ok):
                 self.settled(name)
                 self._taken_in(sent_ns, again=request.again)
             elif isinstance(answer, m.Unknown):
@@ -400,19 +400,19 @@ class Traffic:
                 self._refused(side, answer, now_ns, again=request.again)
         elif isinstance(request, m.AmendResting | m.CancelResting):
             self._writes.pop(request.order_id, None)
-            if isinstance(answer, m.Refused):
+            if isinstance(answer, m.Rejected):
                 self._refused(self._truth.side_of.get(request.order_id), answer, now_ns)
-            elif isinstance(answer, m.Done):
+            elif isinstance(answer, m.Ok):
                 self._taken_in(sent_ns)
         return request
 
     def _waits(self, answer: m.Answer, retry_ns: int | None, now_ns: int) -> None:
-        is_bare = retry_ns is None and isinstance(answer, m.Refused) and answer.status == 429
+        is_bare = retry_ns is None and isinstance(answer, m.Rejected) and answer.status == 429
         until_ns = now_ns + (_BARE_NS if is_bare else retry_ns or 0)
         self.bucket.closed_until_ns = max(self.bucket.closed_until_ns, until_ns)
 
     def _refused(
-        self, side: BookPlace | None, answer: m.Refused, now_ns: int, *, again: bool = False
+        self, side: BookPlace | None, answer: m.Rejected, now_ns: int, *, again: bool = False
     ) -> None:
         if answer.status == 0:
             return

@@ -12,7 +12,7 @@ import msgspec
 import pydantic
 
 from bot.core import messages as m
-from bot.core.limits.breaker import limits_of
+from bot.core.risk.breakers import limits_of
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
@@ -24,12 +24,12 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.judge.limits import LIMITS
 from bot.lab.sim.odds import MS, SECOND, Odds, account_loss_cents, series_of
 from bot.lab.sim.venue.simulated import RESOLUTION_NS
+from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from venue.wire.money import BookSide, Cents, Price, Qty, is_price
 
 KINDS: Final = ("lower", "raise", "strategy")
