@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bot.core.sending.sending import REFUSED_BEFORE
-from bot.core.strategy import Quote
+from bot.core.execution.executor import REFUSED_BEFORE
 from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
 from bot.lab.sim.odds import SECOND
+from bot.strategy.api import Quote
 from venue.wire.money import BookSide
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
-    from bot.core.event.rung import Rung
+    from bot.core.quoting.market_quoter import MarketQuoter
     from bot.lab.sim.world import World
 
 _PCT = 50
@@ -95,7 +95,7 @@ def _cut_for_nothing(world: "World") -> list[str]:
     return out
 
 
-def cannot_be_known(world: "World", rung: "Rung") -> bool:
+def cannot_be_known(world: "World", rung: "MarketQuoter") -> bool:
     """True if nothing can tell that a quiet book still stands: none is pushed when asked for, and a
     read of a market that never traded shows the zero instant (S28)."""
     return rung.market.last_price is None and not world.odds.acks

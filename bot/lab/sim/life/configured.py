@@ -14,7 +14,7 @@ import msgspec
 import pydantic
 
 from bot.core import messages as m
-from bot.core.limits.breaker import limits_of
+from bot.core.risk.breakers import limits_of
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
@@ -26,11 +26,11 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.judge.limits import LIMITS
 from bot.lab.sim.odds import MS, Odds
 from bot.lab.sim.second import account_loss_cents, series_of
+from bot.strategy.api import EventView, Quotes, Strategy
 from venue.wire.money import Cents, Qty
 
 FAILING: Final = "failing"

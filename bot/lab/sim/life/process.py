@@ -6,8 +6,8 @@ from collections.abc import Callable
 import msgspec
 
 from bot.core import messages as m
-from bot.core.orders.life import State
 from bot.core.orders.order import OwnOrder
+from bot.core.orders.transitions import State
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.lab.sim.coverage import Seen
@@ -20,7 +20,7 @@ from bot.lab.sim.judge.truth import BookPlace, Broken, check, level_of, side_of
 from bot.lab.sim.life.configured import takes
 from bot.lab.sim.life.host import HostClock, Logged, entries_of
 from bot.lab.sim.odds import MS
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Price
 from venue.wire.names import MarketId
 from venue.wire.requests import QtyOrder
@@ -78,7 +78,7 @@ class Process:
         self.opened_ns: int | None = None  # by the world's time, when its books were first open
         self.alive = True
         self.is_successor = False
-        self.finished: m.Finished | None = None
+        self.finished: m.DrainComplete | None = None
         self.finished_ns = 0  # by the world's time
         self.latched = ""
         self.paused_until_ns = 0
@@ -121,9 +121,9 @@ class Process:
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
-        if isinstance(event, m.Replied):
+        if isinstance(event, m.Response):
             self._answered(event, now_ns)
-        elif isinstance(event, m.Beat):
+        elif isinstance(event, m.Tick):
             self._auditor.truth.bot_knows(self.trader.ledgers.book)
         else:
             self._told(event)
@@ -152,10 +152,10 @@ class Process:
             if isinstance(effect, m.Send):
                 sent = True
                 self._sent(effect, now_ns)
-            elif isinstance(effect, m.Finished):
+            elif isinstance(effect, m.DrainComplete):
                 self.finished, self.finished_ns = effect, world_ns
-            elif isinstance(effect, m.IntentSettled):
-                by_answer = isinstance(event, m.Replied)
+            elif isinstance(effect, m.CreateResolved):
+                by_answer = isinstance(event, m.Response)
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
                 self._seen.hit("intent_settled")
                 self.traffic.settled(effect.client_order_id)
@@ -164,15 +164,15 @@ class Process:
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
                 self.feed.asked()
-            elif isinstance(effect, m.TakenOver) and self._inheritance is not None:
+            elif isinstance(effect, m.OrdersAdopted) and self._inheritance is not None:
                 self._inheritance.taken_over(effect)
                 self._seen.hit("order_kept", len(effect.order_ids))
             elif isinstance(effect, m.Noted):
                 self._noted(effect, event, now_ns)
-        if isinstance(event, m.Beat):
+        if isinstance(event, m.Tick):
             self._cancels_what_must_go(now_ns)
         self._quiet += 1
-        if sent or isinstance(event, m.Replied) or self._unknowns or self._quiet >= _EVERY:
+        if sent or isinstance(event, m.Response) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
             self._lives_are_monotone(event)
         return effects
@@ -216,13 +216,13 @@ class Process:
         self.traffic.rates.follow(self.settings, now_ns)
         self._auditor.exposure.risk = self.settings.risk
 
-    def _answered(self, replied: m.Replied, now_ns: int) -> None:
+    def _answered(self, replied: m.Response, now_ns: int) -> None:
         request = self.traffic.answered(replied, now_ns)
         if isinstance(request, m.ReadBook):
             self.feed.read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
             answer = replied.answer
-            if isinstance(answer, m.Refused):
+            if isinstance(answer, m.Rejected):
                 self._auditor.flight.refused(request.order)
         elif isinstance(replied.answer, m.Unknown):
             if isinstance(request, m.AmendResting):
@@ -317,7 +317,7 @@ class Process:
             check(state is not State.DONE or own.state is State.DONE, "B8", "an ended one revived")
             if (state is State.LOST or state is State.BLURRED) and own.state is not state:
                 asked = own.state is State.CANCELLING
-                check(asked or isinstance(event, m.Replied), "B7", f"{state} -> {own.state}")
+                check(asked or isinstance(event, m.Response), "B7", f"{state} -> {own.state}")
         before: dict[int, tuple[OwnOrder, State, int]] = {}
         for own in self.trader.desk.all_live():
             before[id(own)] = (own, own.state, own.filled)
