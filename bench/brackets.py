@@ -106,8 +106,8 @@ class Counter:
         self._standing[probe.market_id, probe.side] = (fate, None)
         request = m.Create(order, codec.encode_new_order(order), False)
         answer = self._ask(request, probe.begin_ns)
-        assert isinstance(answer, m.Done), answer
-        assert isinstance(answer.body, m.OrderShown)
+        assert isinstance(answer, m.Ok), answer
+        assert isinstance(answer.body, m.OrderBody)
         self.look()
         self._standing[probe.market_id, probe.side] = (fate, answer.body.order.order_id)
         return fate

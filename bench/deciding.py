@@ -17,7 +17,7 @@ from unittest import mock
 
 from bench.tick_to_order import Stand, floor_us_of, frame_of, percentiles, seen_in, started
 from bot.core import messages as m
-from bot.core.event.room import Ladder
+from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.settings import PaceSettings
 from venue.wire.instant import NS_PER_MS
 
@@ -93,7 +93,7 @@ def _measure(rungs: int, decisions: int) -> tuple[_Parts, list[bytes]]:
     shown = [mid(index, 0) for index in range(rungs)]
     frames: list[bytes] = []
     frame = 0
-    with mock.patch.object(Ladder, "view", parts.timed("view + curve", Ladder.view)):
+    with mock.patch.object(EventQuoter, "view", parts.timed("view + curve", EventQuoter.view)):
         while len(frames) < decisions:
             frame += 1
             index = frame % rungs
@@ -106,7 +106,7 @@ def _measure(rungs: int, decisions: int) -> tuple[_Parts, list[bytes]]:
             stand.trader.receive(seen_in(data), stand.now_ns)
             parts.spent_ns.clear()
             begun = time.thread_time_ns()
-            effects = stand.trader.receive(m.Beat(), stand.now_ns)
+            effects = stand.trader.receive(m.Tick(), stand.now_ns)
             whole_ns = time.thread_time_ns() - begun
             if "view + curve" in parts.spent_ns:
                 parts.book(whole_ns)

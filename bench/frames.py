@@ -21,7 +21,7 @@ import uvloop
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
-from bot.core.messages import BookSeen
+from bot.core.messages import BookUpdate
 from bot.io.client.translate import event_of
 from venue.wire import codec, frames
 
@@ -119,7 +119,7 @@ def run(quick: bool) -> list[tuple[str, str]]:
     """Rows: ours with its ratio to the anchor, the anchor, and the same without a socket."""
     payloads = book_frames()
     # A frame that is refused would be absorbed very fast.
-    assert all(isinstance(event_of(payload), BookSeen) for payload in payloads)
+    assert all(isinstance(event_of(payload), BookUpdate) for payload in payloads)
     count = DISTINCT_FRAMES * (20 if quick else 100)
     rounds = 3 if quick else 7
     bare: Reader = msgspec.json.Decoder(frames.ServerFrame).decode

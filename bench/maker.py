@@ -9,9 +9,9 @@ from collections.abc import Callable
 from bench.stand import BEAT_NS, Stand, slot
 from bot.core import messages as m
 from bot.core.settings import RiskSettings, TraderSettings
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from venue.read.catalog import EventFilter
+from bot.strategy.api import Strategy
+from venue.views.catalog import EventFilter
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, canonical
@@ -48,7 +48,7 @@ def traded(
                 stand.send(
                     effect.request,
                     lambda answer, request_id=request_id: give(  # type: ignore[misc]
-                        m.Replied(request_id, answer, 500)
+                        m.Response(request_id, answer, 500)
                     ),
                 )
             elif isinstance(effect, m.SubscribeTo):
@@ -57,8 +57,8 @@ def traded(
                     give(stand.book(market_id))
 
     def beat() -> None:
-        give(m.FeedHeard())
-        give(m.Beat())
+        give(m.FeedAlive())
+        give(m.Tick())
         each_beat(trader)
 
     stand.hears = give
@@ -83,9 +83,9 @@ def renewed(
     due_ns = 0
 
     def hear(event: m.Event) -> None:
-        if isinstance(event, m.BookSeen):
+        if isinstance(event, m.BookUpdate):
             quoting.saw(_without_ours(stand, event), stand.now_ns)
-        elif isinstance(event, m.TradeSeen):
+        elif isinstance(event, m.Trade):
             quoting.saw(event, stand.now_ns)
 
     def renew() -> None:
@@ -134,7 +134,7 @@ def renewed(
     return mind
 
 
-def _without_ours(stand: Stand, seen: m.BookSeen) -> m.BookSeen:
+def _without_ours(stand: Stand, seen: m.BookUpdate) -> m.BookUpdate:
     """A book without the maker's own shares, as it would have to see it."""
     ours: dict[tuple[BookSide, Price], int] = {}
     for order in stand.queue.mine():
@@ -151,4 +151,4 @@ def _without_ours(stand: Stand, seen: m.BookSeen) -> m.BookSeen:
         for price, size in seen.asks
         if size > ours.get((BookSide.ASK, price), 0)
     )
-    return m.BookSeen(seen.market_id, seen.ts_ns, bids, asks)
+    return m.BookUpdate(seen.market_id, seen.ts_ns, bids, asks)

@@ -14,7 +14,7 @@ from bisect import insort
 from collections.abc import Callable
 from typing import Any, Final
 
-from venue.core.orderbook import Entry, OrderBook
+from venue.engine.orderbook import Entry, OrderBook
 from venue.wire.money import BookSide, Price, Qty
 
 _SEED: Final = 20_240_601
@@ -60,7 +60,7 @@ def operations(count: int) -> list[Operation]:
 
 
 def levels_and_queues(stream: list[Operation]) -> int:
-    """`venue.core.orderbook`. Returns the shares traded, so that both books can be compared."""
+    """`venue.engine.orderbook`. Returns the shares traded, so that both books can be compared."""
     book: OrderBook[Entry] = OrderBook()
     bids, asks = book.bids, book.asks
     resting: dict[int, Entry] = {}

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from bench.maker import renewed, traded
 from bench.stand import Stand, crowd_plan, slot, tape_plan
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import Strategy
 from strategies.fixed_spread import FixedSpread
-from venue.core import messages as v
 from venue.crowd.run import CrowdPlan
+from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Price

@@ -44,7 +44,7 @@ def frames(folder: Path, most: int | None = None) -> list[Entry]:
                 way_ns = int(NS_PER_MS * chance.lognormvariate(2, 0.5))
                 at_ns = max(at_ns + chance.randrange(20_000, 200_000), record.ts + way_ns)
                 asks = tuple((canonical(Outcome.NO, price), qty) for price, qty in record.no)
-                out.append(Entry(at_ns, m.BookSeen(_MARKET, record.ts, record.yes, asks)))
+                out.append(Entry(at_ns, m.BookUpdate(_MARKET, record.ts, record.yes, asks)))
             if most is not None and len(out) == most:
                 break
     return out

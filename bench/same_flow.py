@@ -17,17 +17,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bot.config import BotConfig, finish, read_draft
+from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.lab.backtest.run import Backtest
 from bot.lab.evaluate.statistics import mean_difference, resamples
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, clock, recorded
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
-from venue.core.messages import ListEvent
 from venue.crowd.latent import GRID_NS, LatentValue, fair_cents, remaining_sd
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Tape, tape_catalogue
+from venue.engine.messages import ListEvent
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, FeeRate, book_side, canonical
 from venue.wire.names import MarketId

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.core import messages as m
-from venue.core import messages as v
-from venue.core.engine import Engine
 from venue.crowd.run import CrowdPlan, SeededPlan, TapePlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import read_tape, tape_catalogue
-from venue.read.account import Scope, shown_order
-from venue.read.catalog import EventFilter
-from venue.read.projector import Projector, Views
+from venue.engine import messages as v
+from venue.engine.engine import Engine
+from venue.views.account import Scope, shown_order
+from venue.views.catalog import EventFilter
+from venue.views.projector import Projector, Views
 from venue.wire import codec, model
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -194,7 +194,7 @@ class Stand:
                 case v.TradePrinted():
                     taker = book_side(event.taker_outcome, event.taker_side)
                     self.hears(
-                        m.TradeSeen(
+                        m.Trade(
                             event.market_id,
                             event.at_ns,
                             event.trade_id,
@@ -210,12 +210,12 @@ class Stand:
         for market_id in moved:
             self.hears(self.book(market_id))
 
-    def book(self, market_id: MarketId) -> m.BookSeen:
+    def book(self, market_id: MarketId) -> m.BookUpdate:
         """The whole book of a market as the channel shows it now."""
         ladders = self.views.views.market.ladders(market_id)
         bids = tuple((level.price, level.size) for level in ladders.yes)
         asks = tuple((complement(level.price), level.size) for level in ladders.no)
-        return m.BookSeen(market_id, ladders.ts, bids, asks)
+        return m.BookUpdate(market_id, ladders.ts, bids, asks)
 
     # --- the maker's requests ---------------------------------------------------------------------
 
@@ -244,12 +244,12 @@ class Stand:
     def _shown(self, answer: v.Answer) -> m.Answer:
         match answer:
             case v.Placed() | v.Amended():
-                return m.Done(m.OrderShown(shown_order(answer.order, created_ns=self.now_ns)))
+                return m.Ok(m.OrderBody(shown_order(answer.order, created_ns=self.now_ns)))
             case v.Cancelled():
                 shown = shown_order(answer.order, created_ns=self.now_ns)
-                return m.Done(m.CancelShown(shown, answer.reduced_by))
+                return m.Ok(m.CancelBody(shown, answer.reduced_by))
             case v.Refused():
-                return m.Refused(CODES[answer.code].status, answer.code, answer.message)
+                return m.Rejected(CODES[answer.code].status, answer.code, answer.message)
             case _:
                 raise AssertionError(answer)
 
@@ -259,30 +259,30 @@ class Stand:
         match request:
             case m.ReadOrder():
                 order = account.order(ME, request.order_id)
-                missing = m.Refused(404, "order_not_found", "")
-                return missing if order is None else m.Done(m.OrderShown(order))
+                missing = m.Rejected(404, "order_not_found", "")
+                return missing if order is None else m.Ok(m.OrderBody(order))
             case m.ReadResting():
                 rows, last = account.orders(
                     ME, Scope(), model.RESTING, _place(request.cursor), _PAGE
                 )
-                return m.Done(m.OrdersShown(rows, _cursor(last)))
+                return m.Ok(m.OrdersBody(rows, _cursor(last)))
             case m.ReadFills():
                 fills, last = account.fills(ME, Scope(), None, _place(request.cursor), _PAGE)
-                return m.Done(m.FillsShown(fills, _cursor(last)))
+                return m.Ok(m.FillsBody(fills, _cursor(last)))
             case m.ReadPositions():
                 held, after = account.positions(ME, Scope(), request.cursor, _PAGE)
-                return m.Done(m.PositionsShown(held, after or ""))
+                return m.Ok(m.PositionsBody(held, after or ""))
             case m.ReadBalance():
-                return m.Done(m.BalanceShown(account.balance(ME)))
+                return m.Ok(m.BalanceBody(account.balance(ME)))
             case m.ReadSeries():
                 events, last = views.catalog.events(
                     EventFilter(series_ticker=request.series_ticker),
                     -1 if not request.cursor else int(request.cursor),
                     _PAGE,
                 )
-                return m.Done(m.SeriesShown(events, _cursor(last)))
+                return m.Ok(m.SeriesBody(events, _cursor(last)))
             case m.ReadBook():
-                return m.Done(m.BookShown(views.market.orderbook(request.market_id)))
+                return m.Ok(m.BookBody(views.market.orderbook(request.market_id)))
             case _:
                 raise AssertionError(request)
 

@@ -113,10 +113,10 @@ class Stand:
         self.orders: dict[OrderId, model.Order] = {}
         self._made = 0
         self._empty = {
-            m.ReadSeries: m.SeriesShown((_event(rungs),), ""),
-            m.ReadBalance: m.BalanceShown(model.Balance(Cents(10**9), Cents(0), Cents(10**9))),
-            m.ReadPositions: m.PositionsShown((), ""),
-            m.ReadFills: m.FillsShown((), ""),
+            m.ReadSeries: m.SeriesBody((_event(rungs),), ""),
+            m.ReadBalance: m.BalanceBody(model.Balance(Cents(10**9), Cents(0), Cents(10**9))),
+            m.ReadPositions: m.PositionsBody((), ""),
+            m.ReadFills: m.FillsBody((), ""),
         }
 
     def give(self, event: m.Event, step_ns: int = NS_PER_MS) -> list[m.Effect]:
@@ -127,9 +127,9 @@ class Stand:
         for effect in effects:
             if isinstance(effect, m.Send):
                 body = self._body(effect.request)
-                refused = m.Refused(404, Code.ORDER_NOT_FOUND, "")
-                answer: m.Answer = m.Done(body) if body else refused
-                self.give(m.Replied(effect.request_id, answer, 500), 0)
+                refused = m.Rejected(404, Code.ORDER_NOT_FOUND, "")
+                answer: m.Answer = m.Ok(body) if body else refused
+                self.give(m.Response(effect.request_id, answer, 500), 0)
 
     def _body(self, request: m.Request) -> m.Body | None:
         match request:
@@ -152,17 +152,17 @@ class Stand:
                     created_at=_T0,
                     updated_at=_T0,
                 )
-                return m.OrderShown(self.orders[order_id])
+                return m.OrderBody(self.orders[order_id])
             case m.AmendResting(order_id=order_id, amend=amend):
                 self.orders[order_id] = _amended(self.orders[order_id], amend)
-                return m.OrderShown(self.orders[order_id])
+                return m.OrderBody(self.orders[order_id])
             case m.CancelResting(order_id=order_id):
                 order = self.orders.pop(order_id)
-                return m.CancelShown(order, order.remaining_qty)
+                return m.CancelBody(order, order.remaining_qty)
             case m.ReadResting():
-                return m.OrdersShown(tuple(self.orders.values()), "")
+                return m.OrdersBody(tuple(self.orders.values()), "")
             case m.ReadOrder(order_id=order_id) if order_id in self.orders:
-                return m.OrderShown(self.orders[order_id])
+                return m.OrderBody(self.orders[order_id])
             case m.ReadBook() | m.ReadOrder():
                 return None
             case _:
@@ -213,13 +213,13 @@ def started(rungs: int, mid: Callable[[int, int], int], pace: PaceSettings = _HA
     """A trader whose quotes rest on every rung. mid: of a rung's book as of a frame, cents."""
     stand = Stand(rungs, pace)
     stand.give(m.Started("0" * 20, (), new_account=True))
-    stand.answer(stand.give(m.Beat()))
+    stand.answer(stand.give(m.Tick()))
     stand.give(m.FeedOpened())
-    stand.answer(stand.give(m.Beat()))
+    stand.answer(stand.give(m.Tick()))
     for index in range(rungs):
         stand.give(seen_in(frame_of(index, mid(index, 0), stand.now_ns)))
     for _ in range(5):
-        stand.answer(stand.give(m.Beat(), 60 * NS_PER_MS))
+        stand.answer(stand.give(m.Tick(), 60 * NS_PER_MS))
     return stand
 
 
@@ -243,7 +243,7 @@ def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int]
             begun = clock()
             stand.trader.receive(seen_in(frame), stand.now_ns)
             believed = clock()
-            effects = stand.trader.receive(m.Beat(), stand.now_ns)
+            effects = stand.trader.receive(m.Tick(), stand.now_ns)
             decided = clock()
             bodies = _encoded(effects)
             ended = clock()

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from venue.core.engine import Engine
-from venue.core.messages import (
+from venue.engine.engine import Engine
+from venue.engine.messages import (
     AddUser,
     AmendOrder,
     CancelOrder,
@@ -29,7 +29,7 @@ from venue.core.messages import (
     Placed,
     PlaceOrder,
 )
-from venue.journal.statedir import StateDir
+from venue.storage.statedir import StateDir
 from venue.wire.model import EventStatus
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker, UserId

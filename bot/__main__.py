@@ -4,7 +4,7 @@ from venue.begin import begin
 
 
 def _run() -> None:
-    from bot.cli import main as run
+    from bot.cli.main import main as run
 
     run()
 

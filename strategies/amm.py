@@ -14,9 +14,9 @@ from typing import Any, Self
 import pydantic
 from pydantic import Field
 
-from bot.core.pricing.price import gap_of, legal, quotes_of
-from bot.core.pricing.sizes import cash_in_all
-from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.pricing.price import gap_of, legal, quotes_of
+from bot.strategy.pricing.sizes import cash_in_all
 from venue.wire.money import PAYOUT_CENTS, BookSide, Price, complement
 
 _BID = BookSide.BID

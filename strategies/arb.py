@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 from pydantic import Field
 
-from bot.core.pricing.arbitrage import arbitrages
-from bot.core.pricing.costs import capital
-from bot.core.pricing.price import inside
-from bot.core.strategy import EventView, Quotes, RungView, Strategy, Take
+from bot.strategy.api import EventView, Quotes, RungView, Strategy, Take
+from bot.strategy.pricing.arbitrage import arbitrages
+from bot.strategy.pricing.costs import capital
+from bot.strategy.pricing.price import inside
 from venue.wire.money import (
     PRICE_MAX,
     PRICE_MIN,

@@ -19,12 +19,12 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from bot.core.pricing import avellaneda
-from bot.core.pricing.cycle import Cycle, CycleRules, Wanted, Wish
-from bot.core.pricing.price import Source, gap_of, placed, value_of
-from bot.core.pricing.samples import TickVolatility, TradeDistances
-from bot.core.pricing.sizes import base_and_cash, cash_in_all
-from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.pricing import avellaneda
+from bot.strategy.pricing.cycle import Cycle, CycleRules, Wanted, Wish
+from bot.strategy.pricing.price import Source, gap_of, placed, value_of
+from bot.strategy.pricing.samples import TickVolatility, TradeDistances
+from bot.strategy.pricing.sizes import base_and_cash, cash_in_all
 from venue.wire.money import BookSide, Price, Qty
 
 _PERCENT: Final = 100.0

@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple, Self
 import pydantic
 from pydantic import Field
 
-from bot.core.pricing.price import gap_of, legal, quotes_of
-from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.pricing.price import gap_of, legal, quotes_of
 from venue.wire.money import BookSide, FeeUnits, Price, Qty, complement, reserve_cents
 
 _BID = BookSide.BID

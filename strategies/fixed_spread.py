@@ -7,7 +7,7 @@ import math
 
 from pydantic import Field
 
-from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
 from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide, Price, Qty
 
 

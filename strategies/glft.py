@@ -16,10 +16,10 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.core.pricing import glft
-from bot.core.pricing.price import Source, gap_of, placed, value_of
-from bot.core.pricing.samples import Arrivals, Fit
-from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.pricing import glft
+from bot.strategy.pricing.price import Source, gap_of, placed, value_of
+from bot.strategy.pricing.samples import Arrivals, Fit
 from venue.wire.money import BookSide, Price, Qty
 
 

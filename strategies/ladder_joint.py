@@ -2,7 +2,7 @@
 
 Holding one rung makes its neighbours dearer to add to as well, and a holding that offsets another
 is welcome. The reservation value of a rung is its fair value less a skew for everything held, over
-all rungs jointly (`bot.core.pricing.skew`); what a fill costs comes off; each quote is then the
+all rungs jointly (`bot.strategy.pricing.skew`); what a fill costs comes off; each quote is then the
 whole number of cents with the best of edge times the chance of a fill. A level is priced as if
 those before it had filled.
 
@@ -19,18 +19,10 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from bot.core.pricing import costs, fees, sizes, skew
-from bot.core.pricing.levels import (
-    LadderSide,
-    Levels,
-    Priced,
-    Pricing,
-    Terms,
-    beside,
-    standing,
-)
-from bot.core.pricing.price import STALE_BOOK_S, quotes_of
-from bot.core.strategy import EventView, Intensity, Quotes, Resting, RungView, Strategy
+from bot.strategy.api import EventView, Intensity, Quotes, Resting, RungView, Strategy
+from bot.strategy.pricing import costs, fees, sizes, skew
+from bot.strategy.pricing.levels import LadderSide, Levels, Priced, Pricing, Terms, beside, standing
+from bot.strategy.pricing.price import STALE_BOOK_S, quotes_of
 from venue.wire.money import (
     PAYOUT_CENTS,
     PRICE_MAX,

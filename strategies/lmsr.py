@@ -21,8 +21,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bot.core.pricing.price import gap_of, legal, quotes_of
-from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.pricing.price import gap_of, legal, quotes_of
 from venue.wire.money import (
     PAYOUT_CENTS,
     PRICE_MAX,

@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.core.pricing.cycle import Cycle, CycleRules, Wanted, Wish
-from bot.core.pricing.price import Source, inside, outward, placed, value_of
-from bot.core.pricing.sizes import base_and_cash, cash_in_all
-from bot.core.strategy import EventView, Levels, Quotes, RungView, Strategy
+from bot.strategy.api import EventView, Levels, Quotes, RungView, Strategy
+from bot.strategy.pricing.cycle import Cycle, CycleRules, Wanted, Wish
+from bot.strategy.pricing.price import Source, inside, outward, placed, value_of
+from bot.strategy.pricing.sizes import base_and_cash, cash_in_all
 from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide
 
 _PERCENT = 100.0

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.core.pricing.price import fee_per_share, gap_of, legal, quotes_of
-from bot.core.pricing.queue_value import QueueRates, TouchRates, queue_value
-from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
+from bot.strategy.pricing.price import fee_per_share, gap_of, legal, quotes_of
+from bot.strategy.pricing.queue_value import QueueRates, TouchRates, queue_value
 from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, BookSide, Qty
 
 _BID = BookSide.BID

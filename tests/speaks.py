@@ -1,7 +1,7 @@
 """A strategy that prints as it is loaded and whenever it is asked, as the text of its file."""
 
 SPEAKS = """
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 print("loaded")
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NoReturn
 
 import typer
 
-from venue.check import cli as check_cli
-from venue.control import cli as control_cli
-from venue.control.cli_ask import DEFAULT_TOKEN_FILE
+from venue.admin import cli as control_cli
+from venue.admin.cli_ask import DEFAULT_TOKEN_FILE
+from venue.conformance import cli as check_cli
 from venue.quiet import Quiet
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def compact(
 
     A running venue does this by itself. Exit codes: 0 done, 4 the state cannot be used.
     """
-    from venue.journal.record import StateFault
     from venue.recovery import compact_command
+    from venue.storage.record import StateFault
 
     os.nice(_COMPACT_NICENESS)
     try:
@@ -156,7 +156,7 @@ def _control(text: str | None, token_file: Path) -> "ControlPlan | None":
     either cannot be had."""
     if text is None:
         return None
-    from venue.control.listener import AddressFault, ControlFault, control_listener, token_sha256
+    from venue.admin.listener import AddressFault, ControlFault, control_listener, token_sha256
     from venue.process import ControlPlan
 
     try:
@@ -190,14 +190,14 @@ def _serve(told: _Serving) -> None:
     # Imported here so that --help and version stay instant.
     import uvloop
 
-    from venue.journal.log import LogBroken, LogFull
-    from venue.journal.record import StateFault
     from venue.listen import AddressTaken, FewFiles, refuse_few_files
     from venue.logs import configure_logs
     from venue.plan import Options, make_plan
     from venue.process import Ready, serve
     from venue.seedfile import SeedFault
     from venue.server import OpeningRefused
+    from venue.storage.log import LogBroken, LogFull
+    from venue.storage.record import StateFault
 
     configure_logs()
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from venue.journal.log import CommandLog
+from venue.storage.log import CommandLog
 
 LOOK_S: Final = 1.0
 """How often it is asked whether the log has gone on in a new segment."""

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from venue.journal.keys import KEY_BYTES
-from venue.journal.log import CommandLog
-from venue.journal.statedir import StateDir
 from venue.recovery import Exchange, fresh, recover
+from venue.storage.keys import KEY_BYTES
+from venue.storage.log import CommandLog
+from venue.storage.statedir import StateDir
 
 
 class Held(msgspec.Struct):

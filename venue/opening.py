@@ -9,7 +9,9 @@ from collections.abc import Container, Iterable, Mapping
 import msgspec
 
 from venue import derived
-from venue.core.messages import (
+from venue.crowd.people import is_of_a_crowd
+from venue.derived import Quarter as Quarter
+from venue.engine.messages import (
     AccessCommand,
     AddKey,
     AddToken,
@@ -28,11 +30,9 @@ from venue.core.messages import (
     RevokeKey,
     SetVenueState,
 )
-from venue.crowd.people import is_of_a_crowd
-from venue.derived import Quarter as Quarter
 from venue.rawkeys import Fingerprint as Fingerprint
-from venue.read.catalog import Catalog
 from venue.seed import CompanySeed, EventSeed, FeeSeed, Seed, SeriesSeed, UserSeed
+from venue.views.catalog import Catalog
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import Cents, FeeRate

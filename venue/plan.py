@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from venue.core.messages import AccessCommand, Command
 from venue.credentials import Credentials
 from venue.crowd.settings import CrowdSettings
+from venue.engine.messages import AccessCommand, Command
 from venue.hold import held_in, in_memory
 from venue.opening import (
     Quarter,
@@ -141,7 +141,7 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
 
 def _crowd(plan: "CrowdPlan", is_new: bool) -> Crowd:
     from venue.crowd.run import run_crowd
-    from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
+    from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 
     async def crowd(venue: Venue) -> None:
         not_taken = (EngineOverloaded, EngineUnavailable, ReplyLost)

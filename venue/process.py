@@ -17,16 +17,16 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from venue.admin.app import make_control
+from venue.admin.listener import control_address
 from venue.compaction import compact_when_sealed
-from venue.control.app import make_control
-from venue.control.listener import control_address
-from venue.core.messages import AccessCommand, Command
 from venue.credentials import has_keys, keys_place
-from venue.feed.socket import make_stream
+from venue.engine.messages import AccessCommand, Command
 from venue.hold import Held
-from venue.http.app import make_app
 from venue.listen import listen, make_server
+from venue.rest.app import make_app
 from venue.server import Venue
+from venue.stream.socket import make_stream
 from venue.wire.names import Ticker
 from venue.wire.routes import API_PREFIX, STREAM_PATH
 

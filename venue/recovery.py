@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from venue.core.access import Access, AccessSnapshot
-from venue.core.engine import Engine
-from venue.core.messages import (
+from venue.engine.access import Access, AccessSnapshot
+from venue.engine.engine import Engine
+from venue.engine.messages import (
     AccessCommand,
     AddKey,
     AddToken,
@@ -24,10 +24,10 @@ from venue.core.messages import (
     RevokeKey,
     TradePrinted,
 )
-from venue.core.snapshot import EngineSnapshot
-from venue.journal.record import Entry, StateFault
-from venue.journal.statedir import StateDir
-from venue.read.projector import Views, ViewsSnapshot
+from venue.engine.snapshot import EngineSnapshot
+from venue.storage.record import Entry, StateFault
+from venue.storage.statedir import StateDir
+from venue.views.projector import Views, ViewsSnapshot
 
 PAYLOAD_VERSION: Final = 1
 """First byte of a snapshot's payload; raise it when a snapshot Struct changes its meaning."""

@@ -19,8 +19,8 @@ import msgspec
 import structlog
 
 from venue.clock import Clock
-from venue.core.access import Access
-from venue.core.messages import (
+from venue.engine.access import Access
+from venue.engine.messages import (
     AccessCommand,
     AmendOrder,
     Answer,
@@ -30,15 +30,15 @@ from venue.core.messages import (
     PlaceOrder,
     Refused,
 )
-from venue.core.snapshot import digest
-from venue.feed.hub import Hub
+from venue.engine.snapshot import digest
 from venue.hold import Held, in_memory
-from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
-from venue.http.faults import Faults
-from venue.journal.log import CommandLog, LogBroken, LogFull
 from venue.metrics import Readings, VenueMetrics
-from venue.read.projector import Projector, Views
 from venue.recovery import Exchange, rehearsal
+from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.rest.faults import Faults
+from venue.storage.log import CommandLog, LogBroken, LogFull
+from venue.stream.hub import Hub
+from venue.views.projector import Projector, Views
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.limits import REPLY_DEADLINE_NS
 from venue.wire.model import VenueState

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.pricing.arbitrage import arbitrages
+from bot.strategy.pricing.arbitrage import arbitrages
 from venue.wire.money import PAYOUT_CENTS, Outcome, Price
 
 _THIN: Final = 0.3

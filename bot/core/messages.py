@@ -63,14 +63,14 @@ class ConfigRefused(msgspec.Struct, frozen=True, tag=True):
     why: str
 
 
-class OpenIntent(msgspec.Struct, frozen=True, gc=False):
+class UnconfirmedCreate(msgspec.Struct, frozen=True, gc=False):
     """A create of an earlier run whose answer the journal does not hold: it may be live."""
 
     order: QtyOrder
     body: RequestBody
 
 
-class KnownOrder(msgspec.Struct, frozen=True, gc=False):
+class JournaledOrder(msgspec.Struct, frozen=True, gc=False):
     """An order of ours that rested when the journal ended, as the last answer about it showed it.
 
     price: cents of its own outcome. placed_ns: when its create was answered, on the bot's clock.
@@ -121,9 +121,9 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     """
 
     boot_nonce: str
-    open_intents: tuple[OpenIntent, ...]
+    open_intents: tuple[UnconfirmedCreate, ...]
     new_account: bool = False
-    working: tuple[KnownOrder, ...] = ()
+    working: tuple[JournaledOrder, ...] = ()
     journal: JournalFate = JournalFate.FOUND
     latched: str = ""
     configured: Configuration | None = None
@@ -134,7 +134,7 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     fills_since: tuple[FillMark, ...] = ()
 
 
-class Beat(msgspec.Struct, frozen=True, tag=True, gc=False):
+class Tick(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Decide now: sent after each batch of events and when a wake-up falls due."""
 
 
@@ -207,7 +207,7 @@ class FeedClosed(msgspec.Struct, frozen=True, tag=True, gc=False):
     reason: str
 
 
-class FeedHeard(msgspec.Struct, frozen=True, tag=True, gc=False):
+class FeedAlive(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The far end answered a ping: the channel is alive."""
 
 
@@ -222,7 +222,7 @@ class SubscriptionRefused(msgspec.Struct, frozen=True, tag=True, gc=False):
     message: str
 
 
-class BookSeen(msgspec.Struct, frozen=True, tag=True, gc=False):
+class BookUpdate(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A whole book frame of a rung; `ts_ns` is the venue's own time."""
 
     market_id: MarketId
@@ -231,7 +231,7 @@ class BookSeen(msgspec.Struct, frozen=True, tag=True, gc=False):
     asks: Levels
 
 
-class TradeSeen(msgspec.Struct, frozen=True, tag=True, gc=False):
+class Trade(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A print, canonical YES cents; `taker_bought_yes`: its taker took the ask side."""
 
     market_id: MarketId
@@ -251,7 +251,7 @@ class ImpliedValueSeen(msgspec.Struct, frozen=True, tag=True, gc=False):
     confidence: float
 
 
-class FrameGarbled(msgspec.Struct, frozen=True, tag=True, gc=False):
+class MalformedFrame(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A frame could not be read, or was of an unknown type (`known` False)."""
 
     reason: str
@@ -319,66 +319,66 @@ Read = ReadOrder | ReadResting | ReadFills | ReadPositions | ReadBalance | ReadS
 Request = Write | Read
 
 
-class OrderShown(msgspec.Struct, frozen=True, tag=True, gc=False):
+class OrderBody(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The body of a create, amend or single order read."""
 
     order: model.Order
 
 
-class CancelShown(msgspec.Struct, frozen=True, tag=True, gc=False):
+class CancelBody(msgspec.Struct, frozen=True, tag=True, gc=False):
     order: model.Order
     reduced_by: Qty
 
 
-class OrdersShown(msgspec.Struct, frozen=True, tag=True, gc=False):
+class OrdersBody(msgspec.Struct, frozen=True, tag=True, gc=False):
     orders: tuple[model.Order, ...]
     cursor: str
 
 
-class FillsShown(msgspec.Struct, frozen=True, tag=True, gc=False):
+class FillsBody(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A page of fills, newest first."""
 
     fills: tuple[model.Fill, ...]
     cursor: str
 
 
-class PositionsShown(msgspec.Struct, frozen=True, tag=True, gc=False):
+class PositionsBody(msgspec.Struct, frozen=True, tag=True, gc=False):
     positions: tuple[model.Position, ...]
     cursor: str
 
 
-class BalanceShown(msgspec.Struct, frozen=True, tag=True, gc=False):
+class BalanceBody(msgspec.Struct, frozen=True, tag=True, gc=False):
     balance: model.Balance
 
 
-class SeriesShown(msgspec.Struct, frozen=True, tag=True, gc=False):
+class SeriesBody(msgspec.Struct, frozen=True, tag=True, gc=False):
     events: tuple[model.Event, ...]
     cursor: str
 
 
-class BookShown(msgspec.Struct, frozen=True, tag=True, gc=False):
+class BookBody(msgspec.Struct, frozen=True, tag=True, gc=False):
     book: model.Orderbook
 
 
 Body = (
-    OrderShown
-    | CancelShown
-    | OrdersShown
-    | FillsShown
-    | PositionsShown
-    | BalanceShown
-    | SeriesShown
-    | BookShown
+    OrderBody
+    | CancelBody
+    | OrdersBody
+    | FillsBody
+    | PositionsBody
+    | BalanceBody
+    | SeriesBody
+    | BookBody
 )
 
 
-class Done(msgspec.Struct, frozen=True, tag=True, gc=False):
+class Ok(msgspec.Struct, frozen=True, tag=True, gc=False):
     """2xx with a body that could be read as the request's own kind of body."""
 
     body: Body
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True, gc=False):
+class Rejected(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The venue decided against it, or it never reached the engine (`venue.wire.errors`).
 
     code is "" with status 0 when the request never left this host (connect failure).
@@ -395,10 +395,10 @@ class Unknown(msgspec.Struct, frozen=True, tag=True, gc=False):
     reason: str
 
 
-Answer = Done | Refused | Unknown
+Answer = Ok | Rejected | Unknown
 
 
-class Replied(msgspec.Struct, frozen=True, tag=True, gc=False):
+class Response(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The answer to a request, or what stands for one.
 
     tokens_left: X-RateLimit-Remaining, None when absent or unreadable.
@@ -415,7 +415,7 @@ class Replied(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 Event = (
     Started
-    | Beat
+    | Tick
     | StopRequested
     | PauseRequested
     | FlattenRequested
@@ -428,14 +428,14 @@ Event = (
     | StrategyOverran
     | FeedOpened
     | FeedClosed
-    | FeedHeard
+    | FeedAlive
     | SubscriptionAccepted
     | SubscriptionRefused
-    | BookSeen
-    | TradeSeen
+    | BookUpdate
+    | Trade
     | ImpliedValueSeen
-    | FrameGarbled
-    | Replied
+    | MalformedFrame
+    | Response
 )
 
 # --- effects --------------------------------------------------------------------------------------
@@ -483,7 +483,7 @@ class Noted(msgspec.Struct, frozen=True, tag=True, gc=False):
     fields: dict[str, str | int]
 
 
-class Finished(msgspec.Struct, frozen=True, tag=True, gc=False):
+class DrainComplete(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The drain is over. left: what still rests. unshown: there was no time for a read that could
     show it."""
 
@@ -506,7 +506,7 @@ class Latched(msgspec.Struct, frozen=True, tag=True, gc=False):
     by: LatchedBy = LatchedBy.BREAKER
 
 
-class IntentSettled(msgspec.Struct, frozen=True, tag=True, gc=False):
+class CreateResolved(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A read has explained a create without an answer. order_id: of the order that it made; None
     when it made none."""
 
@@ -514,10 +514,12 @@ class IntentSettled(msgspec.Struct, frozen=True, tag=True, gc=False):
     order_id: OrderId | None = None
 
 
-class TakenOver(msgspec.Struct, frozen=True, tag=True, gc=False):
+class OrdersAdopted(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Quoting begins: of everything that earlier runs left, exactly these orders still rest."""
 
     order_ids: tuple[OrderId, ...]
 
 
-Effect = Send | SubscribeTo | WakeAt | Noted | Finished | Latched | IntentSettled | TakenOver
+Effect = (
+    Send | SubscribeTo | WakeAt | Noted | DrainComplete | Latched | CreateResolved | OrdersAdopted
+)

@@ -14,19 +14,19 @@ from typing import Final
 
 import msgspec
 
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.event.curfew import Stage
-from bot.core.event.room import Ladder
+from bot.core.execution.executor import OrderExecutor
+from bot.core.execution.pre_trade_checks import KillSwitch
 from bot.core.fault_text import fault_text
-from bot.core.limits.inforce import no_looser
 from bot.core.messages import ConfigRefused, Configuration, Reconfigured, StrategyChoice
+from bot.core.orders.manager import OrderManager
+from bot.core.orders.outbox import Outbox
+from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.event_quoter import EventQuoter
+from bot.core.quoting.wind_down import WindDownStage
 from bot.core.report import ConfigReport
-from bot.core.sending.guard import Guard
-from bot.core.sending.sending import Sending
-from bot.core.series.quoting import Quoting
+from bot.core.risk.effective_limits import no_looser
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
 
@@ -64,7 +64,7 @@ class _InForce(msgspec.Struct, frozen=True):
     make_strategy: MakeStrategy
 
 
-class Trial:
+class ConfigCanary:
     """A change's first minute of quoting. Quotes have broken when
 
     - the strategy of an event is at fault that was not when the change came; or
@@ -79,8 +79,8 @@ class Trial:
 
     def __init__(
         self,
-        ladders: Sequence[Ladder],
-        desk: Desk,
+        ladders: Sequence[EventQuoter],
+        desk: OrderManager,
         tripped: str,
         now_ns: int,
         *,
@@ -142,7 +142,7 @@ class Trial:
             for ladder in self._ladders
             if ladder.is_open
             and ladder.is_understood
-            and ladder.stage in (Stage.OPEN, Stage.HALVED)
+            and ladder.stage in (WindDownStage.OPEN, WindDownStage.HALVED)
             and (self._news_changed or now_ns >= ladder.news.pulled_until_ns)
             for rung in ladder.active_rungs()
             if not rung.blocked
@@ -150,7 +150,7 @@ class Trial:
         return sum(rung.is_two_sided(self._desk) for rung in rungs), len(rungs)
 
 
-def _at_fault(ladders: Sequence[Ladder]) -> dict[Ticker, str]:
+def _at_fault(ladders: Sequence[EventQuoter]) -> dict[Ticker, str]:
     """What the strategies at fault did, by event."""
     return {
         ladder.event.event_ticker: ladder.conduct.fault
@@ -171,10 +171,10 @@ class Reconfiguration:
         settings: TraderSettings,
         make_strategy: MakeStrategy,
         remake: Remake | None,
-        quoting: Quoting,
-        sending: Sending,
-        guard: Guard,
-        desk: Desk,
+        quoting: QuotingEngine,
+        sending: OrderExecutor,
+        guard: KillSwitch,
+        desk: OrderManager,
         out: Outbox,
     ) -> None:
         """remake: None where the strategy can never be another one."""
@@ -186,7 +186,7 @@ class Reconfiguration:
         self._guard = guard
         self._desk = desk
         self._out = out
-        self.trial: Trial | None = None
+        self.trial: ConfigCanary | None = None
         self._number = self._applied = self._refused = self._rolled_back = 0
         self.fault = ""
         self.heard = 0
@@ -297,7 +297,7 @@ class Reconfiguration:
         self._sending.reconfigure(settings, now_ns)
         self._guard.reconfigure(settings, now_ns)
 
-    def _trial_of(self, wanted: Configuration, now_ns: int) -> Trial | None:
+    def _trial_of(self, wanted: Configuration, now_ns: int) -> ConfigCanary | None:
         """The watch over a change that is about to be made; None if it could not be undone."""
         if self._fallback(wanted) == wanted:
             return None
@@ -305,7 +305,7 @@ class Reconfiguration:
         if self.trial is not None:
             self.trial.begin_anew(now_ns, news_changed=news_changed)
             return self.trial
-        return Trial(
+        return ConfigCanary(
             self._quoting.ladders,
             self._desk,
             self._guard.breakers.tripped,

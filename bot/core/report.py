@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from bot.core.distribution import Alarm, Implied
-from bot.core.strategy import Levels
+from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
@@ -57,7 +57,7 @@ class RungReport(msgspec.Struct, frozen=True):
     since its book was confirmed, None without one and once the market has resolved; nor has it a
     fair value then, or once a winner has decided it. fee_rate: the dearer of maker's and taker's.
     wanted_bids, wanted_asks: what orders are steered to, best first; on_target: the sides where
-    that rests, see `bot.core.plan.ontarget`."""
+    that rests, see `bot.core.planning.uptime`."""
 
     market_id: MarketId
     ticker: Ticker
@@ -86,7 +86,7 @@ class EventReport(msgspec.Struct, frozen=True):
     that each limit makes smaller now, or leaves out. strategy_fault: what its strategy did wrong
     last, empty once it has behaved since. implied: what the fair curve and the decided rungs say of
     the value; None while they say nothing. alarms: what cannot be right, or is unlikely, in the
-    prices of others and in the curve. stage: see `bot.core.event.curfew`."""
+    prices of others and in the curve. stage: see `bot.core.quoting.wind_down`."""
 
     event_ticker: Ticker
     title: str
@@ -111,7 +111,7 @@ class BreakerReport(msgspec.Struct, frozen=True):
     limit: int
 
 
-class TakeFate(enum.StrEnum):
+class TakeOutcome(enum.StrEnum):
     """What became of a take, for the counters. The first three left; the others were dropped."""
 
     SENT = "sent"
@@ -128,7 +128,7 @@ class Counters(msgspec.Struct, kw_only=True):
     """Totals since the start. requests: sent, by create, amend, cancel, read. refused: by code.
 
     breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
-    news_pulls: times that news pulled all rungs of an event. takes: by `TakeFate`. strategy_errors:
+    news_pulls: times that news pulled all rungs of an event. takes: by `TakeOutcome`. strategy_errors:
     answers that were an exception or nonsense. strategy_overruns: calls that took too long,
     strategy_interrupted: those of them that were ended by force. denied: requests that had to wait
     for a token, by lane, once a decision each. held_back: orders and changes, by the limit that

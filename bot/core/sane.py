@@ -29,25 +29,25 @@ def check(body: m.Body) -> None:
     """Raises Garbled, naming the value, for a body with one that cannot be meant. What a market may
     be is judged where a series is taken in."""
     match body:
-        case m.OrderShown():
+        case m.OrderBody():
             _check_order(body.order)
-        case m.CancelShown():
+        case m.CancelBody():
             _check_order(body.order)
             _check_qty("reduced_by", body.reduced_by)
-        case m.OrdersShown():
+        case m.OrdersBody():
             for order in body.orders:
                 _check_order(order)
-        case m.FillsShown():
+        case m.FillsBody():
             for fill in body.fills:
                 _check_fill(fill)
-        case m.PositionsShown():
+        case m.PositionsBody():
             for position in body.positions:
                 _check_qty("qty", position.qty)
-        case m.BalanceShown():
+        case m.BalanceBody():
             cash = body.balance
             for cents in (cash.available_cents, cash.reserved_cents, cash.total_cents):
                 _check_cents("balance", cents)
-        case m.BookShown():
+        case m.BookBody():
             for level in (*body.book.bids, *body.book.asks):
                 if not (is_price(level.price) and 0 <= level.size <= _SIZE_MAX):
                     raise Garbled(f"a level has a price of 1..99 and a size of >= 0: {level}")

@@ -11,7 +11,7 @@ from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker
 
 if TYPE_CHECKING:
-    from bot.core.strategy import Strategy
+    from bot.strategy.api import Strategy
 
 SHADOW_LATENCY_NS: Final = 50 * NS_PER_MS
 """From a decision of a candidate to the first print, as we hear of it, that its orders can meet."""
@@ -36,7 +36,7 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     event_gross_qty: the rungs' |YES - NO| added up. event_gross_cents: loss of an event if every
     rung went against us by itself. resting_cents: what all live orders of the series would lose,
     both sides added up. The last four follow from the others where they are 0, see
-    `bot.core.limits.inforce.limits_in_force`. resting_orders: orders possibly live at once, for the
+    `bot.core.risk.effective_limits.limits_in_force`. resting_orders: orders possibly live at once, for the
     time to flat. flat_ns: no create leaves that would make cancelling everything take longer.
     """
 
@@ -62,7 +62,7 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     its wanted size. siblings: most orders of ours at one price by one route. requests_in_flight:
     most writes awaiting an answer. market_writes_per_second, market_writes_burst: creates and
     amends of one market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
-    queue_power_pct: a hundred times the exponent n of `bot.core.books.queue`. place_horizon_ns: how
+    queue_power_pct: a hundred times the exponent n of `bot.core.market_data.queue_position`. place_horizon_ns: how
     far ahead the fills are expected that make a place worth keeping. move_millicents: thousandths
     of a cent that a change must gain per share. capital_millicents: the same that a dollar tied up
     costs a day.
@@ -140,7 +140,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What stops everything until a person resets it, and what one create may be at most.
 
     None of it can be switched off; 0 stands for what follows from the other limits, see
-    `bot.core.limits.breaker.limits_of`. writes_per_second: creates, amends and cancels, but for
+    `bot.core.risk.breakers.limits_of`. writes_per_second: creates, amends and cancels, but for
     cancels of what earlier runs or others left. creates_per_minute and notional_cents_per_minute:
     of first creates, re-sends not counted. fills_per_minute and filled_qty_per_minute: fills
     booked, and their shares. loss_cents: below the profit at the opening. drawdown_cents: below the

@@ -12,11 +12,11 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.account.account import Kind, Walk
-from bot.core.desk.outbox import NEVER_NS, Outbox
-from bot.core.desk.spend import Lane
-from bot.core.sending.cancel_all import send_cancels
-from bot.core.sending.venuepark import VenuePark
+from bot.core.account.poller import PagedRead, Resource
+from bot.core.execution.cancel_all import send_cancels
+from bot.core.execution.venue_availability import VenueAvailability
+from bot.core.orders.outbox import NEVER_NS, Outbox
+from bot.core.orders.request_budget import Priority
 from bot.core.settings import BudgetSettings
 from venue.wire import model
 from venue.wire.errors import Advice, Sequenced, row_for
@@ -114,7 +114,7 @@ class _Target(msgspec.Struct):
     over_ns: int | None = None  # when an answer said that it is over
 
 
-class Sweeper:
+class CancelAll:
     """One sweep. Feed it a Beat at the start and whenever its WakeAt falls due, and every answer.
 
     verdict: how it ended, None as long as it goes on; after that it wishes for nothing more.
@@ -125,11 +125,13 @@ class Sweeper:
         self._settings = settings
         self._out = Outbox(settings.budget)
         self._out.writes_max = settings.requests_in_flight
-        self._venue = VenuePark(self._out.note)
+        self._venue = VenueAvailability(self._out.note)
         self._begun_ns = self._now_ns = now_ns
         self._open: dict[OrderId, _Target] = {}  # may rest
         self._over: dict[OrderId, _Target] = {}  # over by an answer, no list proves it yet
-        self._list: Walk | None = None  # the list under way, with those of its rows that are ours
+        self._list: PagedRead | None = (
+            None  # the list under way, with those of its rows that are ours
+        )
         self._list_asked = False  # a page of it is on its way
         self._list_from_ns = now_ns
         self._listed_ns: int | None = None  # when the last whole list began
@@ -159,14 +161,14 @@ class Sweeper:
         """True when every order found is over and only the lists are missing."""
         return self.listed and not self._open
 
-    def receive(self, event: m.Replied | m.Beat, now_ns: int) -> list[m.Effect]:
+    def receive(self, event: m.Response | m.Tick, now_ns: int) -> list[m.Effect]:
         """Take an answer or the time in. now_ns: a clock that never steps back.
 
         Returns what to carry out: Send, WakeAt and Noted. Raises nothing for any answer.
         """
         self._now_ns = max(self._now_ns, now_ns)
         self._out.effects = []
-        if isinstance(event, m.Replied):
+        if isinstance(event, m.Response):
             self._answered(event)
         if self.verdict is None:
             self._judge()
@@ -176,12 +178,12 @@ class Sweeper:
 
     # --- answers ----------------------------------------------------------------------------------
 
-    def _answered(self, event: m.Replied) -> None:
+    def _answered(self, event: m.Response) -> None:
         pending = self._out.answered(event, self._now_ns)
         if pending is None:
             return
         answer = event.answer
-        refused = answer if isinstance(answer, m.Refused) and answer.status else None
+        refused = answer if isinstance(answer, m.Rejected) and answer.status else None
         if refused and row_for(refused.status, refused.code).advice is Advice.STOP_KEY:
             self.verdict = KeyRefused(refused.status, refused.code, self._left())
         if isinstance(pending.request, m.CancelResting):
@@ -194,8 +196,8 @@ class Sweeper:
         walk = self._list
         assert walk is not None
         self._list_asked = False
-        page = answer.body if isinstance(answer, m.Done) else None
-        if not isinstance(page, m.OrdersShown):
+        page = answer.body if isinstance(answer, m.Ok) else None
+        if not isinstance(page, m.OrdersBody):
             self._list_failed()
             return
         for order in page.orders:
@@ -235,7 +237,7 @@ class Sweeper:
             over.why, over.due_ns = "answered as over, and a list showed it again", self._now_ns
             self._open[order.order_id] = self._over.pop(order.order_id)
 
-    def _list_whole(self, walk: Walk) -> None:
+    def _list_whole(self, walk: PagedRead) -> None:
         """A list has been read to its end: does it prove anything?"""
         self._list = None
         self._listed_ns = walk.begun_ns
@@ -257,9 +259,9 @@ class Sweeper:
         target = self._open[order_id]
         target.asked = False
         self._quiet_ns = self._now_ns + self._settings.read_lag_ns
-        if isinstance(answer, m.Done):
+        if isinstance(answer, m.Ok):
             body = answer.body
-            if isinstance(body, m.CancelShown) and body.order.order_id == order_id:
+            if isinstance(body, m.CancelBody) and body.order.order_id == order_id:
                 self.cancelled += 1
                 self._is_over(order_id, begun_ns)
                 return
@@ -327,10 +329,10 @@ class Sweeper:
             due_ns = self._list_due_ns()
             if self._now_ns < due_ns:
                 return due_ns
-            walk = Walk(Kind.RESTING, self._now_ns)
+            walk = PagedRead(Resource.RESTING, self._now_ns)
         if not self._list_asked:
             request = m.ReadResting(walk.cursor)
-            if not self._out.send(request, Lane.RECOVER, "what rests", self._now_ns):
+            if not self._out.send(request, Priority.RECOVER, "what rests", self._now_ns):
                 return self._now_ns + _STARVED_NS
             self._list_asked, self._list = True, walk
         return self._now_ns + NS_PER_SECOND
@@ -362,5 +364,5 @@ class Sweeper:
     def _send_cancel(self, due: tuple[OrderId, _Target]) -> bool:
         order_id, target = due
         request = m.CancelResting(order_id)
-        target.asked = self._out.send(request, Lane.CANCEL, "sweep", self._now_ns)
+        target.asked = self._out.send(request, Priority.CANCEL, "sweep", self._now_ns)
         return target.asked

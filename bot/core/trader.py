@@ -10,27 +10,27 @@ See docs/design.md#law-2, #law-6, #law-8; docs/fault-model.md.
 from collections.abc import Callable, Sequence
 
 from bot.core import messages as m
-from bot.core.account.account import Account, Kind, Walk
-from bot.core.account.ledgers import AccountChange, Ledgers
-from bot.core.custody.custody import Custody
-from bot.core.desk.desk import Desk, is_news
-from bot.core.desk.outbox import Pending
-from bot.core.desk.spend import Lane, Purse
-from bot.core.event.room import PARK_MIN_NS, Rung
-from bot.core.intentions import TraderPlan, plan_of
-from bot.core.limits.accountrisk import AccountRisk
-from bot.core.orders.order import Finding, OwnOrder
-from bot.core.picture import draw
-from bot.core.plan.wishes import Wish
+from bot.core.account.poller import AccountPoller, PagedRead, Resource
+from bot.core.account.reconciler import AccountChange, AccountReconciler
+from bot.core.build_report import draw
+from bot.core.execution.cancel_all import WHY as NOTHING_RESTS_IN
+from bot.core.execution.executor import OrderExecutor
+from bot.core.execution.pre_trade_checks import KillSwitch, PreTradeChecks
+from bot.core.execution.suspected_fills import SuspectedFills
+from bot.core.lifecycle.open_orders import OpenOrderSync
+from bot.core.orders.manager import OrderManager, is_news
+from bot.core.orders.order import OrderFinding, OwnOrder
+from bot.core.orders.outbox import Pending
+from bot.core.orders.request_budget import Priority, RequestBudget
+from bot.core.planning.actions import Action
+from bot.core.preview import TraderPlan, plan_of
+from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.event_quoter import PARK_MIN_NS, MarketQuoter
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
-from bot.core.sending.cancel_all import WHY as NOTHING_RESTS_IN
-from bot.core.sending.guard import Gate, Guard
-from bot.core.sending.hints import Hints
-from bot.core.sending.sending import Sending
-from bot.core.series.quoting import Quoting
+from bot.core.risk.account_risk import AccountRisk
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 from venue.wire.errors import Advice, Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
@@ -53,33 +53,33 @@ class Trader:
         self,
         settings: TraderSettings,
         make_strategy: Callable[[], Strategy],
-        purse: Purse | None = None,
-        read_purse: Purse | None = None,
+        purse: RequestBudget | None = None,
+        read_purse: RequestBudget | None = None,
         account_risk: AccountRisk | None = None,
         remake: Remake | None = None,
-        standby_purse: Purse | None = None,
+        standby_purse: RequestBudget | None = None,
     ) -> None:
         """purse, read_purse, standby_purse: shared with other traders on the same credential, and
         account_risk with those on the same account; None: our own. remake: makes another
         strategy, should one be wanted; None: there will be none."""
         self._trust = settings.trust
-        self.out = Gate(settings.budget, settings.keys, purse, read_purse, standby_purse)
-        self.desk = Desk(settings.trust, self.out)
-        self.ledgers = Ledgers(settings.trust, self.desk, self.out)
-        self.quoting = Quoting(
+        self.out = PreTradeChecks(settings.budget, settings.keys, purse, read_purse, standby_purse)
+        self.desk = OrderManager(settings.trust, self.out)
+        self.ledgers = AccountReconciler(settings.trust, self.desk, self.out)
+        self.quoting = QuotingEngine(
             settings, make_strategy, self.desk, self.ledgers, self.out, account_risk
         )
-        self._account = Account(
+        self._account = AccountPoller(
             settings.series_ticker, settings.trust, self.ledgers.fills_page, settings.beside
         )
-        self._hints = Hints(settings.trust)
-        self._sending = Sending(
+        self._hints = SuspectedFills(settings.trust)
+        self._sending = OrderExecutor(
             settings, self.desk, self.ledgers, self.quoting, self._hints, self.out
         )
-        self._custody = Custody(
+        self._custody = OpenOrderSync(
             settings, self.desk, self.ledgers, self.quoting, self._account, self.out
         )
-        self.guard = Guard(settings, self.desk, self.ledgers, self.quoting, self.out)
+        self.guard = KillSwitch(settings, self.desk, self.ledgers, self.quoting, self.out)
         self.out.guard = self.guard
         self.quoting.forgets = self.guard.forget
         self.reconfiguration = Reconfiguration(
@@ -146,21 +146,19 @@ class Trader:
 
     def _dispatch(self, event: m.Event) -> None:
         now_ns = self._now_ns
-        if not isinstance(
-            event, (m.Beat, m.BookSeen, m.TradeSeen, m.ImpliedValueSeen, m.FeedHeard)
-        ):
+        if not isinstance(event, (m.Tick, m.BookUpdate, m.Trade, m.ImpliedValueSeen, m.FeedAlive)):
             self._stirred = True
         match event:
-            case m.Beat():
+            case m.Tick():
                 self._beat()
-            case m.BookSeen() | m.TradeSeen() | m.ImpliedValueSeen():
+            case m.BookUpdate() | m.Trade() | m.ImpliedValueSeen():
                 self.out.counters.frames += 1
                 if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
                     self._hints.saw(event, self.desk.live(event.market_id), now_ns)
                     self._due_ns = min(self._due_ns, self._hints.next_due_ns())
-            case m.Replied():
+            case m.Response():
                 self._replied(event)
-            case m.FeedHeard() | m.SubscriptionAccepted():
+            case m.FeedAlive() | m.SubscriptionAccepted():
                 self.quoting.channel.heard(now_ns)
             case m.FeedOpened():
                 self.out.note("info", "feed_opened")
@@ -168,7 +166,7 @@ class Trader:
             case m.FeedClosed():
                 self.out.note("warning", "feed_closed", reason=event.reason)
                 self.quoting.channel.closed()
-            case m.FrameGarbled():
+            case m.MalformedFrame():
                 self.out.counters.frames_garbled += 1
                 self.quoting.channel.garbled(event.known, now_ns)
             case m.SubscriptionRefused():
@@ -269,7 +267,7 @@ class Trader:
             ladder.want({}, pulled=True)
         self.out.note("info", "stopping", reason=reason)
 
-    def _replied(self, event: m.Replied) -> None:
+    def _replied(self, event: m.Response) -> None:
         pending = self.out.answered(event, self._now_ns)
         if pending is None:
             self.out.note("warning", "answer_without_request", request_id=event.request_id)
@@ -292,21 +290,21 @@ class Trader:
         row = self.desk.take_answer(pending, answer, self._now_ns)
         if changes:
             self.quoting.orders_changed(own.market_id)
-        if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
-            self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
+        if own.suspicion is not None and own.suspicion.finding is OrderFinding.UNREADABLE:
+            self.quoting.parking.market(own.market_id, OrderFinding.UNREADABLE, self._now_ns)
         is_read = isinstance(pending.request, m.ReadOrder)
-        if isinstance(answer, m.Done) and is_read:
+        if isinstance(answer, m.Ok) and is_read:
             self._hints.looked(pending.begun_ns, own)
-        elif isinstance(answer, m.Done):
+        elif isinstance(answer, m.Ok):
             self._sending.venue.takes(pending.request, pending.begun_ns)
-            if isinstance(answer.body, (m.OrderShown, m.CancelShown)):
+            if isinstance(answer.body, (m.OrderBody, m.CancelBody)):
                 again = isinstance(pending.request, m.Create) and pending.request.again
                 self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
         if own.filled > self.ledgers.booked_qty(own):
-            self._account.hasten(Kind.FILLS, self._now_ns)
+            self._account.hasten(Resource.FILLS, self._now_ns)
         if row is None or is_read:
             return
-        assert isinstance(answer, m.Refused)
+        assert isinstance(answer, m.Rejected)
         if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
             # A halted venue says that it is halted, before that.
             self._sending.venue.takes(pending.request, pending.begun_ns)
@@ -316,13 +314,13 @@ class Trader:
         elif row.advice is Advice.PARK_MARKET:
             self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
             self._account.hasten(
-                Kind.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
+                Resource.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
             )
         elif row.advice is Advice.REREAD_FUNDS:
             often = self.desk.refusals.often(own, self._now_ns)
             self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
-            self._account.hasten(Kind.BALANCE, self._now_ns)
-            self._account.hasten(Kind.POSITIONS, self._now_ns)
+            self._account.hasten(Resource.BALANCE, self._now_ns)
+            self._account.hasten(Resource.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not (create is not None and create.again):
             # The refusal of a create sent again speaks of that sending alone.
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
@@ -334,22 +332,22 @@ class Trader:
         elif row.advice is Advice.GIVE_UP and self.desk.refusals.often(own, self._now_ns):
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
-    def _walked(self, walk: Walk) -> None:
+    def _walked(self, walk: PagedRead) -> None:
         match walk.kind:
-            case Kind.SERIES:
+            case Resource.SERIES:
                 self._series_read(walk)
-            case Kind.BALANCE:
+            case Resource.BALANCE:
                 self.ledgers.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
                 self._sending.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
-            case Kind.POSITIONS:
+            case Resource.POSITIONS:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
-            case Kind.FILLS:
+            case Resource.FILLS:
                 live = self._custody.sought_ids()
                 change = self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live)
                 self._account_changed(change)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
                 self._hints.booked(self.ledgers.booked_qty, self._now_ns)
-            case Kind.RESTING:
+            case Resource.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
                 self._hints.looked(walk.begun_ns)
 
@@ -364,9 +362,9 @@ class Trader:
         for fill in change.fills:
             self.quoting.filled(fill, self._now_ns)
         if self.ledgers.series_wanted:
-            self._account.hasten(Kind.SERIES, self._now_ns)
+            self._account.hasten(Resource.SERIES, self._now_ns)
 
-    def _series_read(self, walk: Walk) -> None:
+    def _series_read(self, walk: PagedRead) -> None:
         self._custody.series_walked(walk.missed)
         others = self.reconfiguration.settings.beside
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
@@ -422,7 +420,7 @@ class Trader:
         # What is not carried out yet is tried anew at the first occasion.
         self._stirred = bool(wishes or out.findings) or self.phase not in _OPEN
 
-    def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[Rung, Wish]], int]:
+    def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
         """What is wished for now, and when to look again; no plan stands in the way of stopping."""
         if self.phase is Phase.STOPPING:
             self.quoting.scoring.beat(self._now_ns)
@@ -456,8 +454,8 @@ class Trader:
         if is_hinted or silent or self.out.findings or self.desk.in_doubt():
             self._account.sweep_soon(self._now_ns)
         if is_hinted and self._hints.want_lists(self._now_ns):
-            self._account.hasten(Kind.FILLS, self._now_ns)
-            self._account.hasten(Kind.RESTING, self._now_ns)
+            self._account.hasten(Resource.FILLS, self._now_ns)
+            self._account.hasten(Resource.RESTING, self._now_ns)
 
     def _wake_ns(self, again_ns: int) -> int:
         desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()
@@ -477,13 +475,15 @@ class Trader:
 
     def _read(self) -> None:
         for walk, request in self._account.wanted(self._now_ns):
-            if not self.out.send(request, Lane.READ, f"read {walk.kind}", self._now_ns):
+            if not self.out.send(request, Priority.READ, f"read {walk.kind}", self._now_ns):
                 return
             self._account.asked(walk, self._now_ns)
         for market_id in self.quoting.channel.books_to_read(self._now_ns):
-            if not self.out.send(m.ReadBook(market_id), Lane.READ, "confirm book", self._now_ns):
+            if not self.out.send(
+                m.ReadBook(market_id), Priority.READ, "confirm book", self._now_ns
+            ):
                 return
 
-    def left_over(self) -> m.Finished:
+    def left_over(self) -> m.DrainComplete:
         """What a drain that ran out of time leaves behind, for the operator."""
         return self._custody.left_over()

@@ -17,7 +17,7 @@ ShellFault
 import signal
 
 
-class ShellFault(Exception):
+class OperatorError(Exception):
     """The text names the thing and says what to do; it never holds a secret."""
 
 

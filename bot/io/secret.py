@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NoReturn
 
-from bot.io.faults import ShellFault
+from bot.io.faults import OperatorError
 
 MASK: Final = "[masked]"
 _KEY_BYTES_MAX: Final = 4_096
@@ -23,7 +23,7 @@ _aside: Final[dict[str, str]] = {}
 """What stood in the environment and nobody has asked for yet, by variable."""
 
 
-class SecretFault(ShellFault):
+class SecretFault(OperatorError):
     """A secret cannot be had. The text names the place and what to do, never the secret."""
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from bot.core import messages as m
-from bot.io.early import heard, stopping
+from bot.io.deferred_signals import heard, stopping
 
 _TELLS: Final[dict[signal.Signals, m.Event]] = {
     signal.SIGUSR1: m.PauseRequested("SIGUSR1"),

@@ -271,6 +271,6 @@ def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _remembered(path: Path, _stamped: object, every_s: float, folder: Path) -> list[Session]:
-    from bot.ideas import Makers
+    from bot.config.strategies import Makers
 
     return sessions_of(path, Makers(folder), every_s=every_s)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from bot.core import messages as m
-from bot.core.strategy import Levels
+from bot.strategy.api import Levels
 from venue.wire import instant, model
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId
@@ -132,15 +132,15 @@ class OwnOrders:
 
     def take(self, message: m.Event | m.Effect) -> None:
         """The next entry."""
-        if not isinstance(message, m.Replied) or not isinstance(message.answer, m.Done):
+        if not isinstance(message, m.Response) or not isinstance(message.answer, m.Ok):
             return
         match message.answer.body:
-            case m.OrderShown(order=order) | m.CancelShown(order=order):
+            case m.OrderBody(order=order) | m.CancelBody(order=order):
                 self._show(order)
-            case m.OrdersShown(orders=orders):
+            case m.OrdersBody(orders=orders):
                 for order in orders:
                     self._show(order)
-            case m.FillsShown(fills=fills):
+            case m.FillsBody(fills=fills):
                 for fill in fills:
                     self._fill(fill)
             case _:
@@ -236,7 +236,7 @@ class OwnOrders:
         place = bisect_right(times, at_ns) - 1
         return sizes[place] if place >= 0 else {}
 
-    def without(self, seen: m.BookSeen) -> BookWithoutUs:
+    def without(self, seen: m.BookUpdate) -> BookWithoutUs:
         """A frame's book without our orders."""
         own = self.resting(seen.market_id, seen.ts_ns)
         if not own:

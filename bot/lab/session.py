@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, get_args
 import msgspec
 
 from bot.core import messages as m
-from bot.core.observer import RECORDING
+from bot.core.recorder import RECORDING
 from bot.io.journal.archive import ARCHIVE_MAGIC
 from bot.io.journal.journal import (
     first_entries,
@@ -32,9 +32,9 @@ with each of them."""
 UNCAUSED: Final = (
     m.FeedOpened,
     m.FeedClosed,
-    m.FeedHeard,
+    m.FeedAlive,
     m.ImpliedValueSeen,
-    m.FrameGarbled,
+    m.MalformedFrame,
     m.StopRequested,
     m.PauseRequested,
     m.FlattenRequested,

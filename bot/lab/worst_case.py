@@ -1,6 +1,6 @@
 """The worst case of given holdings and orders, outcome by outcome, and the room that is left.
 
-The sums are those of `bot.core.limits.risk`. Holdings and orders come from the status page of a
+The sums are those of `bot.core.risk.exposure`. Holdings and orders come from the status page of a
 running bot, from a YAML file or from options. Nothing here sends an order.
 """
 
@@ -13,14 +13,19 @@ from typing import Annotated, Final
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
-from bot.core.limits.risk import Bounds, Exposure, RungTerms, live_of
-from bot.core.picture import limits_used
+from bot.core.build_report import limits_used
 from bot.core.report import BreakerReport, EventReport
+from bot.core.risk.effective_limits import (
+    bounds_of,
+    event_limit_cents,
+    limits_in_force,
+    series_loss_cents,
+)
+from bot.core.risk.exposure import Bounds, Exposure, RungTerms, live_of
 from bot.core.settings import RiskSettings
-from bot.core.strategy import Quote
-from bot.io.settings.typed import typed
-from bot.io.settings.yamltext import YamlFault, read_yaml
+from bot.io.settings.strict_yaml import YamlFault, read_yaml
+from bot.io.settings.validation import typed
+from bot.strategy.api import Quote
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
 from venue.wire.money import (
     PAYOUT_CENTS,

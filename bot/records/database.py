@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from bot.io.faults import ShellFault
+from bot.io.faults import OperatorError
 from bot.io.secret import Secret
 
 Value = int | str | None
@@ -29,7 +29,7 @@ _MIGRATING: Final = 7_300_452
 """PostgreSQL's number of the lock that whoever changes the tables holds."""
 
 
-class StoreFault(ShellFault):
+class StoreFault(OperatorError):
     """The records cannot be opened, read or written; the text says where and why."""
 
 

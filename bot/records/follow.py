@@ -244,14 +244,14 @@ class Follower:
                     self._asked.popitem(last=False)
             case m.Noted():
                 _note(batch, message, at_ns)
-            case m.Replied(answer=m.Done(body=m.BalanceShown(balance=balance))):
+            case m.Response(answer=m.Ok(body=m.BalanceBody(balance=balance))):
                 begun_ns = self._asked.pop(message.request_id, at_ns)
                 batch.balances.append(BalanceRow(begun_ns, at_ns, balance.total_cents))
-            case m.Replied(answer=m.Done(body=m.SeriesShown(events=events))):
+            case m.Response(answer=m.Ok(body=m.SeriesBody(events=events))):
                 for event in events:
                     for market in event.markets:
                         self._listed(batch, event, market, at_ns)
-            case m.Replied(answer=m.Done(body=m.FillsShown(fills=fills))):
+            case m.Response(answer=m.Ok(body=m.FillsBody(fills=fills))):
                 for fill in reversed(fills):
                     self._filled(batch, fill)
 

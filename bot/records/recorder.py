@@ -20,7 +20,7 @@ import structlog
 
 from bot.core import messages as m
 from bot.core.report import ProfitReport, Report, RungReport
-from bot.io.faults import ShellFault
+from bot.io.faults import OperatorError
 from bot.io.metrics.kept import RECORDS
 from bot.io.metrics.table import Family
 from bot.io.secret import Secret
@@ -225,7 +225,7 @@ class Recorder:
             over = await self._worked()
             if over is not None and self._teller is not None:
                 await self._tell(over, self._teller)
-        except ShellFault as found:
+        except OperatorError as found:
             fault = str(found)
         except Exception as found:  # noqa: BLE001 - the task's boundary: trading goes on without it
             fault = f"a fault of ours: {type(found).__name__}"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.venue.rest_bench import ScriptedDesk
-from venue.http.app import make_app
-from venue.http.flood import ADDRESSES_MAX, FAILURES_BURST, FAILURES_PER_SECOND, FailedLogins
+from venue.rest.app import make_app
+from venue.rest.flood import ADDRESSES_MAX, FAILURES_BURST, FAILURES_PER_SECOND, FailedLogins
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.routes import KeyScope
 

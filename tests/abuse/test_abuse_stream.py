@@ -21,10 +21,10 @@ from tests.abuse.frames import (
     handshake,
     parsed,
 )
-from venue.feed.hub import Hub
-from venue.feed.socket import make_stream
 from venue.listen import Server
-from venue.read.projector import Views
+from venue.stream.hub import Hub
+from venue.stream.socket import make_stream
+from venue.views.projector import Views
 from venue.wire import frames
 from venue.wire.names import ProjectId
 
@@ -323,7 +323,7 @@ async def test_a_pinger_that_reads_nothing_is_not_answered_without_bound() -> No
 async def test_beyond_the_channel_s_cap_a_handshake_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("venue.feed.hub.CONNECTIONS_MAX", 2)
+    monkeypatch.setattr("venue.stream.hub.CONNECTIONS_MAX", 2)
     async with stream() as (_, hub, port):
         peers = [await listener(port) for _ in range(2)]
         beyond = await Peer.of(port)
@@ -341,7 +341,7 @@ async def test_beyond_the_channel_s_cap_a_handshake_is_refused(
 def test_one_address_elsewhere_has_its_cap_and_this_host_has_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("venue.feed.hub.CONNECTIONS_PER_ADDRESS_MAX", 2)
+    monkeypatch.setattr("venue.stream.hub.CONNECTIONS_PER_ADDRESS_MAX", 2)
     hub = Hub(Views(), 5)
     there, here, nowhere = "192.0.2.7", "127.0.0.1", ""
     for address in (there, there, here, here, nowhere, nowhere):
@@ -355,7 +355,7 @@ def test_one_address_elsewhere_has_its_cap_and_this_host_has_not(
 def test_a_leaving_listener_makes_room_for_another_at_its_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("venue.feed.hub.CONNECTIONS_PER_ADDRESS_MAX", 1)
+    monkeypatch.setattr("venue.stream.hub.CONNECTIONS_PER_ADDRESS_MAX", 1)
     hub = Hub(Views(), 5)
     connection = hub.connect(lambda: None, 0, "192.0.2.7")
     assert not hub.has_room("192.0.2.7")
@@ -380,7 +380,7 @@ def test_a_refusal_does_not_repeat_a_handle_of_any_length() -> None:
 async def test_who_reads_nothing_is_cut_and_costs_little_until_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("venue.feed.channel.STUCK_NS", 500_000_000)
+    monkeypatch.setattr("venue.stream.channel.STUCK_NS", 500_000_000)
     async with stream() as (server, hub, port):
         peer = await listener(port)
         (connection,) = server.server_state.connections

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.io.folder import whole
+from bot.cli.main import app
+from bot.io.state import atomic_file as whole
 from bot.lab.evaluate import patience
 from tests.backtest.made import book, configured, trade, written
 from tests.speaks import SPEAKS
@@ -30,7 +30,7 @@ import contextlib
 import os
 import signal
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 CALLS = []
 
@@ -62,7 +62,7 @@ TERMINATES = """
 import os
 import signal
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Terminates(Strategy):
@@ -80,7 +80,7 @@ STRATEGY = Terminates
 DIES = """
 import os
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Dies(Strategy):
@@ -94,7 +94,7 @@ STRATEGY = Dies
 """
 
 PEEKS = """
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Peeks(Strategy):
@@ -306,7 +306,7 @@ def test_the_first_records_alone_are_marked_at_the_last_middle(tmp_path, folder)
 
 
 RAISES = """
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Raises(Strategy):
@@ -374,7 +374,7 @@ def test_a_sigterm_leaves_nothing_of_what_was_made_to_be_read_behind(tmp_path, f
 
 REFUSED = """
 import os, signal, time
-from bot.commands.common import tidied
+from bot.cli.common import tidied
 
 def refuses():
     raise OSError(30, "Read-only file system")

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.brackets import CROWDS, Fate, Session, bracketed, played
-from bot.config import finish, read_draft
+from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, Recorder, beats, clock, recorded
@@ -74,10 +74,10 @@ def test_a_book_on_the_channel_is_not_older_than_the_prints_that_it_has_in_it():
         venue.play(record)
         newest: dict[str, int] = {}
         for event in venue.frames(record.ts):
-            if isinstance(event, m.TradeSeen):
+            if isinstance(event, m.Trade):
                 newest[event.market_id] = max(newest.get(event.market_id, 0), event.ts_ns)
                 prints += 1
-            elif isinstance(event, m.BookSeen):
+            elif isinstance(event, m.BookUpdate):
                 assert event.ts_ns >= newest.get(event.market_id, 0)
     assert prints > 10
 

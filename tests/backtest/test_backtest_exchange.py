@@ -291,7 +291,7 @@ def test_the_channel_shows_our_orders_in_the_recorded_book(tmp_path):
     counter.venue.frames(ns(0))
     counter.buys(40, 10, at=1)
     (frame,) = counter.venue.frames(ns(1))
-    assert frame == m.BookSeen(counter.market, ns(1), ((40, 40),), ((60, 50),))
+    assert frame == m.BookUpdate(counter.market, ns(1), ((40, 40),), ((60, 50),))
 
 
 def test_a_print_that_fills_us_is_told_once(tmp_path):
@@ -301,7 +301,7 @@ def test_a_print_that_fills_us_is_told_once(tmp_path):
     counter.buys(40, 10, at=1)
     counter.venue.frames(ns(1))
     counter.play(2)
-    told = [each for each in counter.venue.frames(ns(2)) if isinstance(each, m.TradeSeen)]
+    told = [each for each in counter.venue.frames(ns(2)) if isinstance(each, m.Trade)]
     assert [(each.price, each.size) for each in told] == [(40, 4)]
     assert counter.fills == [(40, 3, 0)]
 
@@ -321,10 +321,10 @@ def test_reads_show_a_fill_only_after_the_read_lag(tmp_path):
 def test_the_burst_of_a_key_is_refused_past_its_bucket_and_another_key_has_its_own(tmp_path):
     counter = Counter(written(tmp_path / "t", [book(0, [[40, 30]], ASKS)]))
     for _ in range(RATE_BURST):
-        assert isinstance(counter.ask(m.ReadBalance(), 1)[0], m.Done)
+        assert isinstance(counter.ask(m.ReadBalance(), 1)[0], m.Ok)
     refused, tokens, away_ns, _ = counter.ask(m.ReadBalance(), 1)
     assert (refused.code, tokens, away_ns) == (Code.RATE_LIMITED, 0, NS_PER_SECOND)
-    assert isinstance(counter.ask(m.ReadBalance(), 1, m.Key.READ)[0], m.Done)
+    assert isinstance(counter.ask(m.ReadBalance(), 1, m.Key.READ)[0], m.Ok)
 
 
 def test_fills_and_payouts_are_what_the_ledger_of_the_venue_gained(tmp_path):

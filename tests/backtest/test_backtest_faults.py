@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.config import finish, read_draft
+from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import winners
@@ -77,7 +77,7 @@ def test_a_fault_says_whether_it_is_known_and_acts_only_where_its_name_says(tmp_
     request = m.Create(order, codec.encode_new_order(order), False)
     send = m.Send(m.RequestId(1), request, "asked for", m.Key.TRADE)
     came = Fixed(name).answered(counter.venue.exchange, send, counter.records[0].ts)
-    assert isinstance(came.answer, m.Refused) is (name in REFUSALS)
+    assert isinstance(came.answer, m.Rejected) is (name in REFUSALS)
     assert isinstance(came.answer, m.Unknown) is (name not in REFUSALS)
     assert came.waited_ns == (TIMEOUT_NS if name.startswith("lost") else 0)
     carried_out = any(price == 30 for price, _ in counter.shown[0])

@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from bot.config import ConfigFault, finish, read_draft
-from bot.core.strategy import Strategy
+from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.lab.backtest import guard
 from bot.lab.backtest.guard import Overheard, Peek, Run, cuts, overhear, peeks, watched
 from bot.lab.backtest.tapes import write_prefix
+from bot.strategy.api import Strategy
 from tests.backtest.made import PROMPT, book, configured, ns, trade, written
 from tests.ctrl_c import started
 from tests.house.tree import ROOT
@@ -29,7 +29,7 @@ HONEST = "fixed_spread"
 IN_MEMORY = """
 import gc
 
-from bot.core.strategy import Quote, Strategy
+from bot.strategy.api import Quote, Strategy
 from venue.crowd.tape import Tape, decode_record
 from venue.wire.money import BookSide, Price, Qty
 
@@ -68,7 +68,7 @@ FROM_FILE = """
 import gzip
 import json
 
-from bot.core.strategy import Quote, Strategy
+from bot.strategy.api import Quote, Strategy
 from venue.wire.money import BookSide, Price, Qty
 
 with gzip.open({path!r}) as file:
@@ -93,7 +93,7 @@ ENDLESS = """
 import time
 from pathlib import Path
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Endless(Strategy):

@@ -63,8 +63,8 @@ def test_a_journals_answered_requests_are_round_trips_and_unanswered_ones_are_no
         (100, m.Send(m.RequestId(1), balance, "audit", m.Key.READ)),
         (110, m.Send(m.RequestId(2), balance, "audit", m.Key.READ)),
         (120, m.Send(m.RequestId(3), balance, "audit", m.Key.READ)),
-        (130, m.Replied(m.RequestId(1), m.Refused(429, "rate_limited", ""))),
-        (150, m.Replied(m.RequestId(2), m.Unknown("no answer in time"))),
+        (130, m.Response(m.RequestId(1), m.Rejected(429, "rate_limited", ""))),
+        (150, m.Response(m.RequestId(2), m.Unknown("no answer in time"))),
     ]
     frames = [OPENING, framed(Head(100, ()))]
     frames += [framed(Entry(at_ns, message)) for at_ns, message in rows]

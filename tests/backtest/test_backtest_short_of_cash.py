@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.brackets import CROWDS
-from bot.config import finish, read_draft
+from bot.config.bot_config import finish, read_draft
 from bot.core.orders.order import State
 from bot.lab.backtest.run import Backtest
 from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, clock

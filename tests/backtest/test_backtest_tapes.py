@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from bot.config import finish, read_draft
+from bot.config.bot_config import finish, read_draft
 from bot.lab.backtest.run import backtest
 from bot.lab.backtest.tapes import winners
 from bot.lab.exchange.queue_model import QueueModel

@@ -1,9 +1,9 @@
 """Ledgers over an empty desk, read by hand, for claims about fills, audits and settlement."""
 
 from bot.core import messages as m
-from bot.core.account.ledgers import AccountChange, Ledgers
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
+from bot.core.account.reconciler import AccountChange, AccountReconciler
+from bot.core.orders.manager import OrderManager
+from bot.core.orders.outbox import Outbox
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
@@ -48,8 +48,8 @@ class Books:
     def __init__(self, started: m.Started | None = None) -> None:
         self.out = Outbox(BudgetSettings())
         trust = TrustSettings(read_lag_ns=LAG_NS)
-        self.desk = Desk(trust, self.out)
-        self.of = Ledgers(trust, self.desk, self.out)
+        self.desk = OrderManager(trust, self.out)
+        self.of = AccountReconciler(trust, self.desk, self.out)
         self.of.begin(started or m.Started("0" * 20, ()))
         for number, market_id in enumerate((MARKET, OTHER)):
             self.of.list_market(rung(market_id, number), RATE, RATE)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bot.core.curve.ladder import RungInput
-from bot.core.strategy import ImpliedView
+from bot.core.fair_value.curve import RungInput
+from bot.strategy.api import ImpliedView
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 

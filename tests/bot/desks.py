@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from bot.core import messages as m
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox, Pending
+from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.outbox import Outbox, Pending
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
@@ -16,14 +16,19 @@ from venue.wire.requests import Amend
 TRUST = TrustSettings(read_lag_ns=LAG_NS)
 
 
-def desk() -> tuple[Desk, Outbox]:
+def desk() -> tuple[OrderManager, Outbox]:
     """A desk without orders and its outbox."""
     out = Outbox(BudgetSettings())
-    return Desk(TRUST, out), out
+    return OrderManager(TRUST, out), out
 
 
 def answer(
-    of: Desk, own: OwnOrder, request: m.Request, reply: m.Answer, now_ns: int = T0, begun_ns=T0
+    of: OrderManager,
+    own: OwnOrder,
+    request: m.Request,
+    reply: m.Answer,
+    now_ns: int = T0,
+    begun_ns=T0,
 ) -> None:
     """An answer about an order arrives, and its request is under way no more."""
     under_way = of._out.pending
@@ -46,7 +51,7 @@ def sent(out: Outbox) -> list[m.Request]:
     return requests
 
 
-def amending(amend: Amend = Amend(price=45)) -> tuple[Desk, Outbox, OwnOrder]:  # noqa: B008
+def amending(amend: Amend = Amend(price=45)) -> tuple[OrderManager, Outbox, OwnOrder]:  # noqa: B008
     """A desk with one order whose amend has left."""
     of, out = desk()
     own = made.own(State.OPEN)
@@ -57,14 +62,14 @@ def amending(amend: Amend = Amend(price=45)) -> tuple[Desk, Outbox, OwnOrder]:  
 
 
 def listed(
-    of: Desk, rows: Iterable[model.Order], begun_ns: int, fills_ns: int | None = None
+    of: OrderManager, rows: Iterable[model.Order], begun_ns: int, fills_ns: int | None = None
 ) -> list[MarketId]:
     """A whole list, begun and answered at an instant. fills_ns: when the newest walk of the fills
     began, if not then."""
     return of.explain_lost(rows, begun_ns, begun_ns, begun_ns if fills_ns is None else fills_ns)
 
 
-def unlisted(of: Desk, begun_ns: int) -> list[MarketId]:
+def unlisted(of: OrderManager, begun_ns: int) -> list[MarketId]:
     """Two lists running show nothing, and the fills are walked a lag after the first of them."""
     assert listed(of, [], begun_ns) == []
     return listed(of, [], begun_ns + LAG_NS)

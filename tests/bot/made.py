@@ -94,6 +94,6 @@ def fill(of: OwnOrder, number: int, qty: int, fee_cents: int = 0) -> model.Fill:
     )
 
 
-def done(order: model.Order) -> m.Done:
+def done(order: model.Order) -> m.Ok:
     """A 2xx that shows an order."""
-    return m.Done(m.OrderShown(order))
+    return m.Ok(m.OrderBody(order))

@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from bot.core import messages as m
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS
@@ -41,7 +41,7 @@ class Meddled(Thin):
         self.meddle: Callable[[m.Request], m.Answer | None] = lambda _request: None
         self.held: list[m.Send] = []
         self.notes: list[str] = []
-        self.finished: m.Finished | None = None
+        self.finished: m.DrainComplete | None = None
         self._by_name: dict[ClientOrderId, m.Answer] = {}
 
     def answer(self, request: m.Request) -> m.Answer:
@@ -53,14 +53,14 @@ class Meddled(Thin):
             return self._by_name[name]
         about = request.order_id if isinstance(request, m.AmendResting | m.CancelResting) else None
         if about is not None and about not in self.orders:
-            return m.Refused(422, "order_not_cancelable", "")
+            return m.Rejected(422, "order_not_cancelable", "")
         return super().answer(request)
 
     def told(self, effect: m.Effect) -> None:
         """Notes are kept by name, and the end as it is."""
         if isinstance(effect, m.Noted):
             self.notes.append(effect.name)
-        elif isinstance(effect, m.Finished):
+        elif isinstance(effect, m.DrainComplete):
             self.finished = effect
 
     def ask(self, send: m.Send) -> None:
@@ -74,7 +74,7 @@ class Meddled(Thin):
 
     def let(self, send: m.Send, answer: m.Answer) -> None:
         """A request is answered."""
-        self.give(m.Replied(send.request_id, answer, 500))
+        self.give(m.Response(send.request_id, answer, 500))
 
     def go(self, seconds: float) -> None:
         """Let time pass."""
@@ -88,7 +88,7 @@ class Meddled(Thin):
             self.go(0.05)
         raise AssertionError("it did not come to that")
 
-    def stop(self) -> m.Finished | None:
+    def stop(self) -> m.DrainComplete | None:
         """Ask for the end; how it ended, None when it has not within ten seconds."""
         self.give(m.StopRequested("asked"))
         self.go(10)
@@ -102,7 +102,7 @@ class Meddled(Thin):
 
         def meddle(request: m.Request) -> m.Answer | None:
             if isinstance(request, m.ReadOrder) and request.order_id == order_id:
-                return m.Done(m.OrderShown(gone))
+                return m.Ok(m.OrderBody(gone))
             return before(request)
 
         self.meddle = meddle
@@ -126,10 +126,10 @@ class Held(Exception):
 
 def named(answer: m.Answer, name: ClientOrderId) -> m.Answer:
     """The answer to a create, with its name in it."""
-    assert isinstance(answer, m.Done)
-    assert isinstance(answer.body, m.OrderShown)
+    assert isinstance(answer, m.Ok)
+    assert isinstance(answer.body, m.OrderBody)
     shown = msgspec.structs.replace(answer.body.order, client_order_id=name)
-    return m.Done(m.OrderShown(shown))
+    return m.Ok(m.OrderBody(shown))
 
 
 def over(order: model.Order) -> model.Order:

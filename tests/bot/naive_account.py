@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 
 from bot.core import messages as m
-from bot.core.sweeper import Sweeper, SweepSettings
+from bot.core.sweeper import CancelAll, SweepSettings
 from tests.bot.made import INSTANT, MARKET
 from venue.wire import model
 from venue.wire.money import Price, Qty
@@ -72,7 +72,7 @@ class NaiveAccount:
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
         self._closed_until_ns = 0
-        self._answers: list[m.Replied] = []
+        self._answers: list[m.Response] = []
         self._page = page
 
     def place(self, order_id: str, at_ns: int = T0 - 100 * S) -> None:
@@ -88,10 +88,10 @@ class NaiveAccount:
         ]
         return sorted(ids, key=lambda order_id: (-self.born[order_id], order_id))
 
-    def run(self, settings: SweepSettings, longest_ns: int = 3_600 * S) -> Sweeper:
+    def run(self, settings: SweepSettings, longest_ns: int = 3_600 * S) -> CancelAll:
         """Play until the verdict, or fail after `longest_ns` of virtual time."""
-        sweeper = Sweeper(settings, self.now_ns)
-        wake_ns = self._carry_out(sweeper.receive(m.Beat(), self.now_ns))
+        sweeper = CancelAll(settings, self.now_ns)
+        wake_ns = self._carry_out(sweeper.receive(m.Tick(), self.now_ns))
         while sweeper.verdict is None:
             assert self.now_ns < T0 + longest_ns, "no verdict in time"
             at_ns = min([wake_ns, *(row[0] for row in self._agenda[:1])])
@@ -104,7 +104,7 @@ class NaiveAccount:
                 self._closed_until_ns = max(self._closed_until_ns, self.now_ns + waits_ns)
                 wake_ns = self._carry_out(sweeper.receive(replied, self.now_ns))
             if not answers:
-                wake_ns = self._carry_out(sweeper.receive(m.Beat(), self.now_ns))
+                wake_ns = self._carry_out(sweeper.receive(m.Tick(), self.now_ns))
         return sweeper
 
     def _carry_out(self, effects: list[m.Effect]) -> int:
@@ -128,7 +128,7 @@ class NaiveAccount:
             answer, waits_ns = self._meet(send.request, fate, there_ns)
 
             def come_back() -> None:
-                self._answers.append(m.Replied(send.request_id, answer, None, waits_ns or None))
+                self._answers.append(m.Response(send.request_id, answer, None, waits_ns or None))
 
             self._at(back_ns, come_back)
 
@@ -140,9 +140,9 @@ class NaiveAccount:
     def _meet(self, request: m.Request, fate: Fate, now_ns: int) -> tuple[m.Answer, int]:
         """What the venue does with a request at `now_ns`, and Retry-After."""
         if fate == "limited":
-            return m.Refused(429, "rate_limited", ""), S
+            return m.Rejected(429, "rate_limited", ""), S
         if fate == "unavailable":
-            return m.Refused(503, "engine_unavailable", ""), 0
+            return m.Rejected(503, "engine_unavailable", ""), 0
         if fate == "lost_before":
             return m.Unknown("ReadTimeout"), 0
         if fate == "broken_before":
@@ -161,11 +161,11 @@ class NaiveAccount:
         if told is not None:
             return told
         if any(begun_ns <= now_ns < over_ns for begun_ns, over_ns in self._halts):
-            return m.Refused(409, "venue_halted", "")
+            return m.Rejected(409, "venue_halted", "")
         if order_id not in self.resting(now_ns):
-            return m.Refused(422, "order_not_cancelable", "")
+            return m.Rejected(422, "order_not_cancelable", "")
         self.died[order_id] = now_ns
-        return m.Done(m.CancelShown(shown(order_id), Qty(10)))
+        return m.Ok(m.CancelBody(shown(order_id), Qty(10)))
 
     def _list(self, cursor: str, now_ns: int) -> m.Answer:
         """A page of what rested `lag_ns` ago; the cursor is the last row's place in the order."""
@@ -175,4 +175,4 @@ class NaiveAccount:
             rows = [r for r in rows if (-self.born[r], r) > (-int(born_ns), last)]
         page, more = rows[: self._page], len(rows) > self._page
         end = f"{self.born[page[-1]]} {page[-1]}" if more else ""
-        return m.Done(m.OrdersShown(tuple(shown(row) for row in page), end))
+        return m.Ok(m.OrdersBody(tuple(shown(row) for row in page), end))

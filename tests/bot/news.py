@@ -1,6 +1,6 @@
 """News about one order, as the claims about its life deal it out."""
 
-from bot.core.orders.order import Fact, OwnOrder, State
+from bot.core.orders.order import OrderEvent, OwnOrder, State
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from venue.wire import model
@@ -28,5 +28,5 @@ def amending(amend: Amend, state: State = State.AMENDING, **known) -> OwnOrder:
     own.last_write_ns = T0
     own.sent_amend(amend)
     if state is State.BLURRED:
-        own.answered(Fact.NO_ANSWER, T0)
+        own.answered(OrderEvent.NO_ANSWER, T0)
     return own

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from bot.core.orders.life import LIFE, Barred, Cell, Fact, State, Suspect
+from bot.core.orders.transitions import TRANSITIONS, Anomaly, Cell, NotAllowed, OrderEvent, State
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "order-life.md"
 
 _HEAD = """# The life of an own order
 
-Drawn from the table `LIFE` of `bot/core/orders/life.py` by `python -m tests.bot.order_picture`; a
+Drawn from the table `TRANSITIONS` of `bot/core/orders/transitions.py` by `python -m tests.bot.order_picture`; a
 test keeps the two equal. The picture shows the steps that a venue which keeps its word can cause;
 the table below it decides every fact in every state.
 
@@ -31,29 +31,29 @@ read by its id, begun a lag later, says the same.
 """
 
 _MEANING = {
-    Fact.RESEND: "the same bytes are sent again",
-    Fact.AMEND: "an amend leaves",
-    Fact.CANCEL: "a cancel leaves",
-    Fact.RESTS: "a 2xx to our create or amend shows it resting",
-    Fact.ENDED: "a 2xx to our write shows it over, all shares accounted for",
-    Fact.SHORT: "a 2xx to our cancel leaves shares unaccounted for: they may have filled",
-    Fact.STRANGE: "a 2xx to our write shows a status that this version cannot read",
-    Fact.NEVER: "our write never reached the engine",
-    Fact.REFUSED: "our write was decided against",
-    Fact.EXISTS: "duplicate_order_id: the create landed, how it stands is not shown",
-    Fact.RESOLVED: "the create's market has resolved: nothing rests there",
-    Fact.OVER: "order_not_cancelable: it is over, how is not shown",
-    Fact.MISSING: "404 to our write about an id that the venue gave us",
-    Fact.NO_ANSWER: "our write may have been carried out",
-    Fact.BLIND: "a cancel had no effect that is known, and an amend is undecided",
-    Fact.READ_RESTS: "a read begun late enough shows it resting as we know it",
-    Fact.READ_DIFFERS: "such a read shows an open order at another price, or larger",
-    Fact.READ_ENDED: "a read shows it over",
-    Fact.READ_MOVED: "it reads cancelled, not by us, while an amend is undecided: another id?",
-    Fact.READ_MISSING: "404 to a read of an id that the venue gave us",
-    Fact.READ_STRANGE: "a read shows a status that this version cannot read",
-    Fact.LISTED: "a late enough list shows the order that it must be",
-    Fact.GONE: "lists a lag apart show nothing that it could be, and no read by its id does",
+    OrderEvent.RESEND: "the same bytes are sent again",
+    OrderEvent.AMEND: "an amend leaves",
+    OrderEvent.CANCEL: "a cancel leaves",
+    OrderEvent.RESTS: "a 2xx to our create or amend shows it resting",
+    OrderEvent.ENDED: "a 2xx to our write shows it over, all shares accounted for",
+    OrderEvent.SHORT: "a 2xx to our cancel leaves shares unaccounted for: they may have filled",
+    OrderEvent.STRANGE: "a 2xx to our write shows a status that this version cannot read",
+    OrderEvent.NEVER: "our write never reached the engine",
+    OrderEvent.REFUSED: "our write was decided against",
+    OrderEvent.EXISTS: "duplicate_order_id: the create landed, how it stands is not shown",
+    OrderEvent.RESOLVED: "the create's market has resolved: nothing rests there",
+    OrderEvent.OVER: "order_not_cancelable: it is over, how is not shown",
+    OrderEvent.MISSING: "404 to our write about an id that the venue gave us",
+    OrderEvent.NO_ANSWER: "our write may have been carried out",
+    OrderEvent.BLIND: "a cancel had no effect that is known, and an amend is undecided",
+    OrderEvent.READ_RESTS: "a read begun late enough shows it resting as we know it",
+    OrderEvent.READ_DIFFERS: "such a read shows an open order at another price, or larger",
+    OrderEvent.READ_ENDED: "a read shows it over",
+    OrderEvent.READ_MOVED: "it reads cancelled, not by us, while an amend is undecided: another id?",
+    OrderEvent.READ_MISSING: "404 to a read of an id that the venue gave us",
+    OrderEvent.READ_STRANGE: "a read shows a status that this version cannot read",
+    OrderEvent.LISTED: "a late enough list shows the order that it must be",
+    OrderEvent.GONE: "lists a lag apart show nothing that it could be, and no read by its id does",
 }
 
 
@@ -65,9 +65,9 @@ def page() -> str:
 
 def _picture() -> list[str]:
     arrows: dict[tuple[State, State], list[str]] = {}
-    for state, row in LIFE.items():
+    for state, row in TRANSITIONS.items():
         for fact, cell in row.items():
-            if not isinstance(cell, Barred | Suspect) and cell.state is not state:
+            if not isinstance(cell, NotAllowed | Anomaly) and cell.state is not state:
                 arrows.setdefault((state, cell.state), []).append(fact)
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> sent: create"]
     lines += ["    [*] --> lost: left by an earlier run", "    [*] --> open: found resting"]
@@ -82,15 +82,15 @@ def _table() -> list[str]:
         "| fact | " + " | ".join(State) + " | meaning |",
         "|---" * (len(State) + 2) + "|",
     ]
-    for fact in Fact:
-        cells = [_cell(LIFE[state][fact], broken, barred) for state in State]
+    for fact in OrderEvent:
+        cells = [_cell(TRANSITIONS[state][fact], broken, barred) for state in State]
         lines.append(f"| **{fact}** | {' | '.join(cells)} | {_MEANING[fact]} |")
     lines += ["", "| ⚠ | broken promise | told as |", "|---|---|---|"]
     told = {
         cell.why: cell.finding
-        for row in LIFE.values()
+        for row in TRANSITIONS.values()
         for cell in row.values()
-        if isinstance(cell, Suspect)
+        if isinstance(cell, Anomaly)
     }
     lines += [f"| {number} | {why} | `{told[why]}` |" for why, number in broken.items()]
     lines += ["", "| ✕ | why the act is not taken |", "|---|---|"]
@@ -98,9 +98,9 @@ def _table() -> list[str]:
 
 
 def _cell(cell: Cell, broken: dict[str, int], barred: dict[str, str]) -> str:
-    if isinstance(cell, Barred):
+    if isinstance(cell, NotAllowed):
         return "✕" + barred.setdefault(cell.why, chr(ord("a") + len(barred)))
-    if isinstance(cell, Suspect):
+    if isinstance(cell, Anomaly):
         return f"{cell.state} ⚠{broken.setdefault(cell.why, len(broken) + 1)}"
     return str(cell.state)
 

@@ -73,7 +73,7 @@ class NaiveVenue:
             known = self.of_cid.get(request.order.client_order_id)
             if known is not None:
                 if self.denies_again:
-                    return m.Refused(422, "duplicate_order_id", "")
+                    return m.Rejected(422, "duplicate_order_id", "")
                 return made.done(self.rows[known].shown())
             order_id = str(100 + len(self.rows))
             self.of_cid[request.order.client_order_id] = order_id
@@ -84,12 +84,12 @@ class NaiveVenue:
         row = self.rows[request.order_id]
         if isinstance(request, m.CancelResting):
             if row.end not in ("", "cancelled"):
-                return m.Refused(422, "order_not_cancelable", "")
+                return m.Rejected(422, "order_not_cancelable", "")
             self.rows[row.order_id] = replace(row, remaining=0, end="cancelled")
             shown = self.rows[row.order_id].shown()
-            return m.Done(m.CancelShown(shown, Qty(row.remaining)))
+            return m.Ok(m.CancelBody(shown, Qty(row.remaining)))
         if row.end:
-            return m.Refused(422, "order_not_cancelable", "")
+            return m.Rejected(422, "order_not_cancelable", "")
         price = row.price if request.amend.price is None else request.amend.price
         remaining = row.remaining if request.amend.qty is None else request.amend.qty
         if self.changes_id:

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.limits.freecash import FreeCash
-from bot.core.orders.order import Fact
-from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate
-from bot.core.sending.affording import Affording
+from bot.core.execution.cash_check import CashCheck
+from bot.core.orders.order import OrderEvent
+from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
+from bot.core.risk.buying_power import BuyingPower
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.test_bot_sending import Account, asked, create, move, offer, prices
@@ -42,10 +42,10 @@ def shows(of: Account, cents: int, now_ns: int = T0) -> None:
     of.sending.balance_read(balance, now_ns, now_ns)
 
 
-def sale(price: int = 60, qty: int = 10) -> WantCreate:
+def sale(price: int = 60, qty: int = 10) -> CreateAction:
     """A wanted ask that sells shares held."""
     yes, sell = Outcome.YES, Side.SELL
-    return WantCreate(BookSide.ASK, Price(price), yes, sell, Qty(qty), "sold", 0.001)
+    return CreateAction(BookSide.ASK, Price(price), yes, sell, Qty(qty), "sold", 0.001)
 
 
 def paid(requests: list[m.Request]) -> int:
@@ -163,7 +163,7 @@ def test_an_order_stays_where_it_is_where_the_cash_bears_no_part_of_its_move():
 def test_an_order_that_steps_back_or_shrinks_needs_no_cash():
     of = with_cash(0)
     own, other = of.rests(40, 1), of.rests(30, 2)
-    less = WantAmend(other, Amend(qty=Qty(5)), True, "less")
+    less = AmendAction(other, Amend(qty=Qty(5)), True, "less")
     assert len(of.spend(move(own, 35), less)) == 2
 
 
@@ -172,7 +172,7 @@ def test_an_order_gives_way_to_a_larger_one_only_where_cash_bears_what_is_more()
     for cents, count in ((199, 1), (30, 0)):
         of = with_cash(cents)
         own = of.rests(40)
-        merged = WantCancel(own, "merged", 1.0, more)
+        merged = CancelAction(own, "merged", 1.0, more)
         assert len(of.cancel(merged)) == count
     assert of.out.counters.held_back == {"cash": 1}
     assert of.sending.held_back(of.rung, merged, T0) == "no room left for more: cash"
@@ -181,7 +181,7 @@ def test_an_order_gives_way_to_a_larger_one_only_where_cash_bears_what_is_more()
 def test_what_a_cancel_has_let_go_is_there_for_what_takes_its_place():
     of = with_cash(200)
     own = of.rests(40)
-    of.cancel(WantCancel(own, "to come back larger"), now_ns=T0 + 1)
+    of.cancel(CancelAction(own, "to come back larger"), now_ns=T0 + 1)
     assert of.spend(create(41, qty=10), now_ns=T0 + 1) == []
     own.cancelled(made.over(own, model.OrderStatus.CANCELED, 0), Qty(10), T0 + 2)
     of.cancel(now_ns=T0 + 2)
@@ -194,7 +194,7 @@ def test_an_order_is_free_again_once_it_is_refused():
     [own] = of.desk.live(made.MARKET)
     of.cancel()
     assert of.spend(create(39)) == []
-    own.answered(Fact.REFUSED, T0 + 1)
+    own.answered(OrderEvent.REFUSED, T0 + 1)
     of.cancel(now_ns=T0 + 2)
     assert len(of.spend(create(39), now_ns=T0 + 2)) == 1
 
@@ -211,10 +211,10 @@ def test_a_later_balance_counts_what_it_shows_and_what_left_since():
 
 
 def test_two_series_of_one_account_share_its_cash():
-    cash = FreeCash()
+    cash = BuyingPower()
     cash.shown(Cents(400), 0, 1)
     of = Account()
-    one, other = Affording(cash), Affording(cash)
+    one, other = CashCheck(cash), CashCheck(cash)
     own = made.own(price=40, qty=10)
     one.created(of.rung, own, T0)
     assert other.qty(of.rung, create(40), 10) == 0

@@ -51,7 +51,7 @@ def ends_and_is_made_by_two_sendings(venue: Meddled, since: int) -> None:
 @pytest.mark.parametrize("lost", [False, True], ids=["first answer", "answer to the re-send"])
 def test_a_create_that_is_answered_with_another_order_is_sent_again_as_it_was(venue, lost):
     other = list(venue.orders.values())[-1]
-    answers = [m.Unknown("lost")] * lost + [m.Done(m.OrderShown(other))]
+    answers = [m.Unknown("lost")] * lost + [m.Ok(m.OrderBody(other))]
     before = len(venue.writes())
 
     def meddle(request: m.Request) -> m.Answer | None:
@@ -69,7 +69,7 @@ def test_a_create_that_is_answered_with_another_order_is_sent_again_as_it_was(ve
     assert {one.body for one in made} == {made[0].body}
     known = {own.order_id for own in venue.trader.desk.all_live()}
     assert known == set(venue.orders)
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
 
 
@@ -80,11 +80,11 @@ def test_a_create_that_is_answered_by_its_name_and_the_id_of_another_order_is_a_
 
     def under_another_id(request: m.Create) -> m.Answer:
         answer = venue.answer(request)  # it is carried out
-        assert isinstance(answer, m.Done)
-        assert isinstance(answer.body, m.OrderShown)
+        assert isinstance(answer, m.Ok)
+        assert isinstance(answer.body, m.OrderBody)
         name = request.order.client_order_id
         shown = msgspec.structs.replace(answer.body.order, order_id=living, client_order_id=name)
-        return m.Done(m.OrderShown(shown))
+        return m.Ok(m.OrderBody(shown))
 
     venue.meddle = once(m.Create, under_another_id)
     venue.end_one()
@@ -96,7 +96,7 @@ def test_a_create_that_is_answered_by_its_name_and_the_id_of_another_order_is_a_
 
 def test_a_second_answer_that_shows_another_order_is_a_contradiction(venue):
     other = list(venue.orders.values())[-1]
-    answers = [m.Done(m.OrderShown(other))] * 2
+    answers = [m.Ok(m.OrderBody(other))] * 2
 
     def meddle(request: m.Request) -> m.Answer | None:
         if isinstance(request, m.Create) and answers:
@@ -117,10 +117,10 @@ def test_a_second_answer_that_shows_another_order_is_a_contradiction(venue):
 def test_a_cancel_that_is_answered_with_another_order_is_sent_again(venue):
     def another(request: m.CancelResting) -> m.Answer:
         other = next(one for one in venue.orders.values() if one.order_id != request.order_id)
-        return m.Done(m.CancelShown(over(other), Qty(10)))
+        return m.Ok(m.CancelBody(over(other), Qty(10)))
 
     venue.meddle = once(m.CancelResting, another)
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
     assert "answer_not_credible" in venue.notes
 
@@ -139,9 +139,9 @@ def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change)
     amend = Amend(price=own.price)
     assert desk.send_amend(own, amend, "a test", venue.now_ns)
     pending = list(venue.trader.out.pending.values())[-1]
-    answer = desk.credible(pending, m.Done(m.OrderShown(shown)))
+    answer = desk.credible(pending, m.Ok(m.OrderBody(shown)))
     assert isinstance(answer, m.Unknown)
-    right = m.Done(m.OrderShown(venue.orders[own.order_id]))
+    right = m.Ok(m.OrderBody(venue.orders[own.order_id]))
     assert desk.credible(pending, right) is right
 
 
@@ -160,14 +160,14 @@ def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue)
 
     venue.go_until(lambda: desk.find(ended.order_id) is None and in_its_stead())
     [own] = in_its_stead()
-    venue.meddle = once(m.AmendResting, lambda _request: m.Done(m.OrderShown(ended)))
+    venue.meddle = once(m.AmendResting, lambda _request: m.Ok(m.OrderBody(ended)))
     venue.trader.out.effects = []
     assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
     venue.ask(venue.trader.out.effects[-1])
     venue.go(3)
     assert {each.order_id for each in desk.all_live()} >= set(venue.orders)
     assert "answer_not_credible" in venue.notes
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
 
 
@@ -193,11 +193,11 @@ def lost_amend(venue, *, ends: bool) -> tuple[OrderId, list[OrderId]]:
         if isinstance(request, m.ReadOrder | m.CancelResting) and request.order_id == old and new:
             rests = venue.orders.get(new[0])
             if isinstance(request, m.ReadOrder):
-                return m.Done(m.OrderShown(rests or shown[-1]))
+                return m.Ok(m.OrderBody(rests or shown[-1]))
             if rests is None:
-                return m.Refused(422, "order_not_cancelable", "")
+                return m.Rejected(422, "order_not_cancelable", "")
             shown.append(over(venue.orders.pop(new[0])))
-            return m.Done(m.CancelShown(shown[-1], rests.remaining_qty))
+            return m.Ok(m.CancelBody(shown[-1], rests.remaining_qty))
         return None
 
     venue.meddle = alias
@@ -218,13 +218,13 @@ def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, 
     assert len(venue.orders) == 4
     assert {each.order_id for each in desk.all_live()} == set(venue.orders)
     assert not venue.trader.out.findings
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
 
 
 def test_a_stop_cancels_under_its_old_id_what_a_lost_amend_made_under_another(venue):
     _, new = lost_amend(venue, ends=False)
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
     assert new
     assert not venue.orders
     assert "answer_not_credible" not in venue.notes
@@ -250,12 +250,12 @@ def test_a_create_that_a_list_showed_before_its_answer_is_counted_once_to_the_en
     venue.let(create, made[0])
     venue.let(cancel, venue.answer(cancel.request))
     venue.go(8)
-    assert venue.finished == m.Finished((), ())
+    assert venue.finished == m.DrainComplete((), ())
 
 
 def _id(answer: m.Answer) -> str:
-    assert isinstance(answer, m.Done)
-    assert isinstance(answer.body, m.OrderShown)
+    assert isinstance(answer, m.Ok)
+    assert isinstance(answer.body, m.OrderBody)
     return answer.body.order.order_id
 
 
@@ -279,7 +279,7 @@ def test_a_drain_does_not_end_while_an_order_rests_after_its_end(venue):
     venue.give(m.PauseRequested("asked"))
     venue.go(5)
     venue.orders[order.order_id] = order
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
 
 
@@ -291,9 +291,9 @@ def haunted(venue: Meddled, lists: int) -> OrderId:
     def meddle(request: m.Request) -> m.Answer | None:
         if isinstance(request, m.ReadResting) and left[0]:
             left[0] -= 1
-            return m.Done(m.OrdersShown((ghost,), ""))
+            return m.Ok(m.OrdersBody((ghost,), ""))
         if isinstance(request, m.ReadOrder):
-            return m.Done(m.OrderShown(over(ghost)))
+            return m.Ok(m.OrderBody(over(ghost)))
         return None
 
     venue.give(m.PauseRequested("asked"))
@@ -331,7 +331,7 @@ def lied_about(order: model.Order, times: int) -> Callable[[m.Request], m.Answer
     def meddle(request: m.Request) -> m.Answer | None:
         if request == m.CancelResting(order.order_id) and left[0]:
             left[0] -= 1
-            return m.Done(m.CancelShown(over(order), order.remaining_qty))
+            return m.Ok(m.CancelBody(over(order), order.remaining_qty))
         return None
 
     return meddle
@@ -343,7 +343,7 @@ def test_an_order_whose_cancels_are_said_to_be_done_is_cancelled_until_one_is(ve
     venue.give(m.PauseRequested("asked"))
     venue.go(60)
     assert not venue.orders
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
 
 
 def test_a_drain_does_not_end_well_while_an_order_is_said_to_be_cancelled_and_rests(venue):
@@ -370,7 +370,7 @@ def test_an_order_placed_by_hand_is_cancelled_at_the_end_of_a_run_that_wrote_not
     assert not quiet.writes()
     by_hand = msgspec.structs.replace(next(iter(venue.orders.values())), order_id=OrderId("999"))
     quiet.orders[by_hand.order_id] = by_hand
-    assert quiet.stop() == m.Finished((), ())
+    assert quiet.stop() == m.DrainComplete((), ())
     assert not quiet.orders
 
 
@@ -378,7 +378,7 @@ def test_an_order_placed_by_hand_is_cancelled_at_the_end_of_a_run_that_wrote_not
 def test_a_create_that_is_answered_with_the_refusal_of_another_write_is_sent_again(venue, code):
     def mixed_up(request: m.Create) -> m.Answer:
         venue.answer(request)  # it is carried out
-        return m.Refused(422, code, "")
+        return m.Rejected(422, code, "")
 
     before = len(venue.writes())
     venue.meddle = once(m.Create, mixed_up)
@@ -391,7 +391,7 @@ def test_an_amend_that_is_answered_with_the_refusal_of_a_create_is_undecided(ven
     own = next(iter(desk.all_live()))
     assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
     pending = list(venue.trader.out.pending.values())[-1]
-    mixed_up = m.Refused(422, "duplicate_order_id", "")
+    mixed_up = m.Rejected(422, "duplicate_order_id", "")
     assert isinstance(desk.credible(pending, mixed_up), m.Unknown)
-    of_its_own = m.Refused(422, "order_not_cancelable", "")
+    of_its_own = m.Rejected(422, "order_not_cancelable", "")
     assert desk.credible(pending, of_its_own) is of_its_own

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from bot.core.event.answers import Answers
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.core.quoting.quote_validator import QuoteValidator
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.strategies.views import rung, view
 from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId
@@ -24,14 +24,16 @@ class Says(Strategy):
         return self.next
 
 
-def asked(answers: Answers, says: Says, quotes: Mapping[MarketId, tuple[Quote, ...]]) -> None:
+def asked(
+    answers: QuoteValidator, says: Says, quotes: Mapping[MarketId, tuple[Quote, ...]]
+) -> None:
     says.next = quotes
     seen = view(rung(0, 60.0), rung(1, 50.0), rung(2, 40.0))
     assert answers.ask(says, seen) == quotes
 
 
 def test_an_answer_equal_to_the_last_one_in_another_order_gives_the_same_mapping() -> None:
-    answers, says = Answers(), Says()
+    answers, says = QuoteValidator(), Says()
     asked(answers, says, {A: ONE, B: ONE, C: ONE})
     asked(answers, says, {C: TWO, B: TWO, A: ONE})
     before = answers.resting
@@ -40,7 +42,7 @@ def test_an_answer_equal_to_the_last_one_in_another_order_gives_the_same_mapping
 
 
 def test_a_rung_left_out_of_an_answer_has_no_quotes_any_more() -> None:
-    answers, says = Answers(), Says()
+    answers, says = QuoteValidator(), Says()
     asked(answers, says, {A: ONE, B: ONE})
     asked(answers, says, {A: ONE, C: ONE})
     asked(answers, says, {A: ONE})

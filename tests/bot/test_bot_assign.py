@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.plan.assign import assign
+from bot.core.planning.assign import assign
 
 
 def total(costs, row_alone, column_alone, chosen) -> float:

@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.assign import assign
-from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate
+from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
+from bot.core.planning.assign import assign
 from tests.bot import made
 from tests.bot.test_bot_reconcile import BID, LATER, plan
 from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote
@@ -29,12 +29,12 @@ def away(own: OwnOrder) -> int:
 
 def moved(wishes) -> list[int]:
     """From how far the orders come that move."""
-    return [away(wish.order) for wish in wishes if isinstance(wish, WantAmend)]
+    return [away(wish.order) for wish in wishes if isinstance(wish, AmendAction)]
 
 
 def cancelled(wishes) -> list[int]:
     """How far from the fair value the orders stand that are cancelled."""
-    return [away(wish.order) for wish in wishes if isinstance(wish, WantCancel)]
+    return [away(wish.order) for wish in wishes if isinstance(wish, CancelAction)]
 
 
 class Still(Ruler):
@@ -114,9 +114,9 @@ def test_a_stand_serves_its_own_price_before_a_new_order_comes_there(side):
     own = order(side, 11, 100)
     wanted = [quote(side, 10, 100), quote(side, 11, 1)]
     wishes = plan(wanted, [own], pace=pace(1), worth=Ruler(move=5.0)).wishes
-    shrunk = next(wish for wish in wishes if isinstance(wish, WantAmend))
+    shrunk = next(wish for wish in wishes if isinstance(wish, AmendAction))
     assert (shrunk.order, shrunk.amend) == (own, Amend(qty=1))
-    (made_new,) = [wish for wish in wishes if isinstance(wish, WantCreate)]
+    (made_new,) = [wish for wish in wishes if isinstance(wish, CreateAction)]
     assert (abs(made_new.price - 50), made_new.qty) == (10, 100)
 
 
@@ -141,7 +141,7 @@ def test_an_order_with_nothing_left_is_not_taken_for_one_of_the_right_size():
     spent.fills_shown(made.shown(spent, filled=10, remaining=0))
     assert (spent.state, spent.remaining) == (State.OPEN, 0)
     cancel, move = plan([quote(BID, 10, 1)], [spent, near], worth=Ruler()).wishes
-    assert cancel == WantCancel(spent, "no longer wanted", 0.0)
+    assert cancel == CancelAction(spent, "no longer wanted", 0.0)
     assert moved([move]) == [15]
 
 
@@ -161,7 +161,7 @@ def test_a_move_of_several_must_gain_with_all_of_them_more_than_its_request(side
 def test_a_step_back_from_the_limit_itself_avoids_no_loss(side):
     own = order(side, 8, 20)
     (wish,) = plan([quote(side, 10, limit=8)], [own], worth=Ruler()).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
     assert wish.value == 20 * 10 / 2 - 20 * 8 / 4
     own = order(side, 7, 20)
     (wish,) = plan([quote(side, 10, limit=8)], [own], worth=Ruler()).wishes
@@ -172,14 +172,14 @@ def test_a_step_back_from_the_limit_itself_avoids_no_loss(side):
 def test_a_share_in_a_hundred_and_one_is_less_than_the_hundredth_part(side):
     assert plan([quote(side, 10, 101)], [order(side, 10, 100)]).wishes == ()
     (wish,) = plan([quote(side, 10, 100)], [order(side, 10, 99)]).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
 
 
 @BOTH
 def test_several_at_a_price_that_wait_to_move_serve_their_level_with_all_their_shares(side):
     orders = [order(side, 15, 4, number) for number in (1, 2)]
     (wish,) = plan([quote(side, 10)], orders, pace=pace(dwell=LATER), worth=Ruler()).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert wish.qty == 2
 
 
@@ -210,4 +210,4 @@ def test_an_order_whose_size_is_being_changed_serves_the_price_where_it_stands(s
 def test_an_order_at_a_price_that_one_under_way_serves_from_near_is_to_spare(side):
     sent, stands = order(side, 11, number=1, state=State.SENT), order(side, 10, 9, 2)
     (wish,) = plan([quote(side, 10)], [sent, stands], pace=pace(1)).wishes
-    assert wish == WantCancel(stands, "no longer wanted", 9.0)
+    assert wish == CancelAction(stands, "no longer wanted", 9.0)

@@ -12,7 +12,7 @@ from bot.core.profit.attribution import DIMENSIONS, Attribution, Entry
 from bot.core.profit.markouts import HORIZONS_S, MILLI, OPEN_STRETCHES, Markouts, Moments
 from bot.core.profit.marks import Marks
 from bot.core.report import Against, ProfitRow
-from bot.core.strategy import EventView, Quote
+from bot.strategy.api import EventView, Quote
 from tests.scale import cases
 from tests.strategies.views import rung
 from venue.wire import instant, model

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.books.book import Book, microprice
-from bot.core.messages import TradeSeen
-from bot.core.strategy import Levels
+from bot.core.market_data.book import Book, microprice
+from bot.core.messages import Trade
+from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
@@ -22,8 +22,8 @@ BIDS = levels((40, 10), (39, 5))
 ASKS = levels((44, 7), (50, 100))
 
 
-def trade(trade_id: str, ts_ns: int, price: int = 44) -> TradeSeen:
-    return TradeSeen(MarketId("m"), ts_ns, trade_id, Price(price), Qty(1), True)
+def trade(trade_id: str, ts_ns: int, price: int = 44) -> Trade:
+    return Trade(MarketId("m"), ts_ns, trade_id, Price(price), Qty(1), True)
 
 
 def shown(ts_ns: int = 100 * S, now_ns: int = 0) -> Book:

@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.limits.bounds import lowered, taken
-from bot.core.strategy import Quote
+from bot.core.risk.bounds import lowered, taken
+from bot.strategy.api import Quote
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire.model import Market, MarketState

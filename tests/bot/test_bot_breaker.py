@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.limits.breaker import (
+from bot.core.risk.breakers import (
     ORDER_NOTIONAL_CENTS_CAP,
     TICKS_THROUGH_CAP,
-    Breakers,
+    CircuitBreakers,
     Window,
     limits_of,
 )
@@ -43,9 +43,9 @@ LIMITS = BreakerSettings(
 )
 
 
-def breakers(**other: int) -> Breakers:
+def breakers(**other: int) -> CircuitBreakers:
     """Breakers with round limits, some of them other than usual."""
-    return Breakers(limits_of(BreakerSettings(**{**_numbers(LIMITS), **other}), RISK))
+    return CircuitBreakers(limits_of(BreakerSettings(**{**_numbers(LIMITS), **other}), RISK))
 
 
 def _numbers(limits: BreakerSettings) -> dict[str, int]:

@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.refusals import FAILING_NS, CancelHealth
-from bot.core.strategy import EventView, Quotes
+from bot.core.orders.rejects import FAILING_NS, CancelHealth
+from bot.strategy.api import EventView, Quotes
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
 from tests.bot.made import T0
@@ -14,7 +14,7 @@ from venue.wire.instant import NS_PER_SECOND
 FAILURES = [
     m.Unknown("500 internal_error"),
     m.Unknown("405 without a code"),
-    m.Refused(503, "engine_unavailable", "not submitted"),
+    m.Rejected(503, "engine_unavailable", "not submitted"),
 ]
 
 
@@ -124,7 +124,7 @@ def test_one_order_that_cannot_be_cancelled_stops_nothing_else():
 def test_a_venue_that_asks_to_wait_does_not_look_like_one_that_cancels_nothing():
     thin = NoCancels(4)
     thin.start()
-    thin.fails = m.Refused(429, "rate_limited", "slow down")
+    thin.fails = m.Rejected(429, "rate_limited", "slow down")
     thin.pull(0, 1)
     thin.live(8)
     assert not thin.text

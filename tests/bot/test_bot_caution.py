@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bot.caution import Breakers, beyond_caps
+from bot.config.breakers import Breakers, beyond_caps
 from bot.core import messages as m
-from bot.core.limits.breaker import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
+from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import Strategy
 from tests.bot import made
 from tests.bot.made import T0
 from venue.wire import codec
@@ -62,7 +62,7 @@ def test_a_number_beyond_a_compiled_cap_is_refused_with_the_cap_and_its_home(
     [(where, text)] = beyond_caps(Breakers(**numbers), order_qty)
     assert where == place
     assert "compiled cap" in text
-    assert "bot/core/limits/breaker.py" in text
+    assert "bot/core/risk/breakers.py" in text
 
 
 def test_the_caps_themselves_are_allowed():

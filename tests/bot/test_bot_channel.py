@@ -32,14 +32,14 @@ def after(thin: Thin, ns: int, event: m.Event | None = None) -> None:
     end_ns = thin.now_ns + ns
     while thin.now_ns < end_ns:
         thin.now_ns = min(end_ns, thin.now_ns + 100 * MS)
-        thin.give(m.Beat())
+        thin.give(m.Tick())
     if event is not None:
         thin.give(event)
-        thin.give(m.Beat())
+        thin.give(m.Tick())
 
 
-def trade(thin: Thin, ts_ns: int, number: int = 1) -> m.TradeSeen:
-    return m.TradeSeen(
+def trade(thin: Thin, ts_ns: int, number: int = 1) -> m.Trade:
+    return m.Trade(
         thin.markets[0].market_id, ts_ns, f"t{number}", Price(80), Qty(1), taker_bought_yes=True
     )
 
@@ -74,7 +74,7 @@ def ahead(
         if not isinstance(request, m.ReadBook):
             return answer(request)
         at = instant.from_ns(thin.now_ns + (by_ns if read_ns is None else read_ns))
-        return m.Done(m.BookShown(model.Orderbook(Ticker("T"), request.market_id, at, (), ())))
+        return m.Ok(m.BookBody(model.Orderbook(Ticker("T"), request.market_id, at, (), ())))
 
     thin.answer = answered  # type: ignore[method-assign]
     while thin.now_ns < end_ns:
@@ -82,7 +82,7 @@ def ahead(
         depth = 100 + thin.now_ns // step_ns % 50
         for index in range(len(thin.mids)):
             thin.give(thin.book(index, thin.now_ns + by_ns, depth))
-        thin.give(m.Beat())
+        thin.give(m.Tick())
 
 
 def test_a_venue_whose_clock_is_an_hour_ahead_for_seconds_is_quoted_again_soon_after():
@@ -163,9 +163,9 @@ def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_howeve
             shown = model.Orderbook(
                 market.ticker, market.market_id, instant.from_ns(thin.now_ns), levels, ()
             )
-            answer = m.Done(m.BookShown(shown))
+            answer = m.Ok(m.BookBody(shown))
             thin.trader.quoting.channel.book_read(market.market_id, answer, thin.now_ns)
-        effects = thin.trader.receive(m.Beat(), thin.now_ns)
+        effects = thin.trader.receive(m.Tick(), thin.now_ns)
         asked += sum(isinstance(each, m.SubscribeTo) for each in effects)
     assert asked <= 1 + (thin.now_ns - since_ns) // S
 
@@ -176,7 +176,7 @@ def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_howeve
 def test_a_black_hole_pulls_the_quotes_after_five_seconds_and_not_before():
     thin = quoting()
     thin.show = lambda *_: None  # type: ignore[method-assign]
-    thin.give(m.FeedHeard())
+    thin.give(m.FeedAlive())
     after(thin, 5 * S)
     assert blocked(thin) == ""
     after(thin, 100 * MS)
@@ -196,7 +196,7 @@ def test_a_book_that_is_never_confirmed_is_stale_after_ten_seconds():
     since = thin.rung(0).confirmed_ns
     thin.show = lambda *_: None  # type: ignore[method-assign]
     while thin.now_ns < since + 12 * S:
-        after(thin, 100 * MS, m.FeedHeard())
+        after(thin, 100 * MS, m.FeedAlive())
         if thin.now_ns - since <= 10 * S:
             assert blocked(thin) == ""
     assert blocked(thin) == "book stale"
@@ -208,7 +208,7 @@ def test_a_confirmation_is_sought_before_a_book_is_too_old():
     thin.show = lambda *_: None  # type: ignore[method-assign]
     since = thin.rung(0).confirmed_ns
     while thin.now_ns < since + 9 * S:
-        after(thin, 100 * MS, m.FeedHeard())
+        after(thin, 100 * MS, m.FeedAlive())
     asked = [at for at in thin.subscribed_ns if at > since]
     assert 4 * S <= asked[0] - since <= 4 * S + 200 * MS
     reads = [at for at, request in thin.sent if isinstance(request, m.ReadBook) and at > since]
@@ -218,7 +218,7 @@ def test_a_confirmation_is_sought_before_a_book_is_too_old():
 def test_a_closed_channel_leaves_no_book():
     thin = quoting()
     thin.give(m.FeedClosed("gone"))
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert blocked(thin) == "channel silent"
     assert thin.orders == {}
     thin.give(m.FeedOpened())
@@ -236,7 +236,7 @@ def test_a_channel_that_opens_and_says_nothing_is_not_quoted_on_whatever_reads_c
             confirm(thin)
             assert blocked(thin) == "channel silent"
             assert thin.orders == {}
-    thin.give(m.FeedHeard())
+    thin.give(m.FeedAlive())
     confirm(thin)
     after(thin, S)
     assert blocked(thin) == ""
@@ -257,12 +257,12 @@ def test_a_print_on_a_quiet_market_stops_new_orders_at_once_and_pulls_after_a_se
     thin.run(30)
     thin.give(trade(thin, thin.now_ns))
     thin.show = lambda *_: None  # type: ignore[method-assign]
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert blocked(thin) == ""
     assert not thin.rung(0).may_send
-    after(thin, S, m.FeedHeard())
+    after(thin, S, m.FeedAlive())
     assert blocked(thin) == ""
-    after(thin, 100 * MS, m.FeedHeard())
+    after(thin, 100 * MS, m.FeedAlive())
     assert blocked(thin) == "book stale"
     assert thin.orders == {}
 
@@ -272,7 +272,7 @@ def test_the_frame_that_explains_a_print_ends_the_doubt():
     thin.run(30)
     thin.give(trade(thin, thin.now_ns))
     thin.show(0)
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert thin.rung(0).may_send
 
 
@@ -283,37 +283,37 @@ def test_a_first_book_that_is_older_than_a_print_before_it_is_not_quoted_on():
     thin.rung(0).forget_book()
     thin.give(trade(thin, thin.now_ns))
     book = ((Price(40), Qty(50)),), ((Price(60), Qty(50)),)
-    thin.give(m.BookSeen(thin.rung(0).market_id, old_ns, *book))
-    thin.give(m.Beat())
+    thin.give(m.BookUpdate(thin.rung(0).market_id, old_ns, *book))
+    thin.give(m.Tick())
     assert not thin.rung(0).may_send
     thin.show(0)
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert thin.rung(0).may_send
 
 
 def test_a_late_channel_pulls_the_quotes():
     thin = quoting()
     for number in range(10):
-        after(thin, 100 * MS, m.FeedHeard())
+        after(thin, 100 * MS, m.FeedAlive())
         thin.give(trade(thin, thin.now_ns - 5 * MS, number))
         thin.show(0)
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert blocked(thin) == ""
     for number in range(10, 22):
-        after(thin, 100 * MS, m.FeedHeard())
+        after(thin, 100 * MS, m.FeedAlive())
         thin.give(trade(thin, thin.now_ns - 700 * MS, number))
         thin.show(0, max(thin.ts_ns(0), thin.now_ns - 700 * MS))
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert blocked(thin) == "channel late"
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert thin.orders == {}
 
 
 # --- books that cannot be believed ----------------------------------------------------------------
 
 
-def empty(thin: Thin) -> m.BookSeen:
-    return m.BookSeen(thin.markets[0].market_id, thin.now_ns, (), ())
+def empty(thin: Thin) -> m.BookUpdate:
+    return m.BookUpdate(thin.markets[0].market_id, thin.now_ns, (), ())
 
 
 def test_a_book_emptied_at_once_is_unknown_for_a_minute():
@@ -321,7 +321,7 @@ def test_a_book_emptied_at_once_is_unknown_for_a_minute():
     thin.run(1)
     thin.give(empty(thin))
     emptied_ns = thin.now_ns
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert blocked(thin) == "book emptied"
     assert thin.orders == {}
     thin.show = lambda *_: None  # type: ignore[method-assign]
@@ -339,9 +339,9 @@ def test_depth_ends_the_doubt_about_an_emptied_book():
     thin = quoting()
     thin.run(1)
     thin.give(empty(thin))
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     thin.show(0)
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert blocked(thin) == ""
 
 
@@ -350,7 +350,7 @@ def test_a_book_that_held_nobody_but_us_may_become_empty():
     thin.book = lambda *_: empty(thin)  # type: ignore[method-assign]
     thin.start()
     thin.give(empty(thin))
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert blocked(thin) == ""
 
 
@@ -358,7 +358,7 @@ def test_a_crossed_book_is_not_quoted_on():
     thin = quoting()
     book = thin.book(0)
     thin.give(msgspec.structs.replace(book, asks=book.bids))
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert blocked(thin) == "book stale"
 
 
@@ -367,15 +367,15 @@ def test_a_garbled_frame_stops_new_orders_and_asks_for_all_books():
     thin.run(2)
     shown = []
     thin.show = lambda index, *_: shown.append(index)  # type: ignore
-    thin.give(m.FrameGarbled("cut", True))
+    thin.give(m.MalformedFrame("cut", True))
     assert not thin.rung(0).may_send
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     assert shown == [0]
 
 
 def test_a_frame_of_an_unknown_type_is_no_reason_to_doubt():
     thin = quoting()
-    thin.give(m.FrameGarbled("news", False))
+    thin.give(m.MalformedFrame("news", False))
     assert thin.rung(0).may_send
 
 
@@ -404,9 +404,9 @@ def test_after_a_pause_nothing_is_sent_before_a_book_is_asked_for_anew():
     thin.now_ns += 3 * S
     thin.give(waiting)  # as old as the pause, perhaps
     assert not thin.rung(0).may_send
-    thin.give(m.FeedHeard())
-    thin.give(m.Beat())  # asks anew, and is shown the book
-    thin.give(m.Beat())
+    thin.give(m.FeedAlive())
+    thin.give(m.Tick())  # asks anew, and is shown the book
+    thin.give(m.Tick())
     assert thin.rung(0).may_send
 
 
@@ -415,7 +415,7 @@ def test_a_gap_of_more_than_a_quarter_second_is_a_pause(gap_ns, doubted):
     thin = quoting()
     thin.run(1)
     thin.now_ns += gap_ns
-    thin.give(m.FeedHeard())
+    thin.give(m.FeedAlive())
     assert thin.rung(0).is_suspect is doubted
 
 
@@ -428,8 +428,8 @@ def read(thin: Thin, ts_ns: int, **sides) -> m.Answer:
     def levels(pairs):
         return tuple(model.Level(price, size) for price, size in pairs)
 
-    return m.Done(
-        m.BookShown(
+    return m.Ok(
+        m.BookBody(
             model.Orderbook(
                 ticker=thin.markets[0].ticker,
                 market_id=book.market_id,
@@ -474,7 +474,7 @@ def test_the_zero_instant_says_nothing():
     answer = read(thin, thin.now_ns, bids=(), asks=())
     zero = msgspec.structs.replace(answer.body.book, as_of=instant.ZERO)
     thin.trader.quoting.channel.book_read(
-        thin.markets[0].market_id, m.Done(m.BookShown(zero)), thin.now_ns + 7
+        thin.markets[0].market_id, m.Ok(m.BookBody(zero)), thin.now_ns + 7
     )
     assert thin.rung(0).confirmed_ns == before
     assert thin.rung(0).book.bids != ()

@@ -8,8 +8,8 @@ import pytest
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot.thin import EVENT, SERIES, Thin
 from venue.wire import codec, instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -49,22 +49,22 @@ class Venue(Thin):
         settings = TraderSettings(series_ticker=SERIES, risk=RISK)
         self.trader = Trader(settings, lambda: Both(None))
         self.says: Callable[[m.Request], m.Answer | None] = lambda _: None
-        self.finished: list[m.Finished] = []
+        self.finished: list[m.DrainComplete] = []
         self.unlike: list[model.Order] = []
 
     def told(self, effect: m.Effect) -> None:
         """Keep how it ended."""
-        if isinstance(effect, m.Finished):
+        if isinstance(effect, m.DrainComplete):
             self.finished.append(effect)
 
     def answer(self, request: m.Request) -> m.Answer:
         """What the claim says, else what the thin venue does."""
         said = self.says(request) or super().answer(request)
-        if isinstance(request, m.ReadResting) and isinstance(said.body, m.OrdersShown):
-            return m.Done(m.OrdersShown((*said.body.orders, *self.unlike), ""))
+        if isinstance(request, m.ReadResting) and isinstance(said.body, m.OrdersBody):
+            return m.Ok(m.OrdersBody((*said.body.orders, *self.unlike), ""))
         return said
 
-    def begin(self, *intents: m.OpenIntent) -> None:
+    def begin(self, *intents: m.UnconfirmedCreate) -> None:
         """A start on an account with a past, and eight seconds of it."""
         self.give(m.Started("0" * 20, intents))
         self.give(m.FeedOpened())
@@ -110,7 +110,7 @@ def test_a_create_left_in_a_market_that_is_none_of_our_rungs_is_cancelled_and_th
     elsewhere = MarketId("bbbbbbbb-0000-4000-8000-000000000001")
     name = ClientOrderId("1" * 20 + "-1")
     order = QtyOrder(elsewhere, Outcome.YES, Side.BUY, Price(40), Qty(5), TimeInForce.GTC, name)
-    venue.begin(m.OpenIntent(order, codec.encode_new_order(order)))
+    venue.begin(m.UnconfirmedCreate(order, codec.encode_new_order(order)))
     assert all(each.market_id != elsewhere for each in venue.orders.values())
     assert venue.trader.phase is Phase.QUOTING
 
@@ -119,11 +119,11 @@ def test_a_create_left_in_a_market_that_is_none_of_our_rungs_is_cancelled_and_th
 def test_a_create_of_before_that_is_refused_for_want_of_funds_keeps_no_side_from_being_quoted(code):
     venue = Venue()
     venue.says = lambda request: (
-        m.Refused(422, code, "") if isinstance(request, m.Create) and request.again else None
+        m.Rejected(422, code, "") if isinstance(request, m.Create) and request.again else None
     )
     first, name = venue.markets[0].market_id, ClientOrderId("1" * 20 + "-1")
     order = QtyOrder(first, Outcome.NO, Side.SELL, Price(60), Qty(5), TimeInForce.GTC, name)
-    venue.begin(m.OpenIntent(order, codec.encode_new_order(order)))
+    venue.begin(m.UnconfirmedCreate(order, codec.encode_new_order(order)))
     venue.run(8)
     assert venue.trader.phase is Phase.QUOTING
     assert len(venue.orders) == 18
@@ -168,14 +168,14 @@ def test_a_stop_after_a_latch_was_cleared_cancels_what_others_placed_since():
     venue.orders[stranger.order_id] = stranger
     venue.give(m.StopRequested("SIGTERM"))
     venue.run(8)
-    assert venue.finished == [m.Finished((), ())]
+    assert venue.finished == [m.DrainComplete((), ())]
     assert not venue.orders
 
 
 def test_a_cancel_carried_out_opens_no_venue_that_takes_cancels_only():
     venue = Venue()
     venue.start()
-    refused = m.Refused(409, "venue_cancel_only", "")
+    refused = m.Rejected(409, "venue_cancel_only", "")
     adds = (m.Create, m.AmendResting)
     venue.says = lambda request: refused if isinstance(request, adds) else None
 

@@ -8,7 +8,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.inconsistency import INCONSISTENCIES, Inconsistency
 from bot.core.report import Phase
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot.thin import START_NS, Thin
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
@@ -102,7 +102,7 @@ def test_a_contradiction_cancels_everything_latches_and_is_told_once_in_one_sent
     venue = quoting()
     resting = set(venue.orders)
     venue.trader.out.inconsistencies.contradicts(kind, EVIDENCE)
-    effects = venue.trader.receive(m.FeedHeard(), venue.now_ns)
+    effects = venue.trader.receive(m.FeedAlive(), venue.now_ns)
     assert cancelled(effects) == resting
     (note,) = noted(effects, "inconsistency")
     (latched,) = [each for each in effects if isinstance(each, m.Latched)]
@@ -116,7 +116,7 @@ def test_a_contradiction_cancels_everything_latches_and_is_told_once_in_one_sent
     assert report.withheld == f"latched: {sentence}"
     assert INCONSISTENCIES[kind].saw in sentence
     assert EVIDENCE in sentence
-    assert not noted(venue.trader.receive(m.Beat(), venue.now_ns), "inconsistency")
+    assert not noted(venue.trader.receive(m.Tick(), venue.now_ns), "inconsistency")
 
 
 def test_nothing_that_adds_exposure_leaves_in_the_very_tick_that_finds_a_contradiction():
@@ -143,7 +143,7 @@ def test_a_contradiction_found_while_it_stops_is_kept_for_the_next_run():
     venue = quoting()
     venue.give(m.StopRequested("asked for"))
     venue.trader.out.inconsistencies.contradicts(Inconsistency.CASH_DIFFERS, EVIDENCE)
-    effects = venue.give(m.Beat())
+    effects = venue.give(m.Tick())
     assert [each.by for each in effects if isinstance(each, m.Latched)] == ["contradiction"]
     assert venue.trader.phase in (Phase.STOPPING, Phase.STOPPED)
 
@@ -152,7 +152,7 @@ def test_a_contradiction_says_its_sentence_over_a_breaker_that_had_latched_befor
     venue = quoting()
     venue.give(m.LatchSet("breaker: fills_per_minute"))
     venue.trader.out.inconsistencies.contradicts(Inconsistency.CASH_DIFFERS, EVIDENCE)
-    venue.give(m.Beat())
+    venue.give(m.Tick())
     assert venue.trader.report(venue.now_ns).inconsistency == Inconsistency.CASH_DIFFERS
 
 
@@ -225,7 +225,7 @@ def stopped() -> Thin:
     """A bot that a contradiction has stopped, with nothing resting."""
     venue = quoting()
     venue.trader.out.inconsistencies.contradicts(Inconsistency.SHARES_DIFFER, EVIDENCE)
-    venue.give(m.Beat())
+    venue.give(m.Tick())
     venue.run(20)
     assert not venue.orders
     return venue

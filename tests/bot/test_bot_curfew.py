@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.event.curfew import Stage, kept, stage_of
+from bot.core.quoting.wind_down import WindDownStage, kept, stage_of
 from bot.core.settings import CurfewSettings
-from bot.core.strategy import EventView, Quote, Quotes, Strategy, Take
 from bot.core.trader import Trader
+from bot.strategy.api import EventView, Quote, Quotes, Strategy, Take
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire import model
@@ -28,45 +28,47 @@ HOUR_NS = 3_600 * NS_PER_SECOND
 @pytest.mark.parametrize(
     ("hours", "stage"),
     [
-        (24.01, Stage.OPEN),
-        (24, Stage.HALVED),
-        (1.01, Stage.HALVED),
-        (1, Stage.REDUCING),
-        (0, Stage.REDUCING),
+        (24.01, WindDownStage.OPEN),
+        (24, WindDownStage.HALVED),
+        (1.01, WindDownStage.HALVED),
+        (1, WindDownStage.REDUCING),
+        (0, WindDownStage.REDUCING),
     ],
 )
-def test_the_last_day_is_halved_and_the_last_hour_only_reduces(hours: float, stage: Stage) -> None:
+def test_the_last_day_is_halved_and_the_last_hour_only_reduces(
+    hours: float, stage: WindDownStage
+) -> None:
     assert stage_of(CurfewSettings(), int(hours * HOUR_NS)) is stage
 
 
 def test_both_can_be_switched_off() -> None:
     off = CurfewSettings(halve_ns=0, reduce_ns=0)
-    assert stage_of(off, 1) is Stage.OPEN
+    assert stage_of(off, 1) is WindDownStage.OPEN
 
 
 def quotes(*levels: tuple[BookSide, int, int]) -> dict[MarketId, tuple[Quote, ...]]:
     return {RUNG: tuple(Quote(side, Price(p), Qty(q), Price(p)) for side, p, q in levels)}
 
 
-def sizes(wanted, net: int, stage: Stage) -> list[tuple[BookSide, int, int]]:
+def sizes(wanted, net: int, stage: WindDownStage) -> list[tuple[BookSide, int, int]]:
     return [(q.side, q.price, q.qty) for q in kept(wanted, {RUNG: net}, stage, part=2)[RUNG]]
 
 
 def test_before_that_the_very_quotes_stand() -> None:
     wanted = quotes((BID, 48, 10))
-    assert kept(wanted, {}, Stage.OPEN, part=1) is wanted
+    assert kept(wanted, {}, WindDownStage.OPEN, part=1) is wanted
 
 
 def test_sizes_are_halved_and_a_share_is_left() -> None:
     wanted = quotes((BID, 48, 10), (BID, 47, 15), (ASK, 52, 1))
-    assert sizes(wanted, 0, Stage.HALVED) == [(BID, 48, 5), (BID, 47, 7), (ASK, 52, 1)]
+    assert sizes(wanted, 0, WindDownStage.HALVED) == [(BID, 48, 5), (BID, 47, 7), (ASK, 52, 1)]
 
 
 def test_only_what_reduces_stands_at_last_the_boldest_first() -> None:
     wanted = quotes((BID, 47, 10), (BID, 48, 10), (ASK, 53, 20), (ASK, 52, 20))
-    assert sizes(wanted, 13, Stage.REDUCING) == [(ASK, 52, 10), (ASK, 53, 3)]
-    assert sizes(wanted, -3, Stage.REDUCING) == [(BID, 48, 3)]
-    assert sizes(wanted, 0, Stage.REDUCING) == []
+    assert sizes(wanted, 13, WindDownStage.REDUCING) == [(ASK, 52, 10), (ASK, 53, 3)]
+    assert sizes(wanted, -3, WindDownStage.REDUCING) == [(BID, 48, 3)]
+    assert sizes(wanted, 0, WindDownStage.REDUCING) == []
 
 
 @pytest.mark.parametrize(("halve_ns", "shares"), [(HOUR_NS, 5), (HOUR_NS // 4, 10), (0, 10)])
@@ -87,7 +89,7 @@ def test_what_reduces_is_halved_no_sooner_than_halve_ms_says(halve_ns: int, shar
         view, rungs=(msgspec.structs.replace(view.rungs[0], yes_qty=Qty(30)),)
     )
     wanted = {view.rungs[0].market_id: (Quote(ASK, Price(75), Qty(10), Price(75)),)}
-    assert ladder.stage is Stage.REDUCING
+    assert ladder.stage is WindDownStage.REDUCING
     assert [q.qty for q in ladder.within_curfew(wanted, held)[view.rungs[0].market_id]] == [shares]
 
 
@@ -95,20 +97,20 @@ def test_another_curfew_holds_from_the_next_beat_on() -> None:
     thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
     thin.start()
     ladder, settings = thin.trader.quoting.ladders[0], thin.trader.reconfiguration.settings
-    for stop_ns, stage in ((90 * 24 * HOUR_NS, Stage.ENDED), (HOUR_NS, Stage.OPEN)):
+    for stop_ns, stage in ((90 * 24 * HOUR_NS, WindDownStage.ENDED), (HOUR_NS, WindDownStage.OPEN)):
         curfew = CurfewSettings(halve_ns=stop_ns, reduce_ns=stop_ns, stop_ns=stop_ns)
         ladder.reconfigure(msgspec.structs.replace(settings, curfew=curfew), None)
-        thin.give(m.Beat())
+        thin.give(m.Tick())
         assert ladder.stage is stage
-        assert bool(ladder.rungs[0].wanted) is (stage is Stage.OPEN)
+        assert bool(ladder.rungs[0].wanted) is (stage is WindDownStage.OPEN)
 
 
 def test_takes_are_held_to_the_same() -> None:
     takes = {RUNG: (Take(BID, Price(52), Qty(8), whole=True),)}
-    assert kept(takes, {RUNG: 0}, Stage.HALVED, part=2) == {
+    assert kept(takes, {RUNG: 0}, WindDownStage.HALVED, part=2) == {
         RUNG: (Take(BID, Price(52), Qty(4), whole=True),)
     }
-    assert kept(takes, {RUNG: 5}, Stage.REDUCING, part=2) == {RUNG: ()}
+    assert kept(takes, {RUNG: 5}, WindDownStage.REDUCING, part=2) == {RUNG: ()}
 
 
 @pytest.mark.parametrize(("net", "resting"), [(30, 22), (8, 0), (5, 0)])
@@ -135,7 +137,7 @@ levels = st.lists(
 def test_no_fill_of_what_stands_at_last_grows_a_position(
     wanted: list[tuple[BookSide, int, int]], net: int
 ) -> None:
-    standing = sizes(quotes(*wanted), net, Stage.REDUCING)
+    standing = sizes(quotes(*wanted), net, WindDownStage.REDUCING)
     bids = sum(qty for side, _, qty in standing if side is BID)
     asks = sum(qty for side, _, qty in standing if side is ASK)
     assert 0 <= bids <= max(0, -net)
@@ -169,9 +171,9 @@ def test_past_the_very_end_only_what_reduces_stands_though_no_curfew_is_set_and_
 
 def test_at_the_stop_nothing_stands_and_0_never_stops() -> None:
     stops = CurfewSettings(stop_ns=HOUR_NS // 4)
-    assert stage_of(stops, HOUR_NS // 4) is Stage.ENDED
-    assert stage_of(CurfewSettings(), 0) is Stage.REDUCING
-    assert kept(quotes((ASK, 52, 10)), {RUNG: 13}, Stage.ENDED, part=2) == {}
+    assert stage_of(stops, HOUR_NS // 4) is WindDownStage.ENDED
+    assert stage_of(CurfewSettings(), 0) is WindDownStage.REDUCING
+    assert kept(quotes((ASK, 52, 10)), {RUNG: 13}, WindDownStage.ENDED, part=2) == {}
 
 
 class Held(Thin):
@@ -201,7 +203,7 @@ class Held(Thin):
                 avg_entry_price=Cents(0),
                 realized_pnl=Cents(0),
             )
-            return m.Done(m.PositionsShown((held,), ""))
+            return m.Ok(m.PositionsBody((held,), ""))
         return super().answer(request)
 
 
@@ -210,7 +212,7 @@ class Untold(Held):
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.AmendResting):
-            return m.Refused(422, Code.ORDER_NOT_CANCELABLE, "")
+            return m.Rejected(422, Code.ORDER_NOT_CANCELABLE, "")
         if isinstance(request, m.ReadOrder | m.ReadResting | m.ReadFills) and self.orders:
             return m.Unknown("lost")
         return super().answer(request)
@@ -225,7 +227,7 @@ def test_nothing_is_made_beside_an_order_that_may_have_shrunk_all_there_was_at_l
     thin.trader.quoting.ladders[0].reconfigure(settings, None)
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8, lambda: thin.show(0), NS_PER_SECOND)
-    assert thin.trader.quoting.ladders[0].stage is Stage.REDUCING
+    assert thin.trader.quoting.ladders[0].stage is WindDownStage.REDUCING
     (left,) = thin.orders.values()
     assert (left.side, left.remaining_qty) == (model.ShownSide.SELL, 10)
     at_ns, thin.mids = thin.now_ns, [68]

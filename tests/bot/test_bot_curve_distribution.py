@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from bot.core.distribution import alarms, implied_distribution
-from bot.core.pricing.arbitrage import arbitrages
+from bot.strategy.pricing.arbitrage import arbitrages
 from tests.scale import cases
 from venue.wire.money import Price
 

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from bot.core.curve.estimate import from_probit
-from bot.core.curve.ladder import FairCurve, RungInput
-from bot.core.strategy import Levels
+from bot.core.fair_value.curve import FairCurve, RungInput
+from bot.core.fair_value.estimators import from_probit
+from bot.strategy.api import Levels
 from tests.bot.curve_worlds import (
     LEFT_S,
     LOG_SD,

@@ -15,7 +15,7 @@ from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from tests.io.crash_boundaries import places
 from tests.io.crash_world import RUNG, START_NS, Photograph, World
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
@@ -174,7 +174,7 @@ class NoBooks(World):
     """Reads of order books come to nothing for eight seconds."""
 
     def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
-        is_book = isinstance(answer, m.Done) and isinstance(answer.body, m.BookShown)
+        is_book = isinstance(answer, m.Ok) and isinstance(answer.body, m.BookBody)
         is_early = self.now_ns < PAST.now_ns + 8 * SECOND
         super()._reply(request_id, m.Unknown("cut") if is_book and is_early else answer)
 
@@ -197,7 +197,7 @@ def test_a_stop_during_the_start_cancels_what_was_to_be_kept():
     world.run_until(world.now_ns + SECOND)
     assert world.trader.phase is Phase.STARTING
     assert len(world.truth.resting()) == 2
-    assert stopped(world).finished == m.Finished((), ())
+    assert stopped(world).finished == m.DrainComplete((), ())
     assert world.truth.resting() == []
 
 
@@ -207,7 +207,7 @@ def test_a_start_that_is_stopped_at_once_ends_with_nothing_resting_however_reads
             world = World(past, strangers=Strangers.CANCEL)
             world.run_until(world.now_ns + 5 * MS)
             stopped(world)
-            assert world.finished == m.Finished((), ()), place
+            assert world.finished == m.DrainComplete((), ()), place
             assert not world.truth.resting(), place
 
 
@@ -228,7 +228,7 @@ def test_a_stop_without_a_read_of_what_is_held_knows_all_the_same_that_nothing_r
     world.deliver(m.StopRequested("the end"))
     world.run_until(world.now_ns + 8 * SECOND)
     assert world.finished is None
-    assert world.trader.left_over() == m.Finished((), ())
+    assert world.trader.left_over() == m.DrainComplete((), ())
     assert world.truth.resting() == []
 
 
@@ -251,12 +251,12 @@ def test_a_stop_without_a_list_of_what_rests_says_that_none_has_shown_it():
     world.unheard = (m.ReadResting,)
     world.deliver(m.StopRequested("the end"))
     world.run_until(world.now_ns + 8 * SECOND)
-    assert world.trader.left_over() == m.Finished((), (), unshown=True)
+    assert world.trader.left_over() == m.DrainComplete((), (), unshown=True)
 
 
 def test_a_start_that_keeps_nothing_says_so_in_the_journal():
     world = quoting(World(PAST))
-    assert m.TakenOver(()) in [entry.message for entry in world.disk.entries()]
+    assert m.OrdersAdopted(()) in [entry.message for entry in world.disk.entries()]
 
 
 # --- refusing -------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def elsewhere(world: World) -> None:
                 other = msgspec.structs.replace(
                     row, order_id=OrderId("999"), market_id=MarketId(market_id(7, 7))
                 )
-                return m.Done(m.OrdersShown((*answer.body.orders, other), answer.body.cursor))
+                return m.Ok(m.OrdersBody((*answer.body.orders, other), answer.body.cursor))
         return answer
 
     reading.shown = shown
@@ -369,7 +369,7 @@ class Reissued(World):
     """A start whose series lists its rung under another id and ticker than the run before did."""
 
     def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
-        if isinstance(answer, m.Done) and isinstance(answer.body, m.SeriesShown):
+        if isinstance(answer, m.Ok) and isinstance(answer.body, m.SeriesBody):
             events = []
             for event in answer.body.events:
                 markets = [
@@ -379,7 +379,7 @@ class Reissued(World):
                     for each in event.markets
                 ]
                 events.append(msgspec.structs.replace(event, markets=markets))
-            answer = m.Done(msgspec.structs.replace(answer.body, events=tuple(events)))
+            answer = m.Ok(msgspec.structs.replace(answer.body, events=tuple(events)))
         super()._reply(request_id, answer)
 
 

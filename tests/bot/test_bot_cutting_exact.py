@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot.core.limits.cutting import CutReason, Cutter
-from bot.core.limits.inforce import bounds_of, limits_in_force
-from bot.core.limits.risk import Bounds, Exposure
-from bot.core.strategy import Quote, Resting
+from bot.core.risk.effective_limits import bounds_of, limits_in_force
+from bot.core.risk.exposure import Bounds, Exposure
+from bot.core.risk.trim import QuoteTrimmer, TrimReason
+from bot.strategy.api import Quote, Resting
 from tests.bot.test_bot_risk import ask, bid, limits
 from tests.bot.test_bot_risk_rules import bounds, two
 from venue.wire.money import Cents
@@ -15,9 +15,9 @@ M0, M1, M2 = MarketId("m0"), MarketId("m1"), MarketId("m2")
 NONE = (0, 0)
 
 
-def cutter(order: int = 10**6) -> Cutter:
+def cutter(order: int = 10**6) -> QuoteTrimmer:
     """One that has seen nothing yet."""
-    return Cutter(limits_in_force(limits(order=order)))
+    return QuoteTrimmer(limits_in_force(limits(order=order)))
 
 
 def kept(quotes: Resting, held: Exposure, of: Bounds) -> dict[MarketId, tuple[Quote, ...]]:
@@ -25,9 +25,9 @@ def kept(quotes: Resting, held: Exposure, of: Bounds) -> dict[MarketId, tuple[Qu
     return cutter().cut(quotes, held, of)
 
 
-def reasons(cut: Cutter) -> dict[MarketId, set[CutReason]]:
+def reasons(cut: QuoteTrimmer) -> dict[MarketId, set[TrimReason]]:
     """Why quotes of each rung were cut."""
-    out: dict[MarketId, set[CutReason]] = {}
+    out: dict[MarketId, set[TrimReason]] = {}
     for each in cut.cuts:
         out.setdefault(each.market_id, set()).add(each.reason)
     return out
@@ -89,15 +89,15 @@ def test_a_rung_that_a_sharing_leaves_whole_keeps_its_quotes_and_its_reason() ->
     cut, held = cutter(order=10), two(0, NONE, NONE)
     quotes = {M0: (bid(50, 16),), M1: (ask(50, 8),)}
     first = cut.cut(quotes, held, bounds(loss_cents=500))
-    assert (first[M0], reasons(cut)) == ((bid(50, 10),), {M0: {CutReason.ORDER_QTY}})
+    assert (first[M0], reasons(cut)) == ((bid(50, 10),), {M0: {TrimReason.ORDER_QTY}})
     second = cut.cut({M0: quotes[M0], M1: (ask(20, 8),)}, held, bounds(loss_cents=500))
     assert second[M0] is first[M0]
     assert second[M1] == (ask(20, 6),)
-    assert reasons(cut) == {M0: {CutReason.ORDER_QTY}, M1: {CutReason.EVENT_LOSS}}
+    assert reasons(cut) == {M0: {TrimReason.ORDER_QTY}, M1: {TrimReason.EVENT_LOSS}}
 
 
 def test_quotes_that_were_wanted_before_are_cut_to_what_is_held_now() -> None:
-    cut = Cutter(limits_in_force(limits(position=20)))
+    cut = QuoteTrimmer(limits_in_force(limits(position=20)))
     quotes, others, holds = {M0: (bid(50, 16),)}, {M0: (bid(40, 16),)}, two(0, (12, 0))
     assert cut.cut(quotes, two(0, NONE), bounds()) == quotes
     assert cut.cut(others, holds, bounds()) == {M0: (bid(40, 8),)}
@@ -233,7 +233,7 @@ def test_past_a_gross_bound_a_quote_keeps_what_may_be_sent_by_itself() -> None:
     cut = cutter()
     held = two(-271, (3, 2), NONE)  # 71 cents are lost in NO; 3 of the asks lose 19 in YES
     assert cut.cut(both, held, bounds(gross_cents=17)) == {M0: (ask(84, 2),), M1: ()}
-    assert reasons(cut) == {M0: {CutReason.EVENT_GROSS}, M1: {CutReason.EVENT_GROSS}}
+    assert reasons(cut) == {M0: {TrimReason.EVENT_GROSS}, M1: {TrimReason.EVENT_GROSS}}
     wide = {M0: (bid(40, 9), ask(60, 25))}
     assert kept(wide, two(0, (10, 0)), bounds(gross_qty=4)) == {M0: (ask(60, 14),)}
 
@@ -254,7 +254,7 @@ def test_a_quote_that_fits_a_passed_gross_bound_to_the_share_was_not_cut_by_it()
     cut = cutter(order=5)
     held = {M0: (ask(60, 8),)}
     assert cut.cut(held, two(0, (3, 0)), bounds(gross_qty=2)) == {M0: (ask(60, 5),)}
-    assert reasons(cut) == {M0: {CutReason.ORDER_QTY}}
+    assert reasons(cut) == {M0: {TrimReason.ORDER_QTY}}
 
 
 # --- one share after all --------------------------------------------------------------------------

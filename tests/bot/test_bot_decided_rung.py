@@ -73,7 +73,7 @@ class Paying(Thin):
     def _read(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.ReadBalance):
             cents = Cents(self.cash_cents)
-            return m.Done(m.BalanceShown(model.Balance(cents, Cents(0), cents)))
+            return m.Ok(m.BalanceBody(model.Balance(cents, Cents(0), cents)))
         if isinstance(request, m.ReadPositions):
             tickers = {market.market_id: market.ticker for market in self.markets}
             rows = tuple(
@@ -86,7 +86,7 @@ class Paying(Thin):
                 )
                 for (market_id, outcome), shares in self.held.items()
             )
-            return m.Done(m.PositionsShown(rows, ""))
+            return m.Ok(m.PositionsBody(rows, ""))
         return super()._read(request)
 
 

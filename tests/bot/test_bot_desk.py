@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.desk import REPEAT_NS, Desk
-from bot.core.desk.outbox import NEVER_NS, Outbox
+from bot.core.orders.manager import REPEAT_NS, OrderManager
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.desks import TRUST, amending, answer, create, desk, listed, sent, unlisted
@@ -25,7 +25,7 @@ def test_a_first_create_is_over_unless_the_code_leaves_it_open(status, code):
     of, _ = desk()
     own = made.own(State.SENT)
     of.add(own)
-    answer(of, own, create(own), m.Refused(status, code, ""))
+    answer(of, own, create(own), m.Rejected(status, code, ""))
     row = CODES[code]
     open_yet = row.sequenced is Sequenced.UNKNOWN or row.advice is Advice.EXISTS
     assert own.state is (State.LOST if open_yet else State.DONE)
@@ -45,7 +45,7 @@ def test_no_refusal_of_a_resend_ends_a_lost_create(status, code):
     of, _ = desk()
     own = made.own(State.LOST)
     of.add(own)
-    answer(of, own, create(own, again=True), m.Refused(status, code, ""))
+    answer(of, own, create(own, again=True), m.Rejected(status, code, ""))
     assert own.state is State.LOST
     assert own.due_ns > T0
     assert own.due_ns < NEVER_NS
@@ -55,7 +55,7 @@ def test_a_lost_create_is_over_when_its_market_has_resolved():
     of, _ = desk()
     own = made.own(State.LOST)
     of.add(own)
-    answer(of, own, create(own, again=True), m.Refused(422, "market_resolved", ""))
+    answer(of, own, create(own, again=True), m.Rejected(422, "market_resolved", ""))
     assert own.state is State.DONE
     assert of.live_count() == 0
 
@@ -63,13 +63,13 @@ def test_a_lost_create_is_over_when_its_market_has_resolved():
 WAIT_NS = TRUST.refused_resend_ns + LAG_NS
 
 
-def refused_twice() -> tuple[Desk, OwnOrder]:
+def refused_twice() -> tuple[OrderManager, OwnOrder]:
     """A lost create whose re-sends are decided against since T0."""
     of, _ = desk()
     own = made.own(State.LOST)
     of.add(own)
     for _ in range(2):
-        answer(of, own, create(own, again=True), m.Refused(422, "insufficient_shares", ""))
+        answer(of, own, create(own, again=True), m.Rejected(422, "insufficient_shares", ""))
     return of, own
 
 
@@ -102,7 +102,9 @@ def test_a_create_that_is_refused_again_and_again_waits_twice_as_long_each_time(
     of.add(own)
     now_ns, waits = T0, []
     for _ in range(8):
-        answer(of, own, create(own, again=True), m.Refused(422, "insufficient_balance", ""), now_ns)
+        answer(
+            of, own, create(own, again=True), m.Rejected(422, "insufficient_balance", ""), now_ns
+        )
         waits.append((own.due_ns - now_ns) // TRUST.refused_resend_ns)
         now_ns = own.due_ns
     assert waits == [1, 1, 2, 4, 8, 12, 12, 12]
@@ -111,10 +113,10 @@ def test_a_create_that_is_refused_again_and_again_waits_twice_as_long_each_time(
 @pytest.mark.parametrize("sweep_s", [1, 3])
 def test_a_list_without_a_lost_create_puts_off_its_next_sending(sweep_s):
     out = desk()[1]
-    of = Desk(msgspec.structs.replace(TRUST, suspect_sweep_ns=sweep_s * NS_PER_SECOND), out)
+    of = OrderManager(msgspec.structs.replace(TRUST, suspect_sweep_ns=sweep_s * NS_PER_SECOND), out)
     own = made.own(State.LOST)
     of.add(own)
-    answer(of, own, create(own, again=True), m.Refused(422, "insufficient_balance", ""))
+    answer(of, own, create(own, again=True), m.Rejected(422, "insufficient_balance", ""))
     wait_ns = own.due_ns - T0
     assert wait_ns == max(5, 2 + 3 * sweep_s) * NS_PER_SECOND
     assert listed(of, [], T0 + WAIT_NS) == []
@@ -135,7 +137,7 @@ def test_a_list_of_before_the_last_resend_does_not_count_as_one_without_it():
     of, own = refused_twice()
     listed(of, [], T0 + WAIT_NS)
     again_ns = T0 + 2 * WAIT_NS
-    answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""), again_ns)
+    answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""), again_ns)
     listed(of, [], again_ns + LAG_NS)
     assert own.state is State.LOST
     listed(of, [], again_ns + 2 * LAG_NS)
@@ -153,7 +155,7 @@ def test_a_create_that_exists_is_the_stranger_that_equals_it():
     own = made.own(State.LOST)
     of.add(own)
     for _ in range(2):
-        answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
+        answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""))
     listed(of, [made.shown(own, order_id="77")], T0 + WAIT_NS)
     assert (own.state, own.order_id) == (State.OPEN, "77")
     assert of.knows("77")
@@ -163,7 +165,7 @@ def test_a_create_that_exists_and_does_not_rest_is_over():
     of, _ = desk()
     own = made.own(State.LOST)
     of.add(own)
-    answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
+    answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""))
     unlisted(of, T0 + WAIT_NS)
     assert own.state is State.DONE
 
@@ -188,7 +190,7 @@ def test_a_stranger_that_equals_a_create_refused_for_no_known_reason_may_be_it(
     of, _ = desk()
     own = made.own(State.SENT)
     of.add(own)
-    answer(of, own, create(own), m.Refused(status, code, ""))
+    answer(of, own, create(own), m.Rejected(status, code, ""))
     assert own.state is State.DONE
     assert of.landed_late(made.shown(own, order_id="78")) is may_be_it
 
@@ -224,16 +226,16 @@ def test_a_lost_create_is_sent_again_byte_for_byte():
     ("again", "reply", "wait_ns"),
     [
         (False, m.Unknown(""), REPEAT_NS),
-        (False, m.Refused(503, "result_unknown", ""), REPEAT_NS),
-        (False, m.Refused(422, "duplicate_order_id", ""), TRUST.refused_resend_ns),
+        (False, m.Rejected(503, "result_unknown", ""), REPEAT_NS),
+        (False, m.Rejected(422, "duplicate_order_id", ""), TRUST.refused_resend_ns),
         (True, m.Unknown(""), TRUST.resend_ns),
-        (True, m.Refused(500, "internal_error", ""), TRUST.resend_ns),
-        (True, m.Refused(429, "rate_limited", ""), TRUST.resend_ns),
-        (True, m.Refused(503, "engine_unavailable", ""), TRUST.resend_ns),
-        (True, m.Refused(0, "", ""), TRUST.resend_ns),
-        (True, m.Refused(422, "insufficient_balance", ""), TRUST.refused_resend_ns),
-        (True, m.Refused(422, "duplicate_order_id", ""), TRUST.refused_resend_ns),
-        (True, m.Refused(409, "venue_halted", ""), TRUST.refused_resend_ns),
+        (True, m.Rejected(500, "internal_error", ""), TRUST.resend_ns),
+        (True, m.Rejected(429, "rate_limited", ""), TRUST.resend_ns),
+        (True, m.Rejected(503, "engine_unavailable", ""), TRUST.resend_ns),
+        (True, m.Rejected(0, "", ""), TRUST.resend_ns),
+        (True, m.Rejected(422, "insufficient_balance", ""), TRUST.refused_resend_ns),
+        (True, m.Rejected(422, "duplicate_order_id", ""), TRUST.refused_resend_ns),
+        (True, m.Rejected(409, "venue_halted", ""), TRUST.refused_resend_ns),
     ],
 )
 def test_when_a_lost_create_is_sent_again(again, reply, wait_ns):
@@ -252,10 +254,10 @@ def test_when_a_lost_create_is_sent_again(again, reply, wait_ns):
 def test_a_refused_create_is_sent_again_only_after_a_list_could_rule_it_out():
     lag_ns = TRUST.refused_resend_ns + NS_PER_SECOND
     out = Outbox(BudgetSettings())
-    of = Desk(TrustSettings(read_lag_ns=lag_ns), out)
+    of = OrderManager(TrustSettings(read_lag_ns=lag_ns), out)
     own = made.own(State.LOST)
     of.add(own)
-    answer(of, own, create(own, again=True), m.Refused(422, "insufficient_balance", ""))
+    answer(of, own, create(own, again=True), m.Rejected(422, "insufficient_balance", ""))
     assert own.due_ns > T0 + lag_ns + NS_PER_SECOND
 
 
@@ -266,7 +268,7 @@ def test_a_lost_create_is_counted_at_full_size_and_price_until_it_is_settled():
     counted = own.exposure()
     assert (counted.price, counted.qty_max) == (40, 10)
     for again in (False, True, True):
-        answer(of, own, create(own, again), m.Refused(503, "result_unknown", ""))
+        answer(of, own, create(own, again), m.Rejected(503, "result_unknown", ""))
         assert own.exposure() == counted
 
 
@@ -289,7 +291,7 @@ def test_a_first_refusal_of_a_resend_is_remembered_as_the_first():
     own = made.own(State.LOST)
     of.add(own)
     for after_ns in (5, 6):
-        refused = m.Refused(422, "insufficient_shares", "")
+        refused = m.Rejected(422, "insufficient_shares", "")
         answer(of, own, create(own, again=True), refused, T0 + after_ns)
     assert own.evidence.denied_ns == T0 + 5
 
@@ -297,7 +299,7 @@ def test_a_first_refusal_of_a_resend_is_remembered_as_the_first():
 def test_a_list_begun_within_a_lag_of_the_last_resend_explains_no_lost_create():
     of, own = refused_twice()
     again_ns = T0 + WAIT_NS
-    exists = m.Refused(422, "duplicate_order_id", "")
+    exists = m.Rejected(422, "duplicate_order_id", "")
     answer(of, own, create(own, again=True), exists, again_ns)
     listed(of, [], again_ns + LAG_NS - 1)
     listed(of, [], again_ns + 2 * LAG_NS - 1)
@@ -315,7 +317,7 @@ def test_a_resend_without_an_answer_undoes_the_refusals_before_it():
 
 
 @pytest.mark.parametrize(
-    "reply", [m.Unknown(""), m.Refused(429, "rate_limited", ""), m.Refused(500, "", "")]
+    "reply", [m.Unknown(""), m.Rejected(429, "rate_limited", ""), m.Rejected(500, "", "")]
 )
 def test_what_only_stayed_away_is_no_refusal_of_a_resend(reply):
     of, _ = desk()
@@ -325,28 +327,28 @@ def test_what_only_stayed_away_is_no_refusal_of_a_resend(reply):
     assert own.evidence is None or own.evidence.denied_ns is None
 
 
-def settled(out: Outbox) -> list[m.IntentSettled]:
+def settled(out: Outbox) -> list[m.CreateResolved]:
     """Intents that were explained by a read."""
-    return [effect for effect in out.effects if isinstance(effect, m.IntentSettled)]
+    return [effect for effect in out.effects if isinstance(effect, m.CreateResolved)]
 
 
 def test_the_journal_is_told_when_a_list_explains_a_lost_create():
     of, out = desk()
     own = made.own(State.LOST)
     of.add(own)
-    answer(of, own, create(own, again=True), m.Refused(422, "insufficient_shares", ""))
+    answer(of, own, create(own, again=True), m.Rejected(422, "insufficient_shares", ""))
     assert settled(out) == []
     unlisted(of, T0 + WAIT_NS)
-    assert settled(out) == [m.IntentSettled(own.client_order_id, None)]
+    assert settled(out) == [m.CreateResolved(own.client_order_id, None)]
 
 
 def test_the_journal_is_told_when_a_list_identifies_a_lost_create():
     of, out = desk()
     own = made.own(State.LOST)
     of.add(own)
-    answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
+    answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""))
     listed(of, [made.shown(own, order_id="77")], T0 + WAIT_NS)
-    assert settled(out) == [m.IntentSettled(own.client_order_id, own.order_id)]
+    assert settled(out) == [m.CreateResolved(own.client_order_id, own.order_id)]
 
 
 def test_the_journal_is_told_when_a_resolution_ends_a_lost_create_and_not_a_first_one():
@@ -356,9 +358,9 @@ def test_the_journal_is_told_when_a_resolution_ends_a_lost_create_and_not_a_firs
     of.add(fresh)
     for own in (lost, fresh):
         again = own is lost
-        answer(of, own, create(own, again), m.Refused(422, "market_resolved", ""))
+        answer(of, own, create(own, again), m.Rejected(422, "market_resolved", ""))
         assert own.state is State.DONE
-    assert settled(out) == [m.IntentSettled(lost.client_order_id, None)]
+    assert settled(out) == [m.CreateResolved(lost.client_order_id, None)]
 
 
 def test_one_stranger_is_the_order_of_one_lost_create_only():
@@ -366,7 +368,7 @@ def test_one_stranger_is_the_order_of_one_lost_create_only():
     both = [made.own(State.LOST, number=number) for number in (1, 2)]
     for own in both:
         of.add(own)
-        answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
+        answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""))
     rows = [made.shown(both[0], order_id="77")]
     assert listed(of, rows, T0 + WAIT_NS) == [made.MARKET]
     assert listed(of, rows, T0 + WAIT_NS + LAG_NS) == [made.MARKET]
@@ -385,7 +387,7 @@ def test_a_create_adopts_the_id_and_fills_that_its_reply_shows():
 def test_an_order_of_an_earlier_run_may_be_other_than_its_create_asked_for():
     of, out = desk()
     order = made.intent()
-    own = OwnOrder.left_behind(m.OpenIntent(order, codec.encode_new_order(order)), T0)
+    own = OwnOrder.left_behind(m.UnconfirmedCreate(order, codec.encode_new_order(order)), T0)
     of.add(own)
     answer(of, own, create(own, True), made.done(made.shown(own, order_id="7", price=44)))
     assert (own.state, own.price, own.due_ns) == (State.OPEN, 44, T0)
@@ -405,7 +407,7 @@ def test_a_create_that_ended_cancelled_met_our_own_order_and_is_counted_once():
 # --- what was refused is not sent again -----------------------------------------------------------
 
 
-def first(of: Desk, number: int = 1, now_ns: int = T0, **wanted) -> OwnOrder | None:
+def first(of: OrderManager, number: int = 1, now_ns: int = T0, **wanted) -> OwnOrder | None:
     """A first create is sent, if it may be."""
     own = made.own(State.SENT, number=number, **wanted)
     return own if of.send_create(own, create(own), now_ns) else None
@@ -416,7 +418,7 @@ def test_a_create_refused_as_our_bug_is_never_sent_again_under_any_id(status, co
     of, _ = desk()
     own = first(of, 1)
     assert own is not None
-    answer(of, own, create(own), m.Refused(status, code, ""))
+    answer(of, own, create(own), m.Rejected(status, code, ""))
     hopeless = CODES[code].advice in (Advice.FIX, Advice.GIVE_UP)
     assert (first(of, 2) is None) is hopeless
     assert first(of, 3, qty=9) is not None
@@ -427,7 +429,7 @@ def test_a_change_that_was_refused_is_not_asked_for_again_the_order_is_cancelled
     of, out, own = amending()
     amend = own.amend
     answer(
-        of, own, m.AmendResting(own.order_id, amend), m.Refused(CODES[Code(code)].status, code, "")
+        of, own, m.AmendResting(own.order_id, amend), m.Rejected(CODES[Code(code)].status, code, "")
     )
     assert of.send_amend(own, amend, "once more", T0)
     assert sent(out) == [m.CancelResting(own.order_id)]
@@ -439,7 +441,7 @@ def test_a_change_that_pace_or_a_halt_refused_may_be_asked_for_again(code):
     of, out, own = amending()
     amend = own.amend
     answer(
-        of, own, m.AmendResting(own.order_id, amend), m.Refused(CODES[Code(code)].status, code, "")
+        of, own, m.AmendResting(own.order_id, amend), m.Rejected(CODES[Code(code)].status, code, "")
     )
     assert of.send_amend(own, amend, "once more", T0)
     assert sent(out) == [m.AmendResting(own.order_id, amend)]
@@ -451,7 +453,7 @@ def test_three_refusals_of_one_side_within_a_minute_are_often():
         own = first(of, number + 1, qty=number + 1)
         assert own is not None
         assert not of.refusals.often(own, T0 + number)
-        refused = m.Refused(400, "invalid_price", "")
+        refused = m.Rejected(400, "invalid_price", "")
         answer(of, own, create(own), refused, T0 + number)
     assert of.refusals.often(own, T0 + 2)
     other = made.own(State.SENT, number=9, side="sell")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.curve.estimate import (
+from bot.core.fair_value.estimators import (
     VARIANCE_FLOOR,
     Estimate,
     FeedTrust,
@@ -21,7 +21,7 @@ from bot.core.curve.estimate import (
     probit,
     slope,
 )
-from bot.core.strategy import Levels
+from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 

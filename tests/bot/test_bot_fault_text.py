@@ -5,12 +5,12 @@ import importlib.util
 import pytest
 
 from bot.core.fault_text import fault_text, place_of
-from bot.core.strategy import NonsenseQuotes, Take, mapped, split
+from bot.strategy.api import NonsenseQuotes, Take, mapped, split
 from tests.strategies.views import rung, view
 from venue.wire.money import BookSide, Price, Qty
 
 MINE = """
-from bot.core.strategy import mapped
+from bot.strategy.api import mapped
 
 
 def divided(view):

@@ -21,7 +21,7 @@ def beside_an_undecided_create(**other: object) -> Meddled:
         if isinstance(request, m.Create) and request.order.market_id == first.market_id:
             raise Held
         if isinstance(request, m.ReadResting):
-            return m.Done(m.OrdersShown((*venue.orders.values(), stranger), ""))
+            return m.Ok(m.OrdersBody((*venue.orders.values(), stranger), ""))
         return None
 
     venue.end_one()

@@ -27,7 +27,7 @@ class Meddled(Thin):
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.ReadOrder) and request.order_id in self.ended:
-            return m.Done(m.OrderShown(self.ended[request.order_id]))
+            return m.Ok(m.OrderBody(self.ended[request.order_id]))
         return super().answer(request)
 
 

@@ -32,12 +32,12 @@ def test_a_start_ends_though_what_its_first_list_showed_is_cancelled_under_anoth
 
     def alias(request: m.Request) -> m.Answer | None:
         if isinstance(request, m.ReadResting) and not next(lists):
-            return m.Done(m.OrdersShown((old,), ""))  # it lags behind an amend
+            return m.Ok(m.OrdersBody((old,), ""))  # it lags behind an amend
         if isinstance(request, m.CancelResting) and request.order_id == old.order_id:
             left = Qty(10) if venue.orders.pop(new.order_id, None) else Qty(0)
-            return m.Done(m.CancelShown(over(new), left))
+            return m.Ok(m.CancelBody(over(new), left))
         if isinstance(request, m.ReadOrder) and request.order_id == old.order_id:
-            return m.Done(m.OrderShown(over(new)))
+            return m.Ok(m.OrderBody(over(new)))
         return None
 
     venue.meddle = alias
@@ -50,7 +50,7 @@ def test_a_start_ends_though_what_its_first_list_showed_is_cancelled_under_anoth
 
 def test_an_order_left_behind_whose_cancel_was_answered_with_another_one_s_is_cancelled_too():
     venue, [first, second] = left_behind(1, 2)
-    answers = [m.Done(m.CancelShown(over(second), Qty(10)))]
+    answers = [m.Ok(m.CancelBody(over(second), Qty(10)))]
 
     def mix_up(request: m.Request) -> m.Answer | None:
         mixes = isinstance(request, m.CancelResting) and request.order_id == first.order_id

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.limits.freecash import FreeCash
+from bot.core.risk.buying_power import BuyingPower
 from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee, reserve_cents
 
 RATE = FeeRate.parse("0.0700")
@@ -52,7 +52,7 @@ class World:
     """A venue, an account that trades there, and answers and reads that take their time."""
 
     available: int
-    cash: FreeCash = field(default_factory=FreeCash)
+    cash: BuyingPower = field(default_factory=BuyingPower)
     now: int = 1_000
     orders: list = field(default_factory=list)
     shown: list = field(default_factory=list)  # what was available, and since when
@@ -246,18 +246,18 @@ def resting(cash, qty, price, at):
 
 
 def test_without_any_balance_nothing_is_bounded():
-    assert FreeCash().suffices(10**12)
+    assert BuyingPower().suffices(10**12)
 
 
 def test_what_sells_needs_no_cash_even_where_less_than_none_is_free():
-    cash = FreeCash()
+    cash = BuyingPower()
     cash.shown(-5, 0, 1)
     assert cash.suffices(0)
     assert not cash.suffices(1)
 
 
 def test_a_balance_shows_an_order_that_was_answered_before_it_was_asked_for_and_no_younger_one():
-    cash = FreeCash()
+    cash = BuyingPower()
     cash.shown(1_000, 0, 1)
     resting(cash, 10, 40, 100)
     resting(cash, 10, 30, 101)
@@ -266,7 +266,7 @@ def test_a_balance_shows_an_order_that_was_answered_before_it_was_asked_for_and_
 
 
 def test_a_refused_create_locks_nothing_at_once():
-    cash = FreeCash()
+    cash = BuyingPower()
     cash.shown(1_000, 0, 1)
     own = resting(cash, 10, 40, 100)
     own.is_live = False
@@ -274,7 +274,7 @@ def test_a_refused_create_locks_nothing_at_once():
 
 
 def test_of_an_order_that_is_over_what_it_bought_is_spent_and_no_more():
-    cash = FreeCash()
+    cash = BuyingPower()
     cash.shown(1_000, 0, 1)
     own = resting(cash, 10, 40, 100)
     own.is_live, own.filled = False, 3
@@ -282,7 +282,7 @@ def test_of_an_order_that_is_over_what_it_bought_is_spent_and_no_more():
 
 
 def test_what_a_cancel_lets_go_is_free_where_it_left_after_the_balance_was_answered():
-    cash = FreeCash()
+    cash = BuyingPower()
     cash.shown(1_000, 0, 100)
     own = Order(10, 40, pending="cancel")
     cash.cancelled(own, 400, 101)
@@ -295,7 +295,7 @@ def test_what_a_cancel_lets_go_is_free_where_it_left_after_the_balance_was_answe
 
 def test_what_filled_before_a_change_of_size_is_locked_again_and_counted_from_when_it_is_known():
     """Ten at 40 rest and are to become five: four fill first, of six that remain five do."""
-    cash = FreeCash()
+    cash = BuyingPower()
     own = Order(10, 40)
     own.pending, own.remaining = "", 10
     cash.shown(600, 100, 150)
@@ -312,7 +312,7 @@ def test_what_filled_before_a_change_of_size_is_locked_again_and_counted_from_wh
 
 def test_what_fills_after_a_change_of_size_or_beside_a_refused_one_locks_nothing_more():
     for remaining, filled in ((5, 0), (3, 2), (10, 0), (8, 2)):
-        cash = FreeCash()
+        cash = BuyingPower()
         own = Order(10, 40)
         own.pending, own.remaining = "", 10
         cash.shown(600, 100, 150)
@@ -323,7 +323,7 @@ def test_what_fills_after_a_change_of_size_or_beside_a_refused_one_locks_nothing
 
 
 def test_a_balance_begun_before_the_newest_one_is_not_taken():
-    cash = FreeCash()
+    cash = BuyingPower()
     cash.shown(1_000, 100, 200)
     cash.shown(5_000, 99, 300)
     assert cash.cents == 1_000

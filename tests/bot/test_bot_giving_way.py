@@ -3,9 +3,9 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.spend import Lane
 from bot.core.orders.order import OwnOrder
-from bot.core.plan.wishes import WantCancel
+from bot.core.orders.request_budget import Priority
+from bot.core.planning.actions import CancelAction
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import bid, plan
 from tests.bot.test_bot_sending import SECOND, Account, create
@@ -13,14 +13,14 @@ from venue.wire.money import Price
 from venue.wire.requests import Amend
 
 
-def merged(own: OwnOrder) -> WantCancel:
+def merged(own: OwnOrder) -> CancelAction:
     """An order that is to give way to a larger one."""
-    return WantCancel(own, "to be merged", 1.0, create(40, 5))
+    return CancelAction(own, "to be merged", 1.0, create(40, 5))
 
 
-def sold_instead(own: OwnOrder) -> WantCancel:
+def sold_instead(own: OwnOrder) -> CancelAction:
     """A purchase that is to give way to a sale of shares held."""
-    return WantCancel(own, "shares held now: sold instead", 1.0, instead=True)
+    return CancelAction(own, "shares held now: sold instead", 1.0, instead=True)
 
 
 def test_no_purchase_gives_way_to_a_sale_that_may_not_leave():
@@ -41,7 +41,7 @@ def test_a_purchase_that_is_to_move_stays_where_its_sale_may_not_leave_unless_it
     own = of.rests(40)
     of.rung.side_parked_until_ns[own.side] = T0 + SECOND
     (wish,) = plan([bid(wanted)], [own], no=10, now_ns=T0).wishes
-    assert isinstance(wish, WantCancel)
+    assert isinstance(wish, CancelAction)
     assert of.cancel(wish) == ([m.CancelResting(own.order_id)] if leaves else [])
 
 
@@ -68,7 +68,7 @@ def test_no_order_gives_way_to_one_that_would_find_no_token(tokens, gives_way):
     of = Account()
     own = of.rests(40)
     while of.out.purse.tokens(T0) > tokens:
-        of.out.purse.spend(Lane.CANCEL, T0)
+        of.out.purse.spend(Priority.CANCEL, T0)
     left = of.cancel(merged(own))
     assert left == ([m.CancelResting(own.order_id)] if gives_way else [])
     assert of.denied == []  # it is wished for again as it is
@@ -85,7 +85,7 @@ def test_where_nothing_new_may_leave_no_order_gives_way(kept):
     told = of.sending.held_back(of.rung, merged(own), T0)
     assert told == "what is to take its place may not leave now"
     assert of.cancel(merged(own)) == []
-    assert of.cancel(WantCancel(own, "not wanted")) == [m.CancelResting(own.order_id)]
+    assert of.cancel(CancelAction(own, "not wanted")) == [m.CancelResting(own.order_id)]
 
 
 def test_while_the_venue_is_parked_what_was_to_give_way_is_moved_and_that_opens_it_again():

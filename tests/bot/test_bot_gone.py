@@ -15,7 +15,7 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import OrderId
 
-NOT_FOUND = m.Refused(404, "order_not_found", "")
+NOT_FOUND = m.Rejected(404, "order_not_found", "")
 
 
 class Forgetful(Thin):
@@ -123,7 +123,7 @@ def test_an_order_whose_amend_found_it_over_is_gone_where_the_venue_then_forgets
         def answer(self, request: m.Request) -> m.Answer:
             if isinstance(request, m.AmendResting):
                 self.orders.pop(request.order_id, None)
-                return m.Refused(422, "order_not_cancelable", "")
+                return m.Rejected(422, "order_not_cancelable", "")
             return super().answer(request)
 
     thin = Over([50], lambda: FixedSpread(FixedSpread.Params()))
@@ -145,9 +145,9 @@ class Short(Forgetful):
 
     def answer(self, request: m.Request) -> m.Answer:
         answer = super().answer(request)
-        if isinstance(request, m.CancelResting) and isinstance(answer, m.Done):
-            assert isinstance(answer.body, m.CancelShown)
-            return m.Done(m.CancelShown(answer.body.order, Qty(answer.body.reduced_by - 1)))
+        if isinstance(request, m.CancelResting) and isinstance(answer, m.Ok):
+            assert isinstance(answer.body, m.CancelBody)
+            return m.Ok(m.CancelBody(answer.body.order, Qty(answer.body.reduced_by - 1)))
         return answer
 
 
@@ -205,9 +205,9 @@ def test_a_stop_without_a_list_names_no_order_that_the_venue_has_said_to_be_over
 
         def answer(self, request: m.Request) -> m.Answer:
             if isinstance(request, m.CancelResting) and self.is_over:
-                return m.Refused(422 if not left else 409, code, "")
+                return m.Rejected(422 if not left else 409, code, "")
             if self.is_over:
-                return m.Refused(503, "engine_unavailable", "")
+                return m.Rejected(503, "engine_unavailable", "")
             return super().answer(request)
 
     thin = Blind([50], lambda: FixedSpread(FixedSpread.Params()))
@@ -217,4 +217,4 @@ def test_a_stop_without_a_list_names_no_order_that_the_venue_has_said_to_be_over
     thin.run(8)
     assert thin.trader.phase is Phase.STOPPING
     named = tuple(thin.orders) if left else ()
-    assert thin.trader.left_over() == m.Finished(named, (), unshown=True)
+    assert thin.trader.left_over() == m.DrainComplete(named, (), unshown=True)

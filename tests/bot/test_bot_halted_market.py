@@ -3,7 +3,7 @@
 import msgspec
 
 from bot.core import messages as m
-from bot.core.strategy import EventView, Quote, Strategy
+from bot.strategy.api import EventView, Quote, Strategy
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
@@ -30,7 +30,7 @@ class Halting(Thin):
     def answer(self, request: m.Request) -> m.Answer:
         is_halted = self.markets[0].state is model.MarketState.HALTED
         if is_halted and isinstance(request, m.CancelResting):
-            return m.Refused(422, "market_halted", "")
+            return m.Rejected(422, "market_halted", "")
         return super().answer(request)
 
     def sent_ns(self, kind: type[m.Request], since_ns: int) -> list[int]:

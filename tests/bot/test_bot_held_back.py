@@ -1,8 +1,8 @@
 """Claims about what is counted of requests that did not leave: no token, or a limit held them."""
 
 from bot.core import messages as m
-from bot.core.desk.outbox import Outbox
-from bot.core.desk.spend import Lane
+from bot.core.orders.outbox import Outbox
+from bot.core.orders.request_budget import Priority
 from bot.core.settings import BudgetSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
@@ -15,22 +15,22 @@ SECOND = 10**9
 def emptied() -> Outbox:
     """An outbox whose purse holds its reserve and nothing more."""
     out = Outbox(BudgetSettings(rate_per_second=1, burst=3, reserve=2))
-    assert out.send(READ, Lane.READ, "why", 0)
+    assert out.send(READ, Priority.READ, "why", 0)
     return out
 
 
 def test_a_request_without_a_token_is_counted_by_lane_once_an_instant():
     out = emptied()
     for _ in range(5):
-        assert not out.send(READ, Lane.READ, "why", 0)
-    assert not out.send(READ, Lane.CREATE, "why", 0)
-    assert not out.send(READ, Lane.READ, "why", 1)
+        assert not out.send(READ, Priority.READ, "why", 0)
+    assert not out.send(READ, Priority.CREATE, "why", 0)
+    assert not out.send(READ, Priority.READ, "why", 1)
     assert out.counters.denied == {"read": 2, "create": 1}
 
 
 def test_what_leaves_is_not_counted_as_denied():
     out = emptied()
-    assert out.send(READ, Lane.CANCEL, "why", 0)
+    assert out.send(READ, Priority.CANCEL, "why", 0)
     assert out.counters.denied == {}
 
 
@@ -51,7 +51,7 @@ class Poor(Thin):
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.Create) and request.order.outcome is Outcome.NO:
             self.refused_ns.append(self.now_ns)
-            return m.Refused(422, "insufficient_balance", "")
+            return m.Rejected(422, "insufficient_balance", "")
         return super().answer(request)
 
     def frees_some(self) -> None:

@@ -3,8 +3,13 @@
 import pytest
 
 from bot.core import messages as m
+from bot.core.execution.suspected_fills import (
+    FIRST_LOOK_NS,
+    LOOK_AGAIN_NS,
+    SETTLED_NS,
+    SuspectedFills,
+)
 from bot.core.orders.order import OwnOrder, State
-from bot.core.sending.hints import FIRST_LOOK_NS, LOOK_AGAIN_NS, SETTLED_NS, Hints
 from bot.core.settings import TrustSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, MARKET, T0
@@ -13,9 +18,9 @@ from venue.wire.money import Outcome, Price, Qty
 NOW = T0 + 3 * LAG_NS
 
 
-def hints() -> Hints:
+def hints() -> SuspectedFills:
     """Nothing hinted at yet."""
-    return Hints(TrustSettings(read_lag_ns=LAG_NS))
+    return SuspectedFills(TrustSettings(read_lag_ns=LAG_NS))
 
 
 def bid(price: int, qty: int = 10, number: int = 1, placed_ns: int = T0) -> OwnOrder:
@@ -28,17 +33,17 @@ def ask(price: int, qty: int = 10, number: int = 5) -> OwnOrder:
     return made.own(State.OPEN, T0, number, outcome=Outcome.NO, price=100 - price, qty=qty)
 
 
-def trade(price: int, size: int) -> m.TradeSeen:
+def trade(price: int, size: int) -> m.Trade:
     """A print."""
-    return m.TradeSeen(MARKET, 1, "t", Price(price), Qty(size), False)
+    return m.Trade(MARKET, 1, "t", Price(price), Qty(size), False)
 
 
-def book(*bids: tuple[int, int]) -> m.BookSeen:
+def book(*bids: tuple[int, int]) -> m.BookUpdate:
     """A frame with these bids."""
-    return m.BookSeen(MARKET, 1, tuple((Price(price), Qty(size)) for price, size in bids), ())
+    return m.BookUpdate(MARKET, 1, tuple((Price(price), Qty(size)) for price, size in bids), ())
 
 
-def hinted(of: Hints) -> dict[str, int]:
+def hinted(of: SuspectedFills) -> dict[str, int]:
     """Shares that may have filled, by order id."""
     return {each.own.order_id: each.shares for each in of.due(2**61)}
 

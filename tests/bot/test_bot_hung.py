@@ -36,7 +36,7 @@ def test_one_list_that_hangs_leaves_a_stop_the_time_to_prove_itself(kind):
     thin.give(m.StopRequested("the end"))
     thin.run(TIMEOUTS.read)
     assert thin.hung is not None
-    thin.give(m.Replied(thin.hung.request_id, m.Unknown("read timeout"), None))
+    thin.give(m.Response(thin.hung.request_id, m.Unknown("read timeout"), None))
     thin.run(DRAIN_NS / NS_PER_SECOND - TIMEOUTS.read)
     assert thin.trader.phase is Phase.STOPPED
 
@@ -57,7 +57,7 @@ def test_one_cancel_that_hangs_does_not_take_the_time_of_a_stop(told):
         def answer(self, request: m.Request) -> m.Answer:
             is_its = self.hung is not None and request == self.hung.request
             if is_its and told is not None:
-                self.give(m.Replied(self.hung.request_id, told, 500))
+                self.give(m.Response(self.hung.request_id, told, 500))
             return super().answer(request)
 
     thin = Hung([50], lambda: FixedSpread(FixedSpread.Params()))
@@ -79,11 +79,11 @@ class Slow(Thin):
 
     def __init__(self, pace: PaceSettings | None = None, mids: tuple[int, ...] = (50, 40)) -> None:
         super().__init__([*mids], lambda: FixedSpread(FixedSpread.Params()), pace)
-        self.on_its_way: list[tuple[int, m.Replied]] = []
+        self.on_its_way: list[tuple[int, m.Response]] = []
 
     def ask(self, send: m.Send) -> None:
         if self.late_ns and isinstance(send.request, m.CancelResting):
-            reply = m.Replied(send.request_id, self.said(send.request), 500)
+            reply = m.Response(send.request_id, self.said(send.request), 500)
             self.on_its_way.append((self.now_ns + self.late_ns, reply))
         else:
             super().ask(send)
@@ -91,7 +91,7 @@ class Slow(Thin):
     def said(self, request: m.CancelResting) -> m.Answer:
         """As the venue says it: of an order that is over, that it is."""
         if request.order_id not in self.orders:
-            return m.Refused(422, "order_not_cancelable", "over")
+            return m.Rejected(422, "order_not_cancelable", "over")
         return self.answer(request)
 
     def stop(self, seconds: int) -> None:
@@ -117,7 +117,7 @@ def test_a_venue_that_is_slow_with_every_cancel_is_believed_when_it_answers(late
     assert slow.trader.out.findings == {}
 
 
-@pytest.mark.parametrize("answer", [m.Unknown("lost"), m.Refused(422, "invalid_request", "no")])
+@pytest.mark.parametrize("answer", [m.Unknown("lost"), m.Rejected(422, "invalid_request", "no")])
 def test_however_slow_a_venue_is_no_cancel_is_under_way_more_than_twice(answer):
     slow = Slow()
     slow.start()

@@ -2,8 +2,8 @@
 
 from bot.core import messages as m
 from bot.core.settings import RiskSettings, StartSettings, Strangers, TraderSettings
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot.thin import EVENT, SERIES, START_NS, Thin
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -38,7 +38,7 @@ class Past(Thin):
         super().__init__([50], lambda: Both(None))
         self.fills_ns = fills_ns
         self.filled_as = filled_as
-        self.late: list[tuple[int, m.Replied]] = []
+        self.late: list[tuple[int, m.Response]] = []
         start = StartSettings(strangers=Strangers.ADOPT)
         settings = TraderSettings(series_ticker=SERIES, risk=RISK, start=start)
         self.trader = Trader(settings, lambda: Both(None))
@@ -86,7 +86,7 @@ class Past(Thin):
     def begin(self, seconds: float = 20, *, undecided: bool = False) -> None:
         """Start, with what the journal knows of the order, and quote for a while. undecided: it has
         the id of before an amend without an answer."""
-        known = m.KnownOrder(
+        known = m.JournaledOrder(
             ClientOrderId("earlier-1"),
             self.filled_as if undecided else KEPT,
             self.rung_shown.market_id,
@@ -110,14 +110,14 @@ class Past(Thin):
 
     def ask(self, send: m.Send) -> None:
         if isinstance(send.request, m.ReadFills):
-            reply = m.Replied(send.request_id, self.answer(send.request), 500)
+            reply = m.Response(send.request_id, self.answer(send.request), 500)
             self.late.append((self.now_ns + self.fills_ns, reply))
         else:
             super().ask(send)
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.ReadFills):
-            return m.Done(m.FillsShown(tuple(self.fills), ""))
+            return m.Ok(m.FillsBody(tuple(self.fills), ""))
         if isinstance(request, m.ReadPositions):
             held = model.Position(
                 ticker=self.rung_shown.ticker,
@@ -125,7 +125,7 @@ class Past(Thin):
                 outcome=model.ShownOutcome.YES,
                 qty=Qty(4),
             )
-            return m.Done(m.PositionsShown((held,), ""))
+            return m.Ok(m.PositionsBody((held,), ""))
         return super().answer(request)
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.core.curve.estimate import from_probit
-from bot.core.curve.ladder import Fair, FairCurve, RungInput
 from bot.core.distribution import bucket_masses, monotone
-from bot.core.pricing.arbitrage import Arbitrage, arbitrages
-from bot.core.strategy import ImpliedView, Levels
+from bot.core.fair_value.curve import Fair, FairCurve, RungInput
+from bot.core.fair_value.estimators import from_probit
+from bot.strategy.api import ImpliedView, Levels
+from bot.strategy.pricing.arbitrage import Arbitrage, arbitrages
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 

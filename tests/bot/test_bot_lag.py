@@ -2,13 +2,13 @@
 
 import pytest
 
-from bot.core.series.lag import Lag
+from bot.core.quoting.feed_latency import FeedLatency
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 S, MS = NS_PER_SECOND, NS_PER_MS
 
 
-def prints(lag: Lag, took_ns: list[int], each_ns: int = 200 * MS) -> int:
+def prints(lag: FeedLatency, took_ns: list[int], each_ns: int = 200 * MS) -> int:
     now = 1_000 * S
     for took in took_ns:
         now += each_ns
@@ -17,14 +17,14 @@ def prints(lag: Lag, took_ns: list[int], each_ns: int = 200 * MS) -> int:
 
 
 def test_prints_that_take_as_long_as_ever_are_in_time_whatever_the_clocks_say():
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     now = prints(lag, [3_600 * S + 10 * MS] * 100)
     assert not lag.is_late(now)
 
 
 @pytest.mark.parametrize(("drift_ns", "late"), [(500 * MS, False), (500 * MS + 1, True)])
 def test_a_drift_beyond_half_a_second_is_late(drift_ns, late):
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     now = prints(lag, [10 * MS] * 10 + [10 * MS + drift_ns] * 10)
     assert lag.is_late(now) is late
 
@@ -33,7 +33,7 @@ def test_a_drift_beyond_half_a_second_is_late(drift_ns, late):
 def test_prints_that_are_late_from_the_first_on_are_so_by_what_else_tells_the_venues_time(
     ahead_ns, late
 ):
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     for second in range(10):
         lag.seen(second * S, second * S + 1_500 * MS, ahead_ns)
     assert lag.is_late(10 * S + 500 * MS) is late
@@ -43,7 +43,7 @@ def test_prints_that_are_late_from_the_first_on_are_so_by_what_else_tells_the_ve
 def test_the_first_prints_after_a_clock_was_set_ahead_are_late_by_what_else_tells_the_time(
     ahead_ns, late
 ):
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     now = prints(lag, [10 * MS] * 20)
     for _ in range(10):
         now += 200 * MS
@@ -52,20 +52,20 @@ def test_the_first_prints_after_a_clock_was_set_ahead_are_late_by_what_else_tell
 
 
 def test_one_late_print_among_others_in_time_is_an_accident():
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     now = prints(lag, [10 * MS] * 10 + [5 * S, 10 * MS])
     assert not lag.is_late(now)
 
 
 def test_lateness_is_forgotten_when_nothing_trades():
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     now = prints(lag, [10 * MS] * 10 + [5 * S] * 10)
     assert lag.is_late(now)
     assert not lag.is_late(now + 2 * S)
 
 
 def test_lateness_that_comes_again_after_a_silence_is_forgotten_after_up_to_eight_seconds():
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     now = prints(lag, [10 * MS] * 10 + [5 * S])
     for silence_s in (2, 4, 8, 8):
         assert lag.is_late(now + silence_s * S - 1)
@@ -75,13 +75,13 @@ def test_lateness_that_comes_again_after_a_silence_is_forgotten_after_up_to_eigh
 
 
 def test_a_print_in_time_ends_what_a_silence_is_given_for_lateness():
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     now = prints(lag, [10 * MS] * 10 + [5 * S, 5 * S, 10 * MS, 5 * S], each_ns=3 * S)
     assert lag.is_late(now + 2 * S - 1)
     assert not lag.is_late(now + 2 * S)
 
 
 def test_a_slow_drift_of_the_clocks_is_not_lateness():
-    lag = Lag(500 * MS)
+    lag = FeedLatency(500 * MS)
     now = prints(lag, [10 * MS + step * 100_000 for step in range(3_000)])  # 500 ppm, ten minutes
     assert not lag.is_late(now)

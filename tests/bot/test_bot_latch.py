@@ -7,19 +7,19 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.account.account import Kind, Walk
-from bot.core.desk.spend import Lane
+from bot.core.account.poller import PagedRead, Resource
+from bot.core.orders.request_budget import Priority
 from bot.core.report import Phase
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.simulated import SERIES
 from bot.lab.sim.world import World
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot import made
 from tests.bot.made import T0
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import codec
 from venue.wire.errors import Code
 from venue.wire.instant import from_ns
@@ -177,7 +177,7 @@ def test_a_loss_beyond_its_limit_latches_once_and_the_reason_is_kept(monkeypatch
     monkeypatch.setattr(trader.ledgers.book, "pnl_cents", lambda _marks: -limit - 1)
     trader.guard.breakers.judge(0, 0, world.now_ns)
     world.driver.now_ns += SECOND // 5
-    reasons = latched_effects(world, m.Beat(), m.Beat())
+    reasons = latched_effects(world, m.Tick(), m.Tick())
     assert reasons == [f"loss_cents: {limit + 1}, at most {limit}"]
     assert trader.phase is Phase.LATCHED
 
@@ -264,7 +264,7 @@ def test_a_fill_that_cannot_be_booked_counts_for_no_breaker_however_often_it_is_
         made.fill(order, number=1, qty=3, fee_cents=10**8), created_at=from_ns(world.now_ns)
     )
     for _ in range(100):
-        walk = Walk(Kind.FILLS, world.now_ns, rows=[impossible])
+        walk = PagedRead(Resource.FILLS, world.now_ns, rows=[impossible])
         trader._walked(walk)
     used = {level.name: level.used for level in trader.guard.breakers.levels(trader._now_ns)}
     assert "fill_unreadable" in trader.out.findings
@@ -286,8 +286,8 @@ def test_a_fill_that_cannot_be_booked_counts_for_no_breaker_however_often_it_is_
 )
 def test_only_what_is_our_own_fault_counts_as_a_reject(status, code, counts):
     guard = Trader(TraderSettings(series_ticker=SERIES, risk=RISK), lambda: Strategy(None)).guard
-    guard.refused(m.CancelResting(OrderId("1")), m.Refused(status, code, ""), T0)
-    guard.refused(m.ReadBalance(), m.Refused(status, code, ""), T0)
+    guard.refused(m.CancelResting(OrderId("1")), m.Rejected(status, code, ""), T0)
+    guard.refused(m.ReadBalance(), m.Rejected(status, code, ""), T0)
     used = {level.name: level.used for level in guard.breakers.levels(T0)}
     assert used["rejects_per_minute"] == counts
 
@@ -298,11 +298,11 @@ def test_a_create_without_an_answer_is_told_after_half_a_minute_and_latches_in_t
     )
     trader = Trader(settings, lambda: Strategy(None))
     order = made.intent()
-    left = m.OpenIntent(order, codec.encode_new_order(order))
+    left = m.UnconfirmedCreate(order, codec.encode_new_order(order))
     trader.receive(m.Started("0" * 20, (left,)), T0)
     told, latched = [], []
     for step in range(700):
-        for effect in trader.receive(m.Beat(), T0 + step * SECOND // 10):
+        for effect in trader.receive(m.Tick(), T0 + step * SECOND // 10):
             if isinstance(effect, m.Noted) and effect.name == "unknown_old":
                 told.append(step)
             if isinstance(effect, m.Latched):
@@ -342,10 +342,10 @@ def test_a_compiled_cap_holds_whatever_the_settings_say():
     trader = Trader(TraderSettings(series_ticker=SERIES, risk=risk), lambda: Strategy(None))
     own = made.own(qty=10_001, price=1)
     create = m.Create(own.intent.order, own.intent.body, False)
-    assert not trader.out.send(create, Lane.CREATE, "fat", T0, own)
+    assert not trader.out.send(create, Priority.CREATE, "fat", T0, own)
     dear = made.own(qty=10_000, price=99)
     assert trader.out.send(
-        m.Create(dear.intent.order, dear.intent.body, False), Lane.CREATE, "", T0, dear
+        m.Create(dear.intent.order, dear.intent.body, False), Priority.CREATE, "", T0, dear
     )
     assert trader.guard.beyond_caps == 1
 
@@ -414,7 +414,7 @@ def test_a_latched_trader_that_is_stopped_ends_and_stays_latched(end):
     assert world.driver.run_until(
         world.now_ns + 8 * SECOND, lambda: world.process.finished is not None
     )
-    assert world.process.finished == m.Finished((), ())
+    assert world.process.finished == m.DrainComplete((), ())
     assert world.process.trader.report(world.now_ns).latched == "reaper"
 
 
@@ -456,10 +456,10 @@ def test_an_order_that_ended_by_itself_shows_that_a_halt_is_over(monkeypatch, ov
 
     def perform(request: m.Request, now_ns: int, *, stale: bool = False) -> m.Answer:
         answer = real(request, now_ns, stale=stale)
-        if not (left[0] and isinstance(request, m.CancelResting) and isinstance(answer, m.Done)):
+        if not (left[0] and isinstance(request, m.CancelResting) and isinstance(answer, m.Ok)):
             return answer
         left[0] -= 1
-        return m.Refused(422, Code.ORDER_NOT_CANCELABLE, "")
+        return m.Rejected(422, Code.ORDER_NOT_CANCELABLE, "")
 
     exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
     world.driver.run_until(world.now_ns + SECOND // 2)
@@ -477,11 +477,11 @@ def test_a_latched_door_lets_only_cancels_reads_and_resends_out():
     first = m.Create(own.intent.order, own.intent.body, False)
     amend = m.AmendResting(OrderId("1001"), Amend(price=Price(41)))
     again = m.Create(own.intent.order, own.intent.body, True)
-    assert not trader.out.send(first, Lane.CREATE, "", T0, own)
-    assert not trader.out.send(amend, Lane.AMEND, "", T0, own)
-    assert trader.out.send(again, Lane.RECOVER, "", T0, own)
-    assert trader.out.send(m.CancelResting(OrderId("1001")), Lane.CANCEL, "", T0, own)
-    assert trader.out.send(m.ReadBalance(), Lane.READ, "", T0)
+    assert not trader.out.send(first, Priority.CREATE, "", T0, own)
+    assert not trader.out.send(amend, Priority.AMEND, "", T0, own)
+    assert trader.out.send(again, Priority.RECOVER, "", T0, own)
+    assert trader.out.send(m.CancelResting(OrderId("1001")), Priority.CANCEL, "", T0, own)
+    assert trader.out.send(m.ReadBalance(), Priority.READ, "", T0)
 
 
 def test_a_picture_in_between_changes_no_later_effect():

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.event.learning import (
+from bot.core.fair_value.flow import (
     DECAY_MAX,
     DECAY_MIN,
     DISTANCES_CENTS,
     MARKOUT_NS,
     REFIT_NS,
-    Learner,
+    FlowModel,
     fit,
 )
-from bot.core.pricing.costs import adverse_prior, shrunk, slope_of
+from bot.strategy.pricing.costs import adverse_prior, shrunk, slope_of
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire.instant import NS_PER_SECOND
@@ -26,7 +26,7 @@ BID, ASK = BookSide.BID, BookSide.ASK
 A, B = MarketId("a"), MarketId("b")
 
 
-def watched(learner: Learner, seconds: int, rungs: int = 1, since_ns: int = 0) -> int:
+def watched(learner: FlowModel, seconds: int, rungs: int = 1, since_ns: int = 0) -> int:
     """Look once a second for so long; the time it is then."""
     for second in range(seconds + 1):
         learner.looked(rungs, since_ns + second * NS_PER_SECOND)
@@ -56,7 +56,7 @@ def test_a_decay_outside_its_bounds_is_not_believed(decay: float) -> None:
 
 
 def test_prints_are_counted_by_how_far_their_taker_reached() -> None:
-    learner = Learner()
+    learner = FlowModel()
     # Of every half a cent further there are half as many, buyers and sellers alike.
     for step in range(12):
         for _ in range(2 ** (12 - step)):
@@ -68,7 +68,7 @@ def test_prints_are_counted_by_how_far_their_taker_reached() -> None:
 
 
 def test_nothing_is_fitted_before_ten_minutes_or_from_a_few_prints() -> None:
-    learner = Learner()
+    learner = FlowModel()
     for distance in range(1, 7):
         learner.printed(50.0, Price(50 + distance), BID)
     watched(learner, REFIT_NS // NS_PER_SECOND - 1)
@@ -79,7 +79,7 @@ def test_nothing_is_fitted_before_ten_minutes_or_from_a_few_prints() -> None:
 
 def test_the_rate_is_that_of_one_rung_and_side() -> None:
     def amplitude(rungs: int) -> float:
-        learner = Learner()
+        learner = FlowModel()
         for distance in (1, 1, 2, 3, 4) * 20:
             learner.printed(50.0, Price(50 + distance), BID)
         watched(learner, REFIT_NS // NS_PER_SECOND + 1, rungs)
@@ -90,7 +90,7 @@ def test_the_rate_is_that_of_one_rung_and_side() -> None:
 
 
 def test_a_print_on_a_rung_without_a_fair_value_teaches_nothing() -> None:
-    one, other = Learner(), Learner()
+    one, other = FlowModel(), FlowModel()
     for learner in (one, other):
         for distance in (1, 1, 2, 3, 4) * 20:
             learner.printed(50.0, Price(50 + distance), BID)
@@ -107,7 +107,7 @@ def test_a_print_on_a_rung_without_a_fair_value_teaches_nothing() -> None:
 def test_a_fill_is_judged_by_the_fair_value_ten_seconds_later(
     side: BookSide, fair: float, against: float
 ) -> None:
-    learner = Learner()
+    learner = FlowModel()
     learner.filled(A, 50.0, side, 0)
     assert not learner.is_due(MARKOUT_NS - 1)
     assert learner.is_due(MARKOUT_NS)
@@ -124,7 +124,7 @@ def test_a_fill_is_judged_by_the_fair_value_ten_seconds_later(
 
 
 def test_many_fills_outweigh_what_was_assumed() -> None:
-    learner = Learner()
+    learner = FlowModel()
     for number in range(2_000):
         learner.filled(A, 50.0, BID, number)
         learner.judge({A: 48.0}, number + MARKOUT_NS)
@@ -135,7 +135,7 @@ def test_many_fills_outweigh_what_was_assumed() -> None:
 
 
 def test_a_fill_on_a_rung_without_a_fair_value_goes_unheard() -> None:
-    learner = Learner()
+    learner = FlowModel()
     learner.filled(A, None, BID, 0)
     assert not learner.is_due(MARKOUT_NS)
     learner.filled(A, 50.0, BID, 0)
@@ -144,7 +144,7 @@ def test_a_fill_on_a_rung_without_a_fair_value_goes_unheard() -> None:
 
 
 def test_at_most_so_many_fills_are_remembered() -> None:
-    learner = Learner()
+    learner = FlowModel()
     for number in range(5_000):
         learner.filled(A, 50.0, BID, number)
     judged = 0

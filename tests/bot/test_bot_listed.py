@@ -23,13 +23,13 @@ class Listing(Meddled):
     def _list(self, request: m.Request) -> m.Answer | None:
         if not isinstance(request, m.ReadSeries) or self.listed is None:
             return None
-        return m.Done(m.SeriesShown(self.listed, ""))
+        return m.Ok(m.SeriesBody(self.listed, ""))
 
     def event(self, markets: Sequence[model.Market], ticker: Ticker = EVENT) -> model.Event:
         """An event like the one it has, with these rungs."""
         answer = self._read(m.ReadSeries("", ""))
-        assert isinstance(answer, m.Done)
-        assert isinstance(answer.body, m.SeriesShown)
+        assert isinstance(answer, m.Ok)
+        assert isinstance(answer.body, m.SeriesBody)
         (event,) = answer.body.events
         return msgspec.structs.replace(event, event_ticker=ticker, markets=tuple(markets))
 
@@ -74,7 +74,7 @@ def test_orders_on_a_rung_that_is_listed_no_more_are_counted_while_they_rest(ven
     venue.listed = (venue.event([venue.markets[0], market(5)]),)
     quoting = venue.trader.quoting
     before = quoting.weighing.worst_cents(quoting.ladders[0])
-    refused = m.Refused(503, "engine_unavailable", "")
+    refused = m.Rejected(503, "engine_unavailable", "")
     lists = venue.meddle
     venue.meddle = lambda asked: refused if isinstance(asked, m.CancelResting) else lists(asked)
     venue.go(60)
@@ -179,5 +179,5 @@ def test_a_stop_cancels_everything_though_no_plan_can_be_made(venue, monkeypatch
     monkeypatch.setattr(venue.trader.quoting.weighing, "weigh", fail)
     with pytest.raises(ValueError, match="a bug"):
         venue.go(1)
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders

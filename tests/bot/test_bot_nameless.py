@@ -45,7 +45,7 @@ def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again
             return None
         met.append(request)
         made = venue.answer(request)  # it is carried out
-        assert isinstance(made, m.Done) and isinstance(made.body, m.OrderShown)
+        assert isinstance(made, m.Ok) and isinstance(made.body, m.OrderBody)
         other = msgspec.structs.replace(ended, price=Price(ended.price + 5))
         if shown == "one that is over, at its slot":
             other = msgspec.structs.replace(
@@ -58,7 +58,7 @@ def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again
                 if each.market_id != made.body.order.market_id
             )
             other = msgspec.structs.replace(made.body.order, order_id="77", market_id=elsewhere)
-        return named(m.Done(m.OrderShown(other)), "")
+        return named(m.Ok(m.OrderBody(other)), "")
 
     venue.meddle = meddle
     venue.end_one()
@@ -67,7 +67,7 @@ def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again
     assert len({one.body for one in creates_of(venue, before)}) == 1
     assert "answer_not_credible" in venue.notes
     assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
-    assert venue.stop() == m.Finished((), ())
+    assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
 
 
@@ -82,7 +82,7 @@ def test_an_intent_is_not_settled_by_an_answer_that_shows_another_order(venue):
         intents = Intents()
         intents.follow(m.Send(m.RequestId(1), create, "a test"))
         order = msgspec.structs.replace(shown, client_order_id=name)
-        intents.follow(m.Replied(m.RequestId(1), m.Done(m.OrderShown(order)), None))
+        intents.follow(m.Response(m.RequestId(1), m.Ok(m.OrderBody(order)), None))
         assert (intents.open() == ()) is is_settled
 
 
@@ -99,5 +99,5 @@ def test_an_intent_is_not_settled_by_a_nameless_answer_about(venue, what):
     intents = Intents()
     intents.follow(m.Send(m.RequestId(1), create, "a test"))
     order = msgspec.structs.replace(other, client_order_id=None, price=price)
-    intents.follow(m.Replied(m.RequestId(1), m.Done(m.OrderShown(order)), None))
+    intents.follow(m.Response(m.RequestId(1), m.Ok(m.OrderBody(order)), None))
     assert [each.order for each in intents.open()] == [create.order]

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.event.newsguard import NewsGuard
+from bot.core.quoting.jump_guard import JumpGuard
 from bot.core.settings import NewsSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
@@ -17,15 +17,15 @@ SECOND = NS_PER_SECOND
 BOOK = (((Price(48), Qty(50)),), ((Price(52), Qty(50)),))
 
 
-def guard(**changes: int) -> NewsGuard:
-    return NewsGuard(NewsSettings(**changes))
+def guard(**changes: int) -> JumpGuard:
+    return JumpGuard(NewsSettings(**changes))
 
 
 def touch(bid: int | None, ask: int | None):
     return rung(0, 50.0, bid=bid, ask=ask)
 
 
-def jumps(of: NewsGuard, *touches: tuple[int, int | None, int | None]) -> list[bool]:
+def jumps(of: JumpGuard, *touches: tuple[int, int | None, int | None]) -> list[bool]:
     """Whether each (milliseconds, bid, ask) pulled the event."""
     return [of.looked((touch(bid, ask),), at * NS_PER_MS) for at, bid, ask in touches]
 
@@ -145,9 +145,9 @@ def test_an_event_is_pulled_for_thirty_seconds_after_its_last_news() -> None:
     assert not news.is_pulled(41 * SECOND)
 
 
-def traded(thin: Thin, index: int, qty: int) -> m.TradeSeen:
+def traded(thin: Thin, index: int, qty: int) -> m.Trade:
     price = Price(thin.mids[index] + 2)
-    return m.TradeSeen(thin.markets[index].market_id, thin.now_ns, "t1", price, Qty(qty), True)
+    return m.Trade(thin.markets[index].market_id, thin.now_ns, "t1", price, Qty(qty), True)
 
 
 def test_news_on_one_rung_takes_every_order_of_its_event_away_at_once_and_for_thirty_seconds() -> (
@@ -174,7 +174,7 @@ def test_a_jump_pulls_the_event_and_the_reason_is_told() -> None:
     thin.show(1)
     told = [
         effect
-        for effect in thin.give(m.Beat())
+        for effect in thin.give(m.Tick())
         if isinstance(effect, m.Noted) and effect.name == "news"
     ]
     assert [note.fields["event"] for note in told] == ["ACME-VAL-27Q1"]

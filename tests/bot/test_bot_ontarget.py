@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from bot.core.orders.order import State
-from bot.core.plan.ontarget import sides_on_target
+from bot.core.planning.uptime import sides_on_target
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
+from bot.strategy.api import Quote
 from venue.wire.money import BookSide, Price, Qty
 
 BID, ASK = BookSide.BID, BookSide.ASK

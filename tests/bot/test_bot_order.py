@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.orders.life import ACTS, LIFE, Barred, Fact, Finding, State, Suspect, To
 from bot.core.orders.order import IN_FLIGHT, OwnOrder
+from bot.core.orders.transitions import (
+    ACTS,
+    TRANSITIONS,
+    Anomaly,
+    Go,
+    NotAllowed,
+    OrderEvent,
+    OrderFinding,
+    State,
+)
 from tests.bot import made, order_picture
 from tests.bot.made import T0
 
@@ -39,17 +48,17 @@ gone          sent  done  done        amending   done        cancelling  done   
 """
 _HEAD, *_ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CELLS = [
-    (State(state), Fact(row[0]), word)
+    (State(state), OrderEvent(row[0]), word)
     for row in _ROWS
     for state, word in zip(_HEAD[1:], row[1:], strict=True)
 ]
-MISSING = (Fact.MISSING, Fact.READ_MISSING)
-STRANGE = (Fact.STRANGE, Fact.READ_STRANGE)
+MISSING = (OrderEvent.MISSING, OrderEvent.READ_MISSING)
+STRANGE = (OrderEvent.STRANGE, OrderEvent.READ_STRANGE)
 
 
 def test_the_table_decides_every_state_and_fact():
-    decided = {(state, fact) for state, row in LIFE.items() for fact in row}
-    assert decided == {(state, fact) for state in State for fact in Fact}
+    decided = {(state, fact) for state, row in TRANSITIONS.items() for fact in row}
+    assert decided == {(state, fact) for state in State for fact in OrderEvent}
     assert {(state, fact) for state, fact, _ in CELLS} == decided
 
 
@@ -68,45 +77,48 @@ def test_every_cell_does_what_the_table_says(state, fact, word):
         assert own.suspicion is None
         return
     names = {
-        **dict.fromkeys(MISSING, Finding.MISSING),
-        **dict.fromkeys(STRANGE, Finding.UNREADABLE),
+        **dict.fromkeys(MISSING, OrderFinding.MISSING),
+        **dict.fromkeys(STRANGE, OrderFinding.UNREADABLE),
     }
-    expected = Finding.IMPOSSIBLE
-    if state not in (State.SENT, State.LOST) or fact is Fact.STRANGE:
-        expected = names.get(fact, Finding.IMPOSSIBLE)
+    expected = OrderFinding.IMPOSSIBLE
+    if state not in (State.SENT, State.LOST) or fact is OrderEvent.STRANGE:
+        expected = names.get(fact, OrderFinding.IMPOSSIBLE)
     assert own.suspicion is not None
     assert (own.suspicion.finding, own.suspicion.since_ns) == (expected, T0 + 5)
     assert own.suspicion.why.startswith(f"{fact}: ")
-    assert own.doomed is (expected is Finding.IMPOSSIBLE)
+    assert own.doomed is (expected is OrderFinding.IMPOSSIBLE)
     assert own.is_unknown
 
 
 def test_every_broken_promise_and_every_barred_act_says_why_in_a_phrase():
-    cells = [cell for row in LIFE.values() for cell in row.values()]
-    phrases = [cell.why for cell in cells if isinstance(cell, Suspect | Barred)]
+    cells = [cell for row in TRANSITIONS.values() for cell in row.values()]
+    phrases = [cell.why for cell in cells if isinstance(cell, Anomaly | NotAllowed)]
     assert all(5 < len(why) < 60 and "\n" not in why for why in phrases)
 
 
 def test_only_acts_of_ours_are_barred_and_no_other_fact_is():
     barred = {
-        fact for row in LIFE.values() for fact, cell in row.items() if isinstance(cell, Barred)
+        fact
+        for row in TRANSITIONS.values()
+        for fact, cell in row.items()
+        if isinstance(cell, NotAllowed)
     }
-    assert barred == set(ACTS) == {Fact.RESEND, Fact.AMEND, Fact.CANCEL}
+    assert barred == set(ACTS) == {OrderEvent.RESEND, OrderEvent.AMEND, OrderEvent.CANCEL}
 
 
 def test_nothing_leaves_done():
-    news = {fact: cell for fact, cell in LIFE[State.DONE].items() if fact not in ACTS}
-    assert set(news.values()) == {To(State.DONE)}
+    news = {fact: cell for fact, cell in TRANSITIONS[State.DONE].items() if fact not in ACTS}
+    assert set(news.values()) == {Go(State.DONE)}
 
 
 def test_a_lost_create_is_settled_only_by_a_2xx_by_a_list_or_by_a_resolution():
     leaving = {
         fact
-        for fact, cell in LIFE[State.LOST].items()
-        if not isinstance(cell, Barred) and cell.state is not State.LOST
+        for fact, cell in TRANSITIONS[State.LOST].items()
+        if not isinstance(cell, NotAllowed) and cell.state is not State.LOST
     }
-    shown = {Fact.RESTS, Fact.ENDED, Fact.STRANGE}
-    assert leaving == shown | {Fact.LISTED, Fact.GONE, Fact.RESOLVED}
+    shown = {OrderEvent.RESTS, OrderEvent.ENDED, OrderEvent.STRANGE}
+    assert leaving == shown | {OrderEvent.LISTED, OrderEvent.GONE, OrderEvent.RESOLVED}
 
 
 def test_a_write_is_in_flight_exactly_where_a_second_one_would_wait_for_its_answer():
@@ -119,7 +131,7 @@ def test_the_picture_of_the_life_is_current():
 
 
 @settings(max_examples=200)
-@given(st.lists(st.sampled_from(list(Fact)), max_size=30), st.sampled_from(list(State)))
+@given(st.lists(st.sampled_from(list(OrderEvent)), max_size=30), st.sampled_from(list(State)))
 def test_no_walk_through_the_table_revives_an_ended_order(facts, state):
     own = made.own(state)
     ended = state is State.DONE

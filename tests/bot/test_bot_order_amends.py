@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.orders.order import Fact, State
+from bot.core.orders.order import OrderEvent, State
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.news import STRANGE, amending, read, read_over
@@ -35,7 +35,7 @@ def test_a_price_amend_under_way_rests_at_both_prices_and_costs_the_dearer():
     assert sale.exposure().price == 40
 
 
-@pytest.mark.parametrize("fact", [Fact.NEVER, Fact.REFUSED])
+@pytest.mark.parametrize("fact", [OrderEvent.NEVER, OrderEvent.REFUSED])
 def test_a_refused_amend_is_forgotten(fact):
     own = amending(Amend(price=Price(45), qty=Qty(4)))
     own.answered(fact, T0 + 7)
@@ -45,13 +45,13 @@ def test_a_refused_amend_is_forgotten(fact):
 
 def test_an_amend_answered_404_keeps_the_order_as_it_was_and_suspects_it():
     own = amending(Amend(price=Price(45)))
-    own.answered(Fact.MISSING, T0)
+    own.answered(OrderEvent.MISSING, T0)
     assert (own.state, own.amend, own.is_unknown, own.doomed) == (State.OPEN, None, True, False)
 
 
 def test_an_amend_of_an_ended_order_waits_for_how_it_ended():
     own = amending(Amend(qty=Qty(4)))
-    own.answered(Fact.OVER, T0)
+    own.answered(OrderEvent.OVER, T0)
     assert (own.state, own.amend, own.may_fill, own.is_unknown) == (State.CLOSING, None, 10, False)
 
 
@@ -128,7 +128,7 @@ def test_a_cancelled_row_during_an_amend_waits_for_the_answer_which_may_show_ano
     assert (own.state, own.remaining, own.levels) == (State.OPEN, 10, (45,))
 
 
-@pytest.mark.parametrize("fact", [Fact.REFUSED, Fact.NEVER, Fact.OVER])
+@pytest.mark.parametrize("fact", [OrderEvent.REFUSED, OrderEvent.NEVER, OrderEvent.OVER])
 def test_an_amend_refused_after_its_order_read_cancelled_leaves_it_ended(fact):
     own = amending(Amend(price=Price(45)))
     read_over(own, T0, 2)
@@ -160,5 +160,5 @@ def test_a_cancelled_row_is_explained_by_a_cancel_of_ours_that_removed_shares():
 
 def test_an_amend_without_an_answer_has_its_order_cancelled():
     own = amending(Amend(price=Price(45)))
-    own.answered(Fact.NO_ANSWER, T0)
+    own.answered(OrderEvent.NO_ANSWER, T0)
     assert (own.state, own.doomed, own.levels) == (State.BLURRED, True, (40, 45))

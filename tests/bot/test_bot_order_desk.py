@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.desk import CANCEL_AGAIN_NS, REPEAT_NS, UNKNOWN_OLD_NS, Desk
-from bot.core.desk.outbox import Outbox
 from bot.core.inconsistency import Inconsistency
+from bot.core.orders.manager import CANCEL_AGAIN_NS, REPEAT_NS, UNKNOWN_OLD_NS, OrderManager
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.outbox import Outbox
 from tests.bot import made
 from tests.bot.desks import TRUST, amending, answer, create, desk, listed, sent, unlisted
 from tests.bot.made import LAG_NS, T0
@@ -31,14 +31,16 @@ def test_an_unanswered_amend_is_read_back_and_never_sent_again():
 
 def test_an_amend_of_an_ended_order_waits_for_how_it_ended():
     of, out, own = amending()
-    reply = m.Refused(422, "order_not_cancelable", "")
+    reply = m.Rejected(422, "order_not_cancelable", "")
     answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
     assert own.state is State.CLOSING
     of.recover(T0 + LAG_NS)
     assert sent(out) == [m.ReadOrder(own.order_id)]
 
 
-def renamed(reduced_by: int, filled: int, *, is_listed: bool = False) -> tuple[Desk, Outbox]:
+def renamed(
+    reduced_by: int, filled: int, *, is_listed: bool = False
+) -> tuple[OrderManager, Outbox]:
     """An order of ten whose amend had no answer, and whose cancel is answered under another id.
     is_listed: a list has shown it there before."""
     of, out, own = amending()
@@ -49,7 +51,7 @@ def renamed(reduced_by: int, filled: int, *, is_listed: bool = False) -> tuple[D
     ended = made.shown(
         own, order_id="99", status=model.OrderStatus.CANCELED, filled=filled, remaining=0
     )
-    reply = m.Done(m.CancelShown(ended, Qty(reduced_by)))
+    reply = m.Ok(m.CancelBody(ended, Qty(reduced_by)))
     answer(of, own, m.CancelResting(own.order_id), reply)
     return of, out
 
@@ -100,7 +102,7 @@ def test_an_amend_that_trades_at_once_is_not_taken_for_another_meaning_of_qty():
     assert out.findings == {}
 
 
-@pytest.mark.parametrize("reply", [m.Refused(422, "insufficient_balance", ""), m.Unknown("")])
+@pytest.mark.parametrize("reply", [m.Rejected(422, "insufficient_balance", ""), m.Unknown("")])
 def test_an_amend_that_may_have_changed_nothing_is_read_back_a_lag_later(reply):
     of, _, own = amending()
     answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
@@ -109,7 +111,7 @@ def test_an_amend_that_may_have_changed_nothing_is_read_back_a_lag_later(reply):
 
 def test_an_amend_that_never_left_needs_no_read():
     of, _, own = amending()
-    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Refused(0, "", ""))
+    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Rejected(0, "", ""))
     assert (own.state, own.read_due_ns) == (State.OPEN, None)
 
 
@@ -134,7 +136,9 @@ def test_amends_that_keep_their_place_are_counted_apart():
 # --- amends that change the id (S13) --------------------------------------------------------------
 
 
-def moved(status: model.OrderStatus = model.OrderStatus.CANCELED) -> tuple[Desk, Outbox, OwnOrder]:
+def moved(
+    status: model.OrderStatus = model.OrderStatus.CANCELED,
+) -> tuple[OrderManager, Outbox, OwnOrder]:
     """An order whose amend to 45 has no answer and that reads as over, by a read begun at T0."""
     of, out, own = amending()
     answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
@@ -202,7 +206,7 @@ def test_an_order_whose_cancel_finds_nothing_beside_an_undecided_amend_is_looked
     of, _, own = amending()
     answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
     assert of.send_cancel(own, "a test", T0)
-    missing = m.Refused(404, "order_not_found", "")
+    missing = m.Rejected(404, "order_not_found", "")
     answer(of, own, m.CancelResting(own.order_id), missing, T0 + 5)
     assert listed(of, [], T0 + 9 * LAG_NS) == []
     assert own.state is State.BLURRED
@@ -216,7 +220,7 @@ def test_an_order_that_nothing_finds_is_over_after_a_404_and_two_lists_a_lag_apa
     of, out = desk()
     own = made.own(State.OPEN)
     of.add(own)
-    missing = m.Refused(404, "order_not_found", "")
+    missing = m.Rejected(404, "order_not_found", "")
     assert of.send_cancel(own, "a test", T0)
     answer(of, own, m.CancelResting(own.order_id), missing, T0)
     assert unlisted(of, T0 + LAG_NS) == [], "no read has said so"
@@ -240,7 +244,7 @@ def test_a_new_id_that_was_taken_over_meanwhile_is_counted_once():
 # --- cancels --------------------------------------------------------------------------------------
 
 
-def cancelling() -> tuple[Desk, Outbox, OwnOrder]:
+def cancelling() -> tuple[OrderManager, Outbox, OwnOrder]:
     """A desk with one order whose cancel has left."""
     of, out = desk()
     own = made.own(State.OPEN)
@@ -254,17 +258,17 @@ def cancelling() -> tuple[Desk, Outbox, OwnOrder]:
     ("reply", "again_ns", "read"),
     [
         (m.Unknown(""), REPEAT_NS, True),
-        (m.Refused(503, "result_unknown", ""), REPEAT_NS, True),
-        (m.Refused(500, "internal_error", ""), REPEAT_NS, True),
-        (m.Refused(302, "", ""), REPEAT_NS, True),
-        (m.Refused(429, "rate_limited", ""), REPEAT_NS, False),
-        (m.Refused(503, "engine_unavailable", ""), REPEAT_NS, False),
-        (m.Refused(0, "", ""), REPEAT_NS, False),
-        (m.Refused(409, "venue_halted", ""), TRUST.resend_ns, False),
-        (m.Refused(401, "unauthenticated", ""), TRUST.resend_ns, False),
-        (m.Refused(400, "invalid_order_id", ""), TRUST.resend_ns, False),
-        (m.Refused(422, "market_halted", ""), CANCEL_AGAIN_NS, False),
-        (m.Refused(404, "order_not_found", ""), TRUST.resend_ns, True),
+        (m.Rejected(503, "result_unknown", ""), REPEAT_NS, True),
+        (m.Rejected(500, "internal_error", ""), REPEAT_NS, True),
+        (m.Rejected(302, "", ""), REPEAT_NS, True),
+        (m.Rejected(429, "rate_limited", ""), REPEAT_NS, False),
+        (m.Rejected(503, "engine_unavailable", ""), REPEAT_NS, False),
+        (m.Rejected(0, "", ""), REPEAT_NS, False),
+        (m.Rejected(409, "venue_halted", ""), TRUST.resend_ns, False),
+        (m.Rejected(401, "unauthenticated", ""), TRUST.resend_ns, False),
+        (m.Rejected(400, "invalid_order_id", ""), TRUST.resend_ns, False),
+        (m.Rejected(422, "market_halted", ""), CANCEL_AGAIN_NS, False),
+        (m.Rejected(404, "order_not_found", ""), TRUST.resend_ns, True),
     ],
 )
 def test_a_cancel_that_did_not_end_the_order_is_repeated(reply, again_ns, read):
@@ -278,7 +282,7 @@ def test_a_cancel_that_did_not_end_the_order_is_repeated(reply, again_ns, read):
 
 def test_a_cancel_of_an_ended_order_waits_for_how_it_ended_and_is_not_repeated():
     of, out, own = cancelling()
-    answer(of, own, m.CancelResting(own.order_id), m.Refused(422, "order_not_cancelable", ""))
+    answer(of, own, m.CancelResting(own.order_id), m.Rejected(422, "order_not_cancelable", ""))
     assert (own.state, own.may_fill) == (State.CLOSING, 10)
     assert not of.send_cancel(own, "again", T0)
     of.recover(T0 + LAG_NS)
@@ -288,7 +292,7 @@ def test_a_cancel_of_an_ended_order_waits_for_how_it_ended_and_is_not_repeated()
 def test_a_cancelled_order_leaves_the_desk_and_is_still_known():
     of, _, own = cancelling()
     shown = made.over(own, model.OrderStatus.CANCELED, 0)
-    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(10))))
+    answer(of, own, m.CancelResting(own.order_id), m.Ok(m.CancelBody(shown, Qty(10))))
     assert of.live_count() == 0
     assert of.knows(own.order_id)
 
@@ -296,7 +300,7 @@ def test_a_cancelled_order_leaves_the_desk_and_is_still_known():
 def test_an_ended_order_with_fills_is_kept_until_they_are_booked():
     of, out, own = cancelling()
     shown = made.over(own, model.OrderStatus.CANCELED, 4)
-    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(6))))
+    answer(of, own, m.CancelResting(own.order_id), m.Ok(m.CancelBody(shown, Qty(6))))
     assert list(of.with_fills(own.market_id)) == [own]
     of.forget_settled(lambda each: 3, T0)
     assert of.unsettled == [own]
@@ -308,7 +312,7 @@ def test_an_ended_order_with_fills_is_kept_until_they_are_booked():
 def test_fills_that_never_appear_are_told():
     of, out, own = cancelling()
     shown = made.over(own, model.OrderStatus.CANCELED, 4)
-    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(6))))
+    answer(of, own, m.CancelResting(own.order_id), m.Ok(m.CancelBody(shown, Qty(6))))
     of.forget_settled(lambda each: 0, T0 + 11 * LAG_NS)
     assert "fills_missing" in out.findings
 
@@ -323,7 +327,7 @@ def test_an_order_missing_from_a_late_list_is_read_by_its_id_and_kept():
     of.not_listed(own, T0 + LAG_NS, T0 + LAG_NS)
     of.recover(T0 + LAG_NS)
     assert sent(out) == [m.ReadOrder(own.order_id)]
-    reply = m.Refused(404, "order_not_found", "")
+    reply = m.Rejected(404, "order_not_found", "")
     answer(of, own, m.ReadOrder(own.order_id), reply, begun_ns=T0 + LAG_NS)
     assert own.state is State.OPEN
     assert of.live_count() == 1
@@ -392,7 +396,7 @@ def test_an_order_that_reads_in_another_market_twice_is_a_contradiction():
 
 def test_an_order_that_the_venue_called_over_and_reads_show_working_is_read_and_a_sign():
     of, out, own = cancelling()
-    answer(of, own, m.CancelResting(own.order_id), m.Refused(422, "order_not_cancelable", ""))
+    answer(of, own, m.CancelResting(own.order_id), m.Rejected(422, "order_not_cancelable", ""))
     for lag in range(1, 4):
         of.merge_read(own, made.shown(own), T0 + lag * LAG_NS, T0 + lag * LAG_NS, by_id=True)
         assert not of.send_cancel(own, "again", T0)
@@ -402,7 +406,7 @@ def test_an_order_that_the_venue_called_over_and_reads_show_working_is_read_and_
 
 def test_a_cancel_that_a_halt_refused_is_tried_again_once_its_market_has_another_state():
     of, _, own = cancelling()
-    answer(of, own, m.CancelResting(own.order_id), m.Refused(422, "market_halted", ""))
+    answer(of, own, m.CancelResting(own.order_id), m.Rejected(422, "market_halted", ""))
     of.market_changed(own.market_id, T0 + 7)
     assert own.due_ns == T0 + 7
 
@@ -431,7 +435,7 @@ def test_a_finding_stands_as_long_as_one_order_is_suspected():
     both = [made.own(State.OPEN, number=number) for number in (1, 2)]
     for own in both:
         of.add(own)
-        answer(of, own, m.ReadOrder(own.order_id), m.Refused(404, "order_not_found", ""))
+        answer(of, own, m.ReadOrder(own.order_id), m.Rejected(404, "order_not_found", ""))
     why = "read_missing: 404 for an order that the venue has shown"
     assert out.findings == {"order_missing": f"order 1001: {why}; order 1002: {why}"}
     of.merge_read(both[0], made.shown(both[0]), T0 + LAG_NS, T0 + LAG_NS)
@@ -449,7 +453,9 @@ def test_a_status_that_cannot_be_read_is_read_again_and_the_order_kept():
     assert (own.state, own.may_fill, own.read_due_ns) == (State.OPEN, 10, T0 + LAG_NS)
 
 
-@pytest.mark.parametrize("reply", [m.Unknown(""), m.Refused(503, "", ""), m.Refused(404, "x", "")])
+@pytest.mark.parametrize(
+    "reply", [m.Unknown(""), m.Rejected(503, "", ""), m.Rejected(404, "x", "")]
+)
 def test_a_read_that_failed_is_repeated_a_lag_later(reply):
     of, out = desk()
     own = made.own(State.OPEN)

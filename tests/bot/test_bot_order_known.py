@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.core.orders.known import EARLIER, Known
+from bot.core.orders.snapshot import EARLIER, OrderSnapshot
 from tests.bot import made
 from venue.wire import model
 from venue.wire.money import Price, Qty
 
 FACTS = st.builds(
-    Known,
+    OrderSnapshot,
     st.integers(EARLIER, 3),
     st.sampled_from([Price(39), Price(40), Price(41)]),
     st.integers(0, 12).map(Qty),
@@ -19,12 +19,12 @@ FACTS = st.builds(
 )
 
 
-def fact(epoch=0, price=40, size=10, filled=0, ended=False) -> Known:
+def fact(epoch=0, price=40, size=10, filled=0, ended=False) -> OrderSnapshot:
     """A fact about an order of ten shares at 40."""
-    return Known(epoch, Price(price), Qty(size), Qty(filled), ended)
+    return OrderSnapshot(epoch, Price(price), Qty(size), Qty(filled), ended)
 
 
-def knows_no_less(after: Known, before: Known) -> bool:
+def knows_no_less(after: OrderSnapshot, before: OrderSnapshot) -> bool:
     """Whether everything said before is still said, in words of its own."""
     newer = after.epoch > before.epoch or (
         after.epoch == before.epoch and (after.size, after.price) <= (before.size, before.price)
@@ -97,7 +97,7 @@ def test_nothing_works_of_an_ended_order_whatever_is_unfilled():
 
 def test_a_row_counts_what_it_shows_filled_and_remaining():
     row = made.shown(made.own(), price=45, filled=3, remaining=4)
-    assert Known.shown(row, 2) == fact(2, 45, 7, 3)
+    assert OrderSnapshot.shown(row, 2) == fact(2, 45, 7, 3)
 
 
 def test_only_a_terminal_status_shows_an_end():
@@ -105,7 +105,7 @@ def test_only_a_terminal_status_shows_an_end():
     ended = {
         status
         for status in model.OrderStatus
-        if Known.shown(made.shown(own, status=status), 0).ended
+        if OrderSnapshot.shown(made.shown(own, status=status), 0).ended
     }
     assert ended == {
         model.OrderStatus.FILLED,
@@ -117,7 +117,7 @@ def test_only_a_terminal_status_shows_an_end():
 def test_the_venues_own_instants_decide_nothing():
     row = made.shown(made.own())
     later = replace(row, updated_at="2029-01-01T00:00:00.000000000Z")
-    assert Known.shown(later, 1) == Known.shown(row, 1) == fact(1)
+    assert OrderSnapshot.shown(later, 1) == OrderSnapshot.shown(row, 1) == fact(1)
 
 
 def test_another_price_or_a_larger_size_contradicts_and_a_smaller_one_does_not():

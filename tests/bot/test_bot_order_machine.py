@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox, Pending
+from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.outbox import Outbox, Pending
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
@@ -52,7 +52,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.out = Outbox(BudgetSettings())
-        self.desk = Desk(TRUST, self.out)
+        self.desk = OrderManager(TRUST, self.out)
 
     # --- what happens -----------------------------------------------------------------------------
 
@@ -153,10 +153,10 @@ class Run:
         if isinstance(request, m.ReadOrder):
             seen = self.venue.as_of(self.now_ns - self._stale_ns()).get(request.order_id)
             if seen is None:
-                return m.Refused(404, "order_not_found", "")
+                return m.Rejected(404, "order_not_found", "")
             return made.done(seen.shown())
         if flight.fault == "429":
-            return m.Refused(429, "rate_limited", "")
+            return m.Rejected(429, "rate_limited", "")
         if flight.fault == "lost":
             return m.Unknown("never arrived")
         return self.venue.carry_out(request, self.now_ns)

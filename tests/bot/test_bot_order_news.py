@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.core.messages import OpenIntent
-from bot.core.orders.known import Known
-from bot.core.orders.order import Fact, Finding, OwnOrder, State
+from bot.core.messages import UnconfirmedCreate
+from bot.core.orders.order import OrderEvent, OrderFinding, OwnOrder, State
+from bot.core.orders.snapshot import OrderSnapshot
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.news import CANCELED, STRANGE, amending, read, read_over
@@ -46,7 +46,7 @@ def test_a_read_that_shows_more_than_the_last_word_allows_blurs_the_order(shown)
     read(own, T0 + LAG_NS, **shown)
     assert own.state is State.BLURRED
     assert own.suspicion is not None
-    assert (own.suspicion.finding, own.doomed) == (Finding.IMPOSSIBLE, True)
+    assert (own.suspicion.finding, own.doomed) == (OrderFinding.IMPOSSIBLE, True)
     assert own.levels == (40, shown.get("price", 40))
     assert own.may_fill == 9 + shown.get("remaining", 10)
 
@@ -100,7 +100,7 @@ def test_a_status_that_cannot_be_read_keeps_the_order_and_its_size():
     read(own, T0, status=STRANGE, filled=2, remaining=1)
     assert (own.state, own.may_fill, own.doomed, own.is_unknown) == (State.OPEN, 8, False, True)
     assert own.suspicion is not None
-    assert own.suspicion.finding is Finding.UNREADABLE
+    assert own.suspicion.finding is OrderFinding.UNREADABLE
 
 
 def test_a_404_to_a_read_keeps_the_order_and_its_size():
@@ -120,17 +120,17 @@ def test_a_suspicion_ends_with_a_read_begun_a_lag_after_it_and_not_before():
 
 def test_a_graver_suspicion_takes_the_place_of_a_lighter_one_and_not_the_other_way():
     own = made.own(State.OPEN)
-    own.suspect(Finding.MISSING, "gone", T0)
-    own.suspect(Finding.IMPOSSIBLE, "no", T0 + 1)
-    own.suspect(Finding.UNREADABLE, "odd", T0 + 2)
+    own.suspect(OrderFinding.MISSING, "gone", T0)
+    own.suspect(OrderFinding.IMPOSSIBLE, "no", T0 + 1)
+    own.suspect(OrderFinding.UNREADABLE, "odd", T0 + 2)
     assert own.suspicion is not None
-    assert (own.suspicion.finding, own.suspicion.why) == (Finding.IMPOSSIBLE, "no")
+    assert (own.suspicion.finding, own.suspicion.why) == (OrderFinding.IMPOSSIBLE, "no")
 
 
 def test_an_order_said_to_be_over_is_never_cancelled_again_though_reads_show_it_resting():
     own = made.own(State.OPEN)
     own.sent_cancel()
-    own.answered(Fact.OVER, T0)
+    own.answered(OrderEvent.OVER, T0)
     read(own, T0 + LAG_NS)
     assert (own.state, own.is_free, own.may_fill) == (State.CLOSING, False, 10)
 
@@ -159,7 +159,7 @@ def test_reads_come_to_the_same_in_any_order(reads):
     own = made.own(State.OPEN)
     for filled, lags in reads:
         read(own, T0 + lags * LAG_NS, filled=filled, remaining=10 - filled)
-    assert (own.known, own.state) == (Known(0, Price(40), Qty(10), Qty(7)), State.OPEN)
+    assert (own.known, own.state) == (OrderSnapshot(0, Price(40), Qty(10), Qty(7)), State.OPEN)
 
 
 # --- cancels --------------------------------------------------------------------------------------
@@ -211,18 +211,20 @@ def test_a_repeated_cancel_that_removed_nothing_waits_for_a_read():
 def test_a_cancel_that_found_the_order_over_waits_for_how_it_ended():
     own = made.own(State.OPEN)
     own.sent_cancel()
-    own.answered(Fact.OVER, T0)
+    own.answered(OrderEvent.OVER, T0)
     assert (own.state, own.may_fill, own.is_free) == (State.CLOSING, 10, False)
 
 
-@pytest.mark.parametrize("fact", [Fact.NO_ANSWER, Fact.NEVER, Fact.REFUSED, Fact.MISSING])
+@pytest.mark.parametrize(
+    "fact", [OrderEvent.NO_ANSWER, OrderEvent.NEVER, OrderEvent.REFUSED, OrderEvent.MISSING]
+)
 def test_a_cancel_that_failed_beside_an_undecided_amend_keeps_the_amend_counted(fact):
     own = amending(Amend(qty=Qty(4)), State.BLURRED)
     own.sent_cancel()
     assert own.is_unknown
     own.answered(fact, T0)
     assert (own.state, own.may_fill) == (State.BLURRED, 13)
-    assert (own.suspicion is not None) is (fact is Fact.MISSING)
+    assert (own.suspicion is not None) is (fact is OrderEvent.MISSING)
 
 
 def test_a_cancel_that_removed_shares_beside_an_undecided_amend_settles_where_it_rested():
@@ -240,7 +242,7 @@ def test_a_cancel_that_removed_shares_beside_an_undecided_amend_settles_where_it
 def test_an_order_left_behind_is_lost_and_doomed_and_keeps_its_bytes():
     order = made.intent()
     body = codec.encode_new_order(order)
-    own = OwnOrder.left_behind(OpenIntent(order, body), T0)
+    own = OwnOrder.left_behind(UnconfirmedCreate(order, body), T0)
     assert (own.state, own.doomed, own.intent.body, own.intent.order) == (
         State.LOST,
         True,

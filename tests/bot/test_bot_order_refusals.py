@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.refusals import LATCHED_MAX, OFTEN_WITHIN_NS, SIDES_MAX, Refusals
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.rejects import LATCHED_MAX, OFTEN_WITHIN_NS, SIDES_MAX, RejectHistory
 from tests.bot import made
 from tests.bot.desks import create
 from tests.bot.made import T0
@@ -16,21 +16,21 @@ BUG = CODES[Code.INVALID_PRICE]
 FUNDS = CODES[Code.INSUFFICIENT_BALANCE]
 
 
-def refused(of: Refusals, own: OwnOrder, row: Row = BUG, now_ns: int = T0) -> None:
+def refused(of: RejectHistory, own: OwnOrder, row: Row = BUG, now_ns: int = T0) -> None:
     """A create of this order is refused."""
     of.refused(own, create(own), row, now_ns)
 
 
 @pytest.mark.parametrize("code", list(Code))
 def test_a_create_is_latched_exactly_when_it_can_never_succeed(code):
-    of, own = Refusals(), made.own(State.SENT)
+    of, own = RejectHistory(), made.own(State.SENT)
     refused(of, own, CODES[code])
     hopeless = CODES[code].advice in (Advice.FIX, Advice.GIVE_UP)
     assert of.is_latched(create(own)) is hopeless
 
 
 def test_the_latch_knows_a_create_under_any_id_and_no_other_create():
-    of = Refusals()
+    of = RejectHistory()
     refused(of, made.own(State.SENT, number=1))
     assert of.is_latched(create(made.own(State.SENT, number=2)))
     for other in ({"price": 41}, {"qty": 11}, {"side": Side.SELL}):
@@ -38,7 +38,7 @@ def test_the_latch_knows_a_create_under_any_id_and_no_other_create():
 
 
 def test_a_re_send_is_never_latched_for_the_first_one_may_have_landed():
-    of, own = Refusals(), made.own(State.LOST)
+    of, own = RejectHistory(), made.own(State.LOST)
     of.refused(own, create(own, again=True), BUG, T0)
     assert not of.is_latched(create(own))
     refused(of, own)
@@ -47,7 +47,7 @@ def test_a_re_send_is_never_latched_for_the_first_one_may_have_landed():
 
 @pytest.mark.parametrize("row", [BUG, FUNDS])
 def test_an_amend_is_latched_for_its_order_alone(row):
-    of, own = Refusals(), made.own()
+    of, own = RejectHistory(), made.own()
     request = m.AmendResting(own.order_id, Amend(qty=Qty(4)))
     of.refused(own, request, row, T0)
     assert of.is_latched(request)
@@ -56,7 +56,7 @@ def test_an_amend_is_latched_for_its_order_alone(row):
 
 
 def test_a_cancel_may_always_be_repeated():
-    of, own = Refusals(), made.own()
+    of, own = RejectHistory(), made.own()
     request = m.CancelResting(own.order_id)
     of.refused(own, request, BUG, T0)
     assert not of.is_latched(request)
@@ -64,7 +64,7 @@ def test_a_cancel_may_always_be_repeated():
 
 
 def test_the_third_refusal_within_a_minute_is_often_and_one_later_is_not():
-    of, own = Refusals(), made.own(State.SENT)
+    of, own = RejectHistory(), made.own(State.SENT)
     for at_ns in (T0, T0 + 5):
         refused(of, own, FUNDS, at_ns)
         assert not of.often(own, at_ns)
@@ -74,7 +74,7 @@ def test_the_third_refusal_within_a_minute_is_often_and_one_later_is_not():
 
 
 def test_refusals_a_minute_apart_do_not_add_up():
-    of, own = Refusals(), made.own(State.SENT)
+    of, own = RejectHistory(), made.own(State.SENT)
     for at_ns in (T0, T0 + 1, T0 + OFTEN_WITHIN_NS):
         refused(of, own, BUG, at_ns)
     assert not of.often(own, T0 + OFTEN_WITHIN_NS)
@@ -83,7 +83,7 @@ def test_refusals_a_minute_apart_do_not_add_up():
 
 
 def test_each_side_counts_by_itself():
-    of = Refusals()
+    of = RejectHistory()
     bid, ask = made.own(State.SENT), made.own(State.SENT, side=Side.SELL)
     for own in (bid, bid, ask):
         refused(of, own)
@@ -95,14 +95,14 @@ def test_each_side_counts_by_itself():
     "code", [Code.RATE_LIMITED, Code.RESULT_UNKNOWN, Code.MARKET_HALTED, Code.VENUE_CANCEL_ONLY]
 )
 def test_pace_halts_and_silence_are_no_refusals(code):
-    of, own = Refusals(), made.own(State.SENT)
+    of, own = RejectHistory(), made.own(State.SENT)
     for _ in range(3):
         refused(of, own, CODES[code])
     assert not of.often(own, T0)
 
 
 def test_the_oldest_latch_and_side_are_forgotten_beyond_their_bounds():
-    of = Refusals()
+    of = RejectHistory()
     orders = [made.own(State.SENT, qty=number + 1) for number in range(LATCHED_MAX + 1)]
     for own in orders:
         refused(of, own)

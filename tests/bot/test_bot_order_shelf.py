@@ -3,10 +3,10 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk import desk as manager
-from bot.core.desk.outbox import NEVER_NS
-from bot.core.orders.life import Finding
-from bot.core.orders.order import Fact, OwnOrder, State
+from bot.core.orders import manager
+from bot.core.orders.order import OrderEvent, OwnOrder, State
+from bot.core.orders.outbox import NEVER_NS
+from bot.core.orders.transitions import OrderFinding
 from tests.bot import made
 from tests.bot.desks import answer, create, desk, sent, unlisted
 from tests.bot.made import LAG_NS, T0
@@ -132,7 +132,7 @@ def test_a_list_that_shows_an_order_as_it_is_known_changes_nothing_of_it():
     of, _ = desk()
     own = made.own()
     of.add(own)
-    own.suspect(Finding.IMPOSSIBLE, "seen elsewhere", T0)
+    own.suspect(OrderFinding.IMPOSSIBLE, "seen elsewhere", T0)
     assert not own.is_shown_as_known(made.shown(own))  # it is in doubt: the list may settle it
     own.suspicion = None
     own.read_due_ns = T0
@@ -158,7 +158,7 @@ def test_the_unknown_are_counted_with_the_suspected():
         made.own(number=3),
     )
     blurred.sent_amend(Amend(price=45))
-    blurred.answered(Fact.NO_ANSWER, T0)
+    blurred.answered(OrderEvent.NO_ANSWER, T0)
     suspected.missing(T0, T0, LAG_NS)
     for own in (lost, blurred, suspected, made.own(number=4)):
         of.add(own)
@@ -188,8 +188,8 @@ def test_a_finding_names_five_orders_at_most():
     for number in range(6):
         own = made.own(number=number)
         of.add(own)
-        answer(of, own, m.ReadOrder(own.order_id), m.Refused(404, "order_not_found", ""))
-    assert out.findings[Finding.MISSING].count("order 100") == 5
+        answer(of, own, m.ReadOrder(own.order_id), m.Rejected(404, "order_not_found", ""))
+    assert out.findings[OrderFinding.MISSING].count("order 100") == 5
 
 
 # --- bounds (B14) ---------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_beyond_its_bound_the_desk_still_keeps_what_may_be_live(monkeypatch):
     of, _ = desk()
     of.add(made.own(number=1))
     order = made.intent()
-    of.add(OwnOrder.left_behind(m.OpenIntent(order, b"{}"), T0))
+    of.add(OwnOrder.left_behind(m.UnconfirmedCreate(order, b"{}"), T0))
     assert of.live_count() == 2
 
 
@@ -258,7 +258,7 @@ def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(m
     lost = [made.own(State.LOST, number=number, price=50 + number) for number in range(3)]
     for own in lost:
         of.add(own)
-        answer(of, own, create(own, True), m.Refused(422, "insufficient_shares", ""))
+        answer(of, own, create(own, True), m.Rejected(422, "insufficient_shares", ""))
     unlisted(of, T0 + 10 * LAG_NS)
     seen = [of.landed_late(made.shown(own, order_id="7")) for own in lost]
     assert seen == [False, True, True]

@@ -3,17 +3,17 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.books.queue import Queues
+from bot.core.market_data.queue_position import Queues
 from bot.core.orders.order import State
-from bot.core.plan.place import Flow, Worth, worth_of
-from bot.core.plan.reconcile import plan_sides
-from bot.core.plan.stand import Ours
-from bot.core.plan.steady import by_side
-from bot.core.plan.wishes import FreeShares, WantAmend, free_shares
+from bot.core.planning.actions import AmendAction, FreeShares, free_shares
+from bot.core.planning.debounce import by_side
+from bot.core.planning.diff import plan_sides
+from bot.core.planning.levels import WorkingOrders
+from bot.core.planning.queue_economics import Flow, QuoteEconomics, worth_of
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
 from bot.core.trader import Trader
 from bot.lab.sim.run import run
+from bot.strategy.api import Quote
 from tests.bot import made
 from tests.bot.made import T0
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
@@ -47,7 +47,7 @@ def quotes(side: BookSide, drawn: list[tuple[int, int, int]]) -> list[Quote]:
     ]
 
 
-def worth(now_ns: int) -> Worth:
+def worth(now_ns: int) -> QuoteEconomics:
     flow = Flow()
     flow.printed(500, T0)
     return worth_of(49.5, (flow, flow), (((48, 3),), ((52, 3),)), Queues(1.0), PACE, 1e5, now_ns)
@@ -68,8 +68,8 @@ def test_a_plan_from_what_was_kept_is_the_plan_of_what_is_there(drawn, wishes, h
         price = 100 - level if route.get("outcome") is Outcome.NO else level
         orders.append(made.own(state, number=number, price=price, qty=qty, **route))
 
-    def ours() -> Ours:
-        return Ours(orders, free_shares(Qty(held), Qty(held), orders))
+    def ours() -> WorkingOrders:
+        return WorkingOrders(orders, free_shares(Qty(held), Qty(held), orders))
 
     kept = ours()
     for bids, asks in [(bids, asks) for bids, _ in wishes for _, asks in wishes]:
@@ -80,16 +80,16 @@ def test_a_plan_from_what_was_kept_is_the_plan_of_what_is_there(drawn, wishes, h
 
 def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where_it_stands():
     order = made.own(price=50, qty=10)
-    kept, bids = Ours([order], FreeShares(0, 0)), quotes(BID, [(1, 10, 2)])
+    kept, bids = WorkingOrders([order], FreeShares(0, 0)), quotes(BID, [(1, 10, 2)])
     rest = (PACE, LATER, worth(LATER), ())
     apart, meeting = quotes(ASK, [(2, 10, 0)]), quotes(ASK, [(0, 10, 0)])
     assert [wish.side for wish in plan_sides(bids, apart, kept, *rest).wishes] == [ASK]
     first = plan_sides(bids, meeting, kept, *rest).wishes[0]
-    assert isinstance(first, WantAmend)
+    assert isinstance(first, AmendAction)
     assert first.order is order
 
 
-def _seen(ours: Ours) -> tuple[object, ...]:
+def _seen(ours: WorkingOrders) -> tuple[object, ...]:
     found = [
         (own.client_order_id, own.order_id, own.level, own.remaining, own.may_fill)
         for own in [*ours.bids, *ours.asks]
@@ -115,7 +115,10 @@ def test_whatever_happens_what_a_rung_keeps_of_our_orders_is_as_they_are(monkeyp
                 orders = self.desk.live(rung.market_id)
                 free = free_shares(*self.ledgers.holdings(rung.market_id), orders)
                 looked += 1
-                assert _seen(rung.ours) == _seen(Ours(orders, free)), (event, rung.market.ticker)
+                assert _seen(rung.ours) == _seen(WorkingOrders(orders, free)), (
+                    event,
+                    rung.market.ticker,
+                )
         return effects
 
     monkeypatch.setattr(Trader, "receive", looking)

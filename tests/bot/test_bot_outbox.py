@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.outbox import Outbox, kind_of
-from bot.core.desk.spend import Lane, Purse
+from bot.core.orders.outbox import Outbox, kind_of
+from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.settings import BudgetSettings, KeySettings
 from tests.bot import made
 from venue.wire import codec
@@ -19,7 +19,7 @@ READ = m.ReadBalance()
 CANCEL = m.CancelResting(OrderId("1"))
 ORDER = made.intent()
 CREATE = m.Create(ORDER, codec.encode_new_order(ORDER), False)
-DONE = m.Done(m.OrdersShown((), ""))
+DONE = m.Ok(m.OrdersBody((), ""))
 
 
 def outbox(**keys: bool) -> Outbox:
@@ -30,7 +30,7 @@ def outbox(**keys: bool) -> Outbox:
 
 def send(out: Outbox, now_ns: int = 0, request: m.Request = READ) -> m.RequestId | None:
     """Send a request; its id, or None when it may not leave."""
-    if not out.send(request, Lane.READ, "why", now_ns):
+    if not out.send(request, Priority.READ, "why", now_ns):
         return None
     return last(out).request_id
 
@@ -46,7 +46,7 @@ def refuse(
     """Send a request and have it refused."""
     request_id = send(out, now_ns, request)
     assert request_id is not None
-    out.answered(m.Replied(request_id, m.Refused(status, code, ""), **headers), now_ns)
+    out.answered(m.Response(request_id, m.Rejected(status, code, ""), **headers), now_ns)
 
 
 def test_request_ids_are_used_once():
@@ -69,15 +69,15 @@ def test_only_writes_count_as_writes_in_flight():
     assert out.writes_in_flight == 0
     request_id = send(out, request=m.CancelResting(OrderId("1")))
     assert out.writes_in_flight == 1
-    out.answered(m.Replied(request_id, m.Unknown("")), 0)
+    out.answered(m.Response(request_id, m.Unknown("")), 0)
     assert out.writes_in_flight == 0
 
 
 def test_an_answer_that_comes_twice_counts_once():
     out = outbox()
     request_id = send(out, request=m.CancelResting(OrderId("1")))
-    assert out.answered(m.Replied(request_id, m.Unknown("")), 0) is not None
-    assert out.answered(m.Replied(request_id, m.Unknown("")), 0) is None
+    assert out.answered(m.Response(request_id, m.Unknown("")), 0) is not None
+    assert out.answered(m.Response(request_id, m.Unknown("")), 0) is None
     assert out.writes_in_flight == 0
     assert out.counters.unknown_answers == 1
 
@@ -111,7 +111,7 @@ def test_a_key_that_works_again_lifts_the_stop():
     out = outbox()
     refuse(out, 401, "unauthenticated")
     probe = send(out, 10 * SECOND)
-    out.answered(m.Replied(probe, m.Done(m.OrdersShown((), ""))), 10 * SECOND)
+    out.answered(m.Response(probe, m.Ok(m.OrdersBody((), ""))), 10 * SECOND)
     assert out.findings == {}
     assert send(out, 10 * SECOND) is not None
 
@@ -180,7 +180,7 @@ def test_an_unknown_answer_neither_waits_nor_begins_the_backoff_anew():
     out = outbox()
     refuse(out, 503, "engine_unavailable")
     probe = send(out, SECOND)
-    out.answered(m.Replied(probe, m.Unknown("")), SECOND)
+    out.answered(m.Response(probe, m.Unknown("")), SECOND)
     refuse(out, 503, "engine_unavailable", SECOND)
     assert out.purse.opens_ns() == SECOND + SECOND // 2
 
@@ -263,8 +263,8 @@ def test_cancels_come_back_to_the_trade_key_when_it_works_again():
     assert out.counters.requests["cancel"] == 1
     probe = last(out)
     assert (probe.key, probe.request) == (m.Key.TRADE, m.CancelResting(OrderId("9" * 20)))
-    gone = m.Refused(404, "order_not_found", "")
-    out.answered(m.Replied(probe.request_id, gone), 10 * SECOND)
+    gone = m.Rejected(404, "order_not_found", "")
+    out.answered(m.Response(probe.request_id, gone), 10 * SECOND)
     assert out.findings == {}
     send(out, 10 * SECOND, CANCEL)
     assert last(out).key is m.Key.TRADE
@@ -275,11 +275,11 @@ def test_a_standby_key_that_was_refused_is_asked_whether_it_works_once_the_trade
     refuse(out, 401, "unauthenticated", request=CREATE)
     refuse(out, 401, "unauthenticated", request=CANCEL)
     assert list(out.findings) == ["key_refused", "standby_key_refused"]
-    gone = m.Refused(404, "order_not_found", "")
+    gone = m.Rejected(404, "order_not_found", "")
     for key in (m.Key.TRADE, m.Key.STANDBY):
         out.probe_key(10 * SECOND)
         assert last(out).key is key
-        out.answered(m.Replied(last(out).request_id, gone), 10 * SECOND)
+        out.answered(m.Response(last(out).request_id, gone), 10 * SECOND)
     assert out.findings == {}
     out.probe_key(20 * SECOND)
     assert out.counters.requests["cancel"] == 3
@@ -293,7 +293,7 @@ def test_a_single_key_needs_no_probe_beside_its_reads():
 
 
 def test_two_outboxes_may_spend_from_one_purse():
-    purse = Purse(BudgetSettings(), 0)
+    purse = RequestBudget(BudgetSettings(), 0)
     one, two = (Outbox(BudgetSettings(), None, purse) for _ in range(2))
     while send(one) is not None:
         pass
@@ -306,11 +306,11 @@ def test_two_outboxes_may_spend_from_one_purse():
 
 def test_a_lane_without_a_token_is_dry_at_that_instant_alone():
     out = outbox()
-    while out.send(CREATE, Lane.CREATE, "", 0):
+    while out.send(CREATE, Priority.CREATE, "", 0):
         pass
-    assert out.is_dry(Lane.CREATE, 0)
-    assert not out.is_dry(Lane.CREATE, 1)
-    assert not out.is_dry(Lane.CANCEL, 0)
+    assert out.is_dry(Priority.CREATE, 0)
+    assert not out.is_dry(Priority.CREATE, 1)
+    assert not out.is_dry(Priority.CANCEL, 0)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ class Behind(Thin):
 
     def __init__(self, mids: list[int]) -> None:
         super().__init__(mids, lambda: FixedSpread(FixedSpread.Params()))
-        self.frozen: dict[int, m.BookSeen] | None = None
+        self.frozen: dict[int, m.BookUpdate] | None = None
         self.behind_ns = 0
         self.reads = True
         self.read_ns: list[int] = []
@@ -44,16 +44,16 @@ class Behind(Thin):
             return super().answer(request)
         self.read_ns.append(self.now_ns)
         if not self.reads:
-            return m.Refused(503, "engine_unavailable", "")
+            return m.Rejected(503, "engine_unavailable", "")
         index = [each.market_id for each in self.markets].index(request.market_id)
         seen = self.book(index)
         at = instant.from_ns(self.now_ns - self.behind_ns)
         bids, asks = (tuple(model.Level(*level) for level in side) for side in seen_sides(seen))
         ticker = self.markets[index].ticker
-        return m.Done(m.BookShown(model.Orderbook(ticker, request.market_id, at, bids, asks)))
+        return m.Ok(m.BookBody(model.Orderbook(ticker, request.market_id, at, bids, asks)))
 
 
-def seen_sides(seen: m.BookSeen) -> tuple[tuple[tuple[Price, Qty], ...], ...]:
+def seen_sides(seen: m.BookUpdate) -> tuple[tuple[tuple[Price, Qty], ...], ...]:
     return seen.bids, seen.asks
 
 

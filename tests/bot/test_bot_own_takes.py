@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from bot.core.event.owntakes import OwnTakes
 from bot.core.orders.order import OwnOrder, State
+from bot.core.quoting.own_trades import OwnTradeFilter
 from tests.bot import made
 from tests.bot.made import T0
 from venue.wire import codec, model
@@ -28,7 +28,7 @@ def traded(of: OwnOrder, qty: int) -> model.Order:
 
 
 def test_a_print_is_nobody_elses_where_a_take_of_ours_was_answered_with_as_much():
-    mine = OwnTakes()
+    mine = OwnTradeFilter()
     mine.answered(traded(take(), 50), T0)
     assert mine.part_of(ASK, 50, [], T0) == 0
     assert mine.part_of(BID, 50, [], T0) == 50
@@ -36,7 +36,7 @@ def test_a_print_is_nobody_elses_where_a_take_of_ours_was_answered_with_as_much(
 
 
 def test_a_print_that_comes_before_the_answer_is_counted_once():
-    mine, own = OwnTakes(), take()
+    mine, own = OwnTradeFilter(), take()
     assert mine.part_of(BID, 50, [own], T0) == 50
     assert mine.part_of(BID, 50, [own], T0) == 0
     mine.answered(traded(own, 50), T0)
@@ -44,14 +44,14 @@ def test_a_print_that_comes_before_the_answer_is_counted_once():
 
 
 def test_the_prints_of_a_take_that_met_several_orders_are_ours_and_no_more():
-    mine = OwnTakes()
+    mine = OwnTradeFilter()
     mine.answered(traded(take(), 50), T0)
     assert [mine.part_of(BID, size, [], T0) for size in (20, 20, 45)] == [20, 20, 10]
 
 
 @pytest.mark.parametrize(("seconds", "part"), [(5, 50), (5.001, 0)])
 def test_a_print_long_after_the_answer_may_be_anybodys(seconds: float, part: int):
-    mine = OwnTakes()
+    mine = OwnTradeFilter()
     mine.answered(traded(take(), 50), T0)
     assert mine.part_of(BID, 50, [], T0 + int(seconds * NS_PER_SECOND)) == part
 
@@ -60,26 +60,26 @@ def test_a_print_long_after_the_answer_may_be_anybodys(seconds: float, part: int
 def test_a_print_long_after_a_take_that_has_no_answer_may_be_anybodys(seconds: float, part: int):
     own = take()
     at_ns = own.placed_ns + int(seconds * NS_PER_SECOND)
-    assert OwnTakes().part_of(BID, 50, [own], at_ns) == part
+    assert OwnTradeFilter().part_of(BID, 50, [own], at_ns) == part
 
 
 def test_who_buys_no_takes_as_who_sells_yes():
-    mine = OwnTakes()
+    mine = OwnTradeFilter()
     mine.answered(traded(take(outcome=Outcome.NO), 50), T0)
     assert mine.part_of(BID, 50, [], T0) == 0
     assert mine.part_of(ASK, 50, [], T0) == 50
 
 
 def test_what_rests_of_ours_takes_nothing():
-    assert OwnTakes().part_of(BID, 50, [made.own(State.OPEN, qty=50)], T0) == 0
+    assert OwnTradeFilter().part_of(BID, 50, [made.own(State.OPEN, qty=50)], T0) == 0
 
 
 def test_an_answer_that_does_not_tell_its_side_says_nothing():
-    mine = OwnTakes()
+    mine = OwnTradeFilter()
     strange = msgspec.structs.replace(traded(take(), 50), side=model.ShownSide.UNKNOWN)
     mine.answered(strange, T0)
     assert mine.part_of(BID, 50, [], T0) == 0
 
 
 def test_a_take_for_which_nothing_was_shown_leaves_every_print_to_others():
-    assert OwnTakes().part_of(BID, 50, [], T0) == 0
+    assert OwnTradeFilter().part_of(BID, 50, [], T0) == 0

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.books.queue import Queues
+from bot.core.market_data.queue_position import Queues
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.place import EDGE_MIN_CENTS, Flow, Worth, fills, worth_of
+from bot.core.planning.queue_economics import EDGE_MIN_CENTS, Flow, QuoteEconomics, fills, worth_of
 from bot.core.settings import PaceSettings
 from tests.bot import made
 from tests.bot.made import T0
@@ -20,8 +20,10 @@ sizes = st.floats(0, 1_000, allow_subnormal=False)
 """Numbers that a float holds with fewer digits than others are no sizes."""
 
 
-def worth(fair=50.0, volume=20.0, bids=(), asks=(), queues=None, move=0.05, capital=0.0) -> Worth:
-    return Worth(fair, (volume, volume), bids, asks, queues, move, capital)
+def worth(
+    fair=50.0, volume=20.0, bids=(), asks=(), queues=None, move=0.05, capital=0.0
+) -> QuoteEconomics:
+    return QuoteEconomics(fair, (volume, volume), bids, asks, queues, move, capital)
 
 
 def levels(*pairs):

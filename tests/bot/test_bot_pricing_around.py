@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from bot.core.pricing.price import middle, outward, placed, value_of
-from bot.core.pricing.sizes import base_and_cash, cash_in_all
-from bot.core.strategy import EventView, OwnQuote
+from bot.strategy.api import EventView, OwnQuote
+from bot.strategy.pricing.price import middle, outward, placed, value_of
+from bot.strategy.pricing.sizes import base_and_cash, cash_in_all
 from tests.strategies.views import rung, view
 from venue.wire.money import BookSide, Price, Qty, complement
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.curve.estimate import from_probit, slope
-from bot.core.pricing import fees
-from bot.core.pricing.costs import (
+from bot.core.fair_value.estimators import from_probit, slope
+from bot.strategy.api import OwnQuote, RungView
+from bot.strategy.pricing import fees
+from bot.strategy.pricing.costs import (
     PRIOR_FILLS,
     adverse_prior,
     capital,
@@ -18,9 +19,8 @@ from bot.core.pricing.costs import (
     slope_of,
     staleness,
 )
-from bot.core.pricing.fees import FillSizes, expected_fee, least_size
-from bot.core.pricing.sizes import PLENTY, confidence, level_sizes, payable, rooms
-from bot.core.strategy import OwnQuote, RungView
+from bot.strategy.pricing.fees import FillSizes, expected_fee, least_size
+from bot.strategy.pricing.sizes import PLENTY, confidence, level_sizes, payable, rooms
 from tests.strategies.views import rung
 from venue.wire.money import (
     BookSide,

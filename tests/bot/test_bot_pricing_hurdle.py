@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.pricing.costs import charges, tightness
+from bot.strategy.pricing.costs import charges, tightness
 
 held = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), min_size=1, max_size=8)
 lots = st.integers(1, 50)

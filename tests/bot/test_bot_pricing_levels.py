@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.core.pricing.levels import (
+from bot.strategy.pricing.levels import (
     LEAST_EDGE,
     LadderSide,
     Levels,

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.pricing.price import (
+from bot.strategy.api import Quote
+from bot.strategy.pricing.price import (
     best_edge,
     best_price,
     boldest,
@@ -17,7 +18,6 @@ from bot.core.pricing.price import (
     legal,
     quotes_of,
 )
-from bot.core.strategy import Quote
 from tests.scale import cases
 from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide, FeeRate, Price, Qty
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.core.pricing.queue_value import QueueRates, TouchRates, fill_chance, queue_value
-from bot.core.strategy import Print
+from bot.strategy.api import Print
+from bot.strategy.pricing.queue_value import QueueRates, TouchRates, fill_chance, queue_value
 from venue.wire.money import BookSide, Price, Qty
 
 BID, ASK = BookSide.BID, BookSide.ASK

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.pricing.samples import (
+from bot.strategy.api import Print
+from bot.strategy.pricing.samples import (
     Arrivals,
     TickVolatility,
     TradeDistances,
     nearest_exponential,
 )
-from bot.core.strategy import Print
 from venue.wire.money import BookSide, Price, Qty
 
 BID, ASK = BookSide.BID, BookSide.ASK

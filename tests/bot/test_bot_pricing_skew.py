@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.curve.estimate import probit, slope
-from bot.core.pricing.skew import (
+from bot.core.fair_value.estimators import probit, slope
+from bot.strategy.pricing.skew import (
     CURVE_STEP,
     Linear,
     Matrix,

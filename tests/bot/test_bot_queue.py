@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.books.queue import QueueAhead, Queues
-from bot.core.orders.known import Known
+from bot.core.market_data.queue_position import QueueAhead, Queues
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.snapshot import OrderSnapshot
 from tests.bot import made
 from tests.bot.made import T0
 from venue.wire import model
@@ -229,7 +229,7 @@ def wrote(own: OwnOrder, at_ns: int, queues: Queues, orders: list[OwnOrder], **o
 def became(own: OwnOrder, remaining: int, filled: int = 0, price: int = 40) -> None:
     """The venue has said that an order of ours is now this."""
     epoch = own.known.epoch + 1
-    own._know(Known(epoch, Price(price), Qty(filled + remaining), Qty(filled)))
+    own._know(OrderSnapshot(epoch, Price(price), Qty(filled + remaining), Qty(filled)))
 
 
 def rung(others: int = 50, qty: int = 10) -> tuple[Queues, OwnOrder]:

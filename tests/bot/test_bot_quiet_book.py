@@ -5,7 +5,7 @@ Nothing but its own orders gives it a reason to plan anew.
 
 from bot.core import messages as m
 from bot.core.orders.order import State
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS
@@ -32,7 +32,7 @@ class Quiet(Thin):
         self.held = 0
         self.lacks = False
         self.list_ns = list_ns
-        self.late: list[tuple[int, m.Replied]] = []
+        self.late: list[tuple[int, m.Response]] = []
         self.start()
         self.pass_by(10)
 
@@ -46,14 +46,14 @@ class Quiet(Thin):
 
     def ask(self, send: m.Send) -> None:
         if isinstance(send.request, m.ReadResting):
-            reply = m.Replied(send.request_id, self.answer(send.request), 500)
+            reply = m.Response(send.request_id, self.answer(send.request), 500)
             self.late.append((self.now_ns + self.list_ns, reply))
         else:
             super().ask(send)
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.ReadOrder) and not self.lacks:
-            return m.Done(m.OrderShown(self.orders[request.order_id]))
+            return m.Ok(m.OrderBody(self.orders[request.order_id]))
         if isinstance(request, m.ReadPositions) and self.held:
             rung = self.markets[0]
             held = model.Position(
@@ -62,7 +62,7 @@ class Quiet(Thin):
                 outcome=model.ShownOutcome.YES,
                 qty=Qty(self.held),
             )
-            return m.Done(m.PositionsShown((held,), ""))
+            return m.Ok(m.PositionsBody((held,), ""))
         return super().answer(request)
 
 
@@ -85,7 +85,7 @@ def test_a_side_whose_order_a_list_shows_again_is_planned_anew():
     of = Quiet(strategy, list_ns=300 * NS_PER_MS)
     bid = next(own for own in of.trader.desk.all_live() if own.side is BookSide.BID)
     of.lacks = True
-    of.give(m.TradeSeen(bid.market_id, of.now_ns, "t", Price(45), Qty(1), False))
+    of.give(m.Trade(bid.market_id, of.now_ns, "t", Price(45), Qty(1), False))
     of.pass_by(0.1)
     assert bid.suspicion is not None
     strategy.bids = (45, 43)
@@ -115,7 +115,7 @@ def test_while_a_cancel_is_on_its_way_the_trader_looks_no_oftener_than_without_o
     receive = venue.trader.receive
 
     def counted(event: m.Event, now_ns: int) -> list[m.Effect]:
-        wakes.append(isinstance(event, m.Beat))
+        wakes.append(isinstance(event, m.Tick))
         return receive(event, now_ns)
 
     venue.trader.receive = counted  # type: ignore[method-assign]

@@ -4,15 +4,15 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.account.ledgers import FORGET_AFTER_NS, Ledgers
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.event.rung import Rung
+from bot.core.account.reconciler import FORGET_AFTER_NS, AccountReconciler
+from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import State
-from bot.core.plan.stand import Ours
-from bot.core.series.quoting import Quoting
+from bot.core.orders.outbox import Outbox
+from bot.core.planning.levels import WorkingOrders
+from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
 from tests.bot.made import INSTANT, T0
@@ -31,12 +31,12 @@ RISK = RiskSettings(
 )
 
 
-def quoting() -> tuple[Quoting, Outbox]:
+def quoting() -> tuple[QuotingEngine, Outbox]:
     settings = TraderSettings(series_ticker=SERIES, risk=RISK)
     out = Outbox(BudgetSettings())
-    desk = Desk(settings.trust, out)
-    ledgers = Ledgers(settings.trust, desk, out)
-    return Quoting(settings, lambda: Strategy(None), desk, ledgers, out), out
+    desk = OrderManager(settings.trust, out)
+    ledgers = AccountReconciler(settings.trust, desk, out)
+    return QuotingEngine(settings, lambda: Strategy(None), desk, ledgers, out), out
 
 
 def event(quarter: int, rate: str = "0.0100", resolution: str = INSTANT) -> model.Event:
@@ -134,7 +134,7 @@ def ladder_of(*strikes: int) -> list[model.Market]:
     ]
 
 
-def read_rungs(series: Quoting, at_ns: int, *markets: model.Market) -> None:
+def read_rungs(series: QuotingEngine, at_ns: int, *markets: model.Market) -> None:
     """A read of the series that shows event 1 with these rungs."""
     series.take_series([msgspec.structs.replace(event(1), markets=markets)], at_ns, at_ns)
 
@@ -336,14 +336,14 @@ def denied(monkeypatch) -> tuple[Thin, list[int]]:
     for wish in rung.wishes:
         rung.denied(wish)
     made: list[int] = []
-    plan = Rung.plan
+    plan = MarketQuoter.plan
 
-    def noted(planned: Rung, ours: Ours, now_ns: int) -> None:
+    def noted(planned: MarketQuoter, ours: WorkingOrders, now_ns: int) -> None:
         if planned is rung:
             made.append(now_ns)
         plan(planned, ours, now_ns)
 
-    monkeypatch.setattr(Rung, "plan", noted)
+    monkeypatch.setattr(MarketQuoter, "plan", noted)
     return thin, made
 
 
@@ -421,10 +421,10 @@ def test_a_write_that_lost_a_race_parks_no_side_whose_funds_were_short_before():
 
         def answer(self, request: m.Request) -> m.Answer:
             if isinstance(request, m.Create) and self.orders:
-                return m.Refused(422, "insufficient_balance", "")
+                return m.Rejected(422, "insufficient_balance", "")
             if isinstance(request, m.AmendResting):
                 self.orders.pop(request.order_id, None)
-                return m.Refused(422, "order_not_cancelable", "")
+                return m.Rejected(422, "order_not_cancelable", "")
             return super().answer(request)
 
         def told(self, effect: m.Effect) -> None:

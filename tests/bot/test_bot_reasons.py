@@ -6,15 +6,15 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.intentions import Act
-from bot.core.orders.life import Finding
+from bot.core.build_report import reason_of
 from bot.core.orders.order import State, Tag
-from bot.core.picture import reason_of
-from bot.core.plan.wishes import WantAmend
+from bot.core.orders.transitions import OrderFinding
+from bot.core.planning.actions import AmendAction
+from bot.core.preview import Act
 from bot.core.profit.attribution import KEPT_MAX, Attribution, Entry
 from bot.core.profit.marks import Marks
 from bot.core.settings import PaceSettings
-from bot.core.strategy import EventView, Quote
+from bot.strategy.api import EventView, Quote
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from tests.strategies.views import rung as rung_view
@@ -63,7 +63,7 @@ def test_an_order_of_which_nothing_is_wanted_says_what_blocks_the_rung(standing)
 def test_an_order_that_is_to_be_changed_says_how(standing):
     _, rung, own = standing
     amend = Amend(price=Price(50))
-    rung.wishes = (WantAmend(own, amend, False, "moved from 57 to 50", 1.0),)
+    rung.wishes = (AmendAction(own, amend, False, "moved from 57 to 50", 1.0),)
     assert reason_of(own, rung) == "kept until a request may leave: moved from 57 to 50"
 
 
@@ -78,7 +78,7 @@ def test_doom_and_suspicion_come_first(standing):
     _, rung, own = standing
     own.doomed = True
     assert reason_of(own, rung) == f"to be cancelled: {own.why}"
-    own.suspect(Finding.MISSING, "404 to a read", 0)
+    own.suspect(OrderFinding.MISSING, "404 to a read", 0)
     assert reason_of(own, rung) == "not trusted, order_missing: 404 to a read"
 
 

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.plan.wishes import (
+from bot.core.orders.order import OrderEvent, OwnOrder, State
+from bot.core.planning.actions import (
+    AmendAction,
+    CancelAction,
+    CreateAction,
     FreeShares,
     Plan,
-    WantAmend,
-    WantCancel,
-    WantCreate,
     crosses,
     free_shares,
 )
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
+from bot.strategy.api import Quote
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.planned import plan_rung
@@ -71,13 +71,13 @@ def test_same_price_and_size_is_kept():
 
 def test_same_price_less_is_an_amend_of_size_that_keeps_the_place():
     (wish,) = plan([bid(40, 6)], [rests(40)]).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
     assert (wish.amend, wish.keeps_place) == (Amend(qty=Qty(6)), True)
 
 
 def test_same_price_more_keeps_the_order_and_adds_a_second_one():
     (wish,) = plan([bid(40, 15)], [rests(40)]).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert (wish.price, wish.qty) == (40, 5)
 
 
@@ -99,18 +99,18 @@ def test_an_order_a_tick_too_near_the_touch_steps_back(side, level, target):
     pace = PaceSettings(tolerance_ticks=1)
     wanted = [bid(target) if side is BID else ask(target)]
     (wish,) = plan(wanted, [rests(level, side=side)], pace=pace, now_ns=T0).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
 
 
 def test_another_price_is_one_amend_of_price_only():
     (wish,) = plan([bid(45)], [rests(40)]).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
     assert (wish.amend, wish.keeps_place) == (Amend(price=Price(45)), False)
 
 
 def test_a_no_order_is_amended_in_its_own_prices():
     (wish,) = plan([ask(65)], [rests(60, side=ASK)]).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
     assert wish.amend == Amend(price=Price(35))
 
 
@@ -124,14 +124,14 @@ def test_a_move_toward_the_touch_waits_for_the_dwell():
 
 def test_what_is_not_wanted_is_cancelled():
     (wish,) = plan([], [rests(40)]).wishes
-    assert isinstance(wish, WantCancel)
+    assert isinstance(wish, CancelAction)
 
 
 def test_cancels_come_first():
     orders = [rests(40), rests(70, side=ASK, number=2)]
     wishes = plan([bid(40, 20)], orders).wishes
-    assert isinstance(wishes[0], WantCancel)
-    assert isinstance(wishes[-1], WantCreate)
+    assert isinstance(wishes[0], CancelAction)
+    assert isinstance(wishes[-1], CreateAction)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_held_shares_are_sold_before_the_other_outcome_is_bought(quote, yes, no,
 
 def test_a_purchase_that_must_move_gives_way_to_shares_held():
     (cancel,) = plan([bid(45)], [rests(40)], no=10).wishes
-    assert isinstance(cancel, WantCancel)
+    assert isinstance(cancel, CancelAction)
     (create,) = plan([bid(45)], [], no=10).wishes
-    assert isinstance(create, WantCreate)
+    assert isinstance(create, CreateAction)
     assert (create.outcome, create.own_side) == (Outcome.NO, Side.SELL)
 
 
@@ -162,7 +162,7 @@ def test_a_fifth_order_at_a_price_is_not_made():
     pace = PaceSettings(siblings=3, resize_pct=1)
     orders = [rests(40, 3, number=number) for number in (1, 2, 3)]
     wishes = plan([bid(40, 20)], orders, pace=pace).wishes
-    assert not [wish for wish in wishes if isinstance(wish, WantCreate)]
+    assert not [wish for wish in wishes if isinstance(wish, CreateAction)]
 
 
 # --- what is undecided ----------------------------------------------------------------------------
@@ -178,26 +178,26 @@ def test_an_order_whose_amend_has_no_answer_is_cancelled():
     own = rests(45)
     own.sent_amend(Amend(price=Price(40)))
     assert plan([bid(40)], [own]).wishes == ()
-    own.answered(Fact.NO_ANSWER, LATER)
+    own.answered(OrderEvent.NO_ANSWER, LATER)
     wishes = plan([bid(40)], [own]).wishes
     assert [wish.order for wish in wishes] == [own]
-    assert all(isinstance(wish, WantCancel) for wish in wishes)
+    assert all(isinstance(wish, CancelAction) for wish in wishes)
 
 
 @pytest.mark.parametrize("state", [State.SENT, State.AMENDING, State.LOST, State.BLURRED])
 def test_an_order_under_way_is_left_alone(state):
     own = rests(40, state=state)
-    assert not [w for w in plan([], [own]).wishes if not isinstance(w, WantCreate)]
+    assert not [w for w in plan([], [own]).wishes if not isinstance(w, CreateAction)]
 
 
 def test_a_doomed_order_is_cancelled_when_due_and_not_before():
     own = rests(40)
     own.doomed, own.due_ns = True, LATER + 5
     early = plan([bid(40)], [own])
-    assert not [wish for wish in early.wishes if isinstance(wish, WantCancel)]
+    assert not [wish for wish in early.wishes if isinstance(wish, CancelAction)]
     assert early.again_ns == LATER + 5
     due = plan([bid(40)], [own], now_ns=LATER + 5)
-    assert [wish for wish in due.wishes if isinstance(wish, WantCancel)]
+    assert [wish for wish in due.wishes if isinstance(wish, CancelAction)]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_doomed_order_is_cancelled_when_due_and_not_before():
 def test_nothing_is_made_that_would_cross_an_own_order_in_any_state(state):
     own = rests(42, side=ASK, state=state)
     wishes = plan([bid(42), ask(60)], [own]).wishes
-    assert not [wish for wish in wishes if isinstance(wish, WantCreate) and wish.side is BID]
+    assert not [wish for wish in wishes if isinstance(wish, CreateAction) and wish.side is BID]
 
 
 def test_both_prices_of_an_amend_under_way_count_as_crossed():
@@ -236,9 +236,9 @@ class Toy:
     def carry_out(self, wishes, now_ns: int, pace: PaceSettings) -> None:
         """Cancels, then amends and creates in the order given."""
         for wish in wishes:
-            if isinstance(wish, WantCancel):
+            if isinstance(wish, CancelAction):
                 self.orders.remove(wish.order)
-            elif isinstance(wish, WantAmend):
+            elif isinstance(wish, AmendAction):
                 own, amend = wish.order, wish.amend
                 own.sent_amend(amend)
                 own.shown_by_write(
@@ -253,7 +253,7 @@ class Toy:
                 self.create(wish, now_ns, pace)
             self.holds()
 
-    def create(self, wish: WantCreate, now_ns: int, pace: PaceSettings) -> None:
+    def create(self, wish: CreateAction, now_ns: int, pace: PaceSettings) -> None:
         """A new order rests."""
         self.made += 1
         price = wish.price if wish.outcome is Outcome.YES else 100 - wish.price
@@ -351,8 +351,8 @@ def test_plans_converge_where_beside_the_cancels_only_one_wish_at_a_time_may_lea
             step = plan(wanted, toy.orders, toy.yes, toy.no, pace, now_ns)
             if not step.wishes and step.again_ns is None:
                 break
-            cancels = [wish for wish in step.wishes if isinstance(wish, WantCancel)]
-            others = [wish for wish in step.wishes if not isinstance(wish, WantCancel)]
+            cancels = [wish for wish in step.wishes if isinstance(wish, CancelAction)]
+            others = [wish for wish in step.wishes if not isinstance(wish, CancelAction)]
             toy.carry_out([*cancels, *chance.sample(others, min(1, len(others)))], now_ns, pace)
             now_ns = max(now_ns + 1, step.again_ns or 0)
         else:
@@ -377,13 +377,13 @@ def test_no_plan_touches_what_is_under_way_or_wishes_twice_about_one_order(wante
         orders.append(own)
     live = [own for own in orders if own.is_live]
     wishes = plan(wanted, live).wishes
-    touched = [wish.order for wish in wishes if not isinstance(wish, WantCreate)]
+    touched = [wish.order for wish in wishes if not isinstance(wish, CreateAction)]
     assert len(touched) == len({id(own) for own in touched})
     for wish in wishes:
-        if isinstance(wish, WantAmend):
+        if isinstance(wish, AmendAction):
             assert wish.order.state is State.OPEN
             assert not wish.order.doomed
-        elif isinstance(wish, WantCancel):
+        elif isinstance(wish, CancelAction):
             assert wish.order.is_free
         else:
             assert not crosses(wish.side, wish.price, live)

@@ -5,9 +5,16 @@ import random
 import pytest
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.wishes import FreeShares, WantAmend, WantCancel, WantCreate, Wish, free_shares
+from bot.core.planning.actions import (
+    Action,
+    AmendAction,
+    CancelAction,
+    CreateAction,
+    FreeShares,
+    free_shares,
+)
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
+from bot.strategy.api import Quote
 from tests.bot import made
 from tests.bot.made import T0
 from tests.bot.planned import plan_rung
@@ -72,7 +79,7 @@ class StillRung:
         self.answered_after = of.choice((0, 0, 1, 2, 3))
         self.writes_a_beat = of.choice((1, 2, 99))
         self.best_first = of.random() < 0.5
-        self._answers: list[tuple[int, OwnOrder, Wish]] = []
+        self._answers: list[tuple[int, OwnOrder, Action]] = []
 
     def _stands(self, of: random.Random, side: BookSide) -> None:
         """An order stands there from before."""
@@ -110,8 +117,8 @@ class StillRung:
         plan = plan_rung(self.wanted, self.orders, self.free(), self.pace, self.now_ns, self.worth)
         wishes = list(plan.wishes)
         if self.best_first:
-            wishes.sort(key=lambda w: (not isinstance(w, WantCancel), -w.value))
-        able = [w for w in wishes if isinstance(w, WantCreate) or w.order.state is State.OPEN]
+            wishes.sort(key=lambda w: (not isinstance(w, CancelAction), -w.value))
+        able = [w for w in wishes if isinstance(w, CreateAction) or w.order.state is State.OPEN]
         for wish in able[: self.writes_a_beat]:
             own = self._left(wish)
             if self.answered_after:
@@ -120,23 +127,23 @@ class StillRung:
                 self._answered(own, wish)
         return len(able[: self.writes_a_beat])
 
-    def _left(self, wish: Wish) -> OwnOrder:
-        if isinstance(wish, WantCreate):
+    def _left(self, wish: Action) -> OwnOrder:
+        if isinstance(wish, CreateAction):
             return self._make(wish.side, wish.price, wish.qty, wish.own_side is Side.SELL)
         own = wish.order
-        if isinstance(wish, WantAmend):
+        if isinstance(wish, AmendAction):
             own.sent_amend(wish.amend)
         else:
             own.sent_cancel()
             own.why = wish.why
         return own
 
-    def _answered(self, own: OwnOrder, wish: Wish) -> None:
-        if isinstance(wish, WantCancel):
+    def _answered(self, own: OwnOrder, wish: Action) -> None:
+        if isinstance(wish, CancelAction):
             self.orders.remove(own)
             return
         new = {}
-        if isinstance(wish, WantAmend):
+        if isinstance(wish, AmendAction):
             new = {
                 "price": own.price if wish.amend.price is None else wish.amend.price,
                 "remaining": own.remaining if wish.amend.qty is None else wish.amend.qty,

@@ -3,10 +3,10 @@
 import pytest
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.place import Worth
-from bot.core.plan.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses
+from bot.core.planning.actions import AmendAction, CancelAction, CreateAction, FreeShares, crosses
+from bot.core.planning.queue_economics import QuoteEconomics
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
+from bot.strategy.api import Quote
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.planned import plan_rung
@@ -30,7 +30,7 @@ class Ruler:
         self.capital_cents = capital
         self._places = places or {}
 
-    request_cents = Worth.request_cents
+    request_cents = QuoteEconomics.request_cents
 
     def others_at(self, side: BookSide, price: int) -> int:
         return 0
@@ -79,10 +79,10 @@ BOTH = pytest.mark.parametrize("side", [BID, ASK])
 @BOTH
 def test_a_create_says_what_it_is_and_what_it_gains(side):
     (wish,) = plan([quote(side, 10)], [], worth=Ruler()).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     level = 40 if side is BID else 60
     outcome = Outcome.YES if side is BID else Outcome.NO
-    assert wish == WantCreate(
+    assert wish == CreateAction(
         side, Price(level), outcome, Side.BUY, Qty(10), f"quote {side} {level}", 50.0
     )
 
@@ -93,10 +93,10 @@ def test_by_two_routes_each_has_its_part_of_the_gain(side):
     level = 40 if side is BID else 60
     held, other = (Outcome.NO, Outcome.YES) if side is BID else (Outcome.YES, Outcome.NO)
     text = f"quote {side} {level}"
-    assert sale == WantCreate(
+    assert sale == CreateAction(
         side, Price(level), held, Side.SELL, Qty(4), f"{text} from shares held", 20.0
     )
-    assert purchase == WantCreate(side, Price(level), other, Side.BUY, Qty(6), text, 30.0)
+    assert purchase == CreateAction(side, Price(level), other, Side.BUY, Qty(6), text, 30.0)
 
 
 @BOTH
@@ -104,7 +104,7 @@ def test_a_move_gains_the_back_of_the_new_price_less_what_the_old_one_gave(side)
     own = order(side, 11)
     (wish,) = plan([quote(side, 10)], [own], worth=Ruler()).wishes
     price = own.level + (1 if side is BID else -1)
-    assert wish == WantAmend(
+    assert wish == AmendAction(
         own,
         Amend(price=Price(40)),
         False,
@@ -117,7 +117,7 @@ def test_a_move_gains_the_back_of_the_new_price_less_what_the_old_one_gave(side)
 def test_a_step_back_also_gains_a_tick_a_share_for_each_tick_it_was_too_bold(side):
     own = order(side, 7)
     (wish,) = plan([quote(side, 10)], [own], now_ns=T0, worth=Ruler()).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
     assert wish.value == 10 * 10 / 2 + 10 * 3
 
 
@@ -125,19 +125,19 @@ def test_a_step_back_also_gains_a_tick_a_share_for_each_tick_it_was_too_bold(sid
 def test_a_shrink_says_how_much_less_is_wanted(side):
     own = order(side, 10)
     (wish,) = plan([quote(side, 10, 6)], [own], worth=Ruler()).wishes
-    assert wish == WantAmend(own, Amend(qty=Qty(6)), True, "less wanted at this price", 4.0)
+    assert wish == AmendAction(own, Amend(qty=Qty(6)), True, "less wanted at this price", 4.0)
 
 
 @BOTH
 def test_a_cancel_of_what_is_not_wanted_is_worth_a_cent_a_share(side):
     own = order(side, 10, 7)
-    assert plan([], [own], worth=Ruler()).wishes == (WantCancel(own, "no longer wanted", 7.0),)
+    assert plan([], [own], worth=Ruler()).wishes == (CancelAction(own, "no longer wanted", 7.0),)
 
 
 def test_a_doomed_order_is_cancelled_for_the_reason_it_was_doomed_for():
     own = rests(40, 7)
     own.doomed, own.why, own.due_ns = True, "a fill raced it", LATER
-    assert plan([], [own], worth=Ruler()).wishes == (WantCancel(own, "a fill raced it", 7.0),)
+    assert plan([], [own], worth=Ruler()).wishes == (CancelAction(own, "a fill raced it", 7.0),)
 
 
 def test_a_plan_is_looked_at_again_when_the_first_doomed_order_is_due():
@@ -178,7 +178,7 @@ def test_a_limit_beyond_the_other_sides_quote_counts_up_to_the_tick_before_it(si
     wanted = [quote(side, 10, limit=2), quote(other, -6)]
     for away, kept in ((7, True), (6, False)):
         plans = plan(wanted, [order(side, away)], worth=Ruler()).wishes
-        assert (not [wish for wish in plans if isinstance(wish, WantAmend)]) is kept
+        assert (not [wish for wish in plans if isinstance(wish, AmendAction)]) is kept
 
 
 @BOTH
@@ -242,7 +242,7 @@ def test_a_move_toward_the_touch_waits_from_the_later_of_placing_and_writing(sid
     early = plan([quote(side, 10)], [own], pace=slow, now_ns=ripe_ns - 1)
     assert (early.wishes, early.again_ns) == ((), ripe_ns)
     ripe = plan([quote(side, 10)], [own], pace=slow, now_ns=ripe_ns)
-    assert ([type(wish) for wish in ripe.wishes], ripe.again_ns) == ([WantAmend], None)
+    assert ([type(wish) for wish in ripe.wishes], ripe.again_ns) == ([AmendAction], None)
 
 
 @BOTH
@@ -250,7 +250,7 @@ def test_an_order_that_waits_to_move_serves_its_level_with_its_size(side):
     own = order(side, 15, 4)
     told = plan([quote(side, 10)], [own], pace=pace(dwell=LAG_NS), now_ns=T0)
     (wish,) = told.wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert wish.qty == 6
 
 
@@ -276,8 +276,8 @@ def test_of_several_at_a_price_the_largest_moves_and_of_equal_ones_the_oldest(si
     orders = [order(side, 15, qty, number) for number, qty in ((1, 4), (2, 6), (3, 6))]
     orders[0].placed_ns, orders[1].placed_ns, orders[2].placed_ns = T0 - 9, T0 - 1, T0 - 2
     wishes = plan([quote(side, 10, 6)], orders, worth=Ruler()).wishes
-    assert [wish.order for wish in wishes if isinstance(wish, WantAmend)] == [orders[2]]
-    cancels = [wish for wish in wishes if isinstance(wish, WantCancel)]
+    assert [wish.order for wish in wishes if isinstance(wish, AmendAction)] == [orders[2]]
+    cancels = [wish for wish in wishes if isinstance(wish, CancelAction)]
     assert {id(wish.order) for wish in cancels} == {id(orders[0]), id(orders[1])}
 
 
@@ -289,9 +289,9 @@ def test_a_purchase_that_must_move_is_cancelled_where_all_of_it_can_be_sold_inst
     own = order(side, 11)
     wishes = plan([quote(side, 10)], [own], held, held, worth=Ruler()).wishes
     if not gives_way:
-        assert [type(wish) for wish in wishes] == [WantAmend]
+        assert [type(wish) for wish in wishes] == [AmendAction]
         return
-    assert wishes == (WantCancel(own, "shares held now: sold instead", 22.5, instead=True),)
+    assert wishes == (CancelAction(own, "shares held now: sold instead", 22.5, instead=True),)
     own.sent_cancel()
     assert plan([quote(side, 10)], [own], held, held, worth=Ruler()).wishes == ()
     (create,) = plan([quote(side, 10)], [], held, held, worth=Ruler()).wishes
@@ -304,7 +304,7 @@ def test_a_sale_moves_by_an_amend_whatever_is_held(side):
     own = made.own(State.OPEN, outcome=outcome, side=Side.SELL, price=price, qty=10)
     assert own.side is side
     (wish,) = plan([quote(side, 10)], [own], 40, 40, worth=Ruler()).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
     assert wish.amend == Amend(price=Price(60))
 
 
@@ -315,7 +315,7 @@ def test_a_sale_moves_by_an_amend_whatever_is_held(side):
 def test_of_two_that_could_move_the_one_of_the_right_size_does(side):
     far, near = order(side, 20, 10, 1), order(side, 15, 4, 2)
     wishes = plan([quote(side, 10)], [near, far], worth=Ruler(move=1.0)).wishes
-    assert {type(wish): wish.order for wish in wishes} == {WantCancel: near, WantAmend: far}
+    assert {type(wish): wish.order for wish in wishes} == {CancelAction: near, AmendAction: far}
 
 
 @BOTH
@@ -323,14 +323,14 @@ def test_of_two_of_a_size_the_nearer_one_moves_however_they_are_listed(side):
     far, near = order(side, 20, 10, 1), order(side, 15, 10, 2)
     for orders in ([far, near], [near, far]):
         wishes = plan([quote(side, 10)], orders, worth=Ruler(move=1.0)).wishes
-        assert {type(wish): wish.order for wish in wishes} == {WantCancel: far, WantAmend: near}
+        assert {type(wish): wish.order for wish in wishes} == {CancelAction: far, AmendAction: near}
 
 
 @BOTH
 def test_a_stand_that_may_stay_serves_its_level_before_one_that_would_move(side):
     stays, moves = order(side, 11, 10, 1), order(side, 8, 10, 2)
     wishes = plan([quote(side, 10)], [moves, stays], pace=pace(1), worth=Ruler(move=5.0)).wishes
-    assert [(type(wish), wish.order) for wish in wishes] == [(WantCancel, moves)]
+    assert [(type(wish), wish.order) for wish in wishes] == [(CancelAction, moves)]
 
 
 @BOTH
@@ -352,7 +352,7 @@ def test_an_order_under_way_serves_the_price_it_goes_to(side):
     own.sent_amend(Amend(price=Price(40)))
     assert plan([quote(side, 10)], [own]).wishes == ()
     (wish,) = plan([quote(side, 10), quote(side, 15)], [own]).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert abs(wish.price - 50) == 15
 
 
@@ -370,10 +370,10 @@ def test_what_may_still_rest_elsewhere_is_not_made_anew_beside_it(side, state):
         own.doomed, own.due_ns = True, 2 * LATER
     assert plan([quote(side, 20)], [own]).wishes == ()
     (wish,) = plan([quote(side, 20, 16)], [own]).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert wish.qty == 6
     (wish,) = plan([quote(side, 20, 4), quote(side, 30, 16)], [own]).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert (abs(wish.price - 50), wish.qty) == (30, 10)
 
 
@@ -384,7 +384,7 @@ def test_an_order_under_way_near_a_price_serves_it_whole(side, away, serves):
     wanted = [quote(side, 10, 11)]
     assert plan(wanted, [own], pace=pace(1, resize=10)).wishes == ()
     (wish,) = plan(wanted, [own, stands], pace=pace(1, resize=10)).wishes
-    assert isinstance(wish, WantCancel) is serves
+    assert isinstance(wish, CancelAction) is serves
 
 
 @BOTH
@@ -399,14 +399,14 @@ def test_an_order_under_way_between_two_prices_serves_the_nearer(side):
 def test_beside_one_under_way_at_a_price_an_order_there_stays_for_the_rest(side):
     sent, stands = order(side, 10, 4, 1, state=State.SENT), order(side, 10, 9, 2)
     (wish,) = plan([quote(side, 10)], [sent, stands]).wishes
-    assert wish == WantAmend(stands, Amend(qty=Qty(6)), True, "less wanted at this price", 3.0)
+    assert wish == AmendAction(stands, Amend(qty=Qty(6)), True, "less wanted at this price", 3.0)
 
 
 @BOTH
 def test_an_order_that_one_under_way_leaves_no_room_for_is_cancelled(side):
     sent, stands = order(side, 10, 10, 1, state=State.SENT), order(side, 10, 9, 2)
     (wish,) = plan([quote(side, 10)], [sent, stands]).wishes
-    assert wish == WantCancel(stands, "no longer wanted", 9.0)
+    assert wish == CancelAction(stands, "no longer wanted", 9.0)
 
 
 # --- both sides ---------------------------------------------------------------------------------
@@ -431,4 +431,4 @@ def test_both_sides_are_planned_and_all_cancels_come_first():
     orders[2].doomed, orders[2].due_ns = True, LATER
     wishes = plan([bid(35), bid(34), ask(65), ask(66)], orders).wishes
     kinds = [type(wish) for wish in wishes]
-    assert kinds == [WantCancel, WantAmend, WantCreate, WantAmend, WantCreate]
+    assert kinds == [CancelAction, AmendAction, CreateAction, AmendAction, CreateAction]

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.place import NOTHING_KNOWN
-from bot.core.plan.reconcile import _Side
-from bot.core.plan.stand import Ours, are_left, level_of
-from bot.core.plan.wishes import MERGED, WantAmend, WantCancel, WantCreate, free_shares
+from bot.core.planning.actions import MERGED, AmendAction, CancelAction, CreateAction, free_shares
+from bot.core.planning.diff import _Side
+from bot.core.planning.levels import WorkingOrders, are_left, level_of
+from bot.core.planning.queue_economics import NOTHING_KNOWN
 from tests.bot import made
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import BID, LATER, PACES, bid, plan
@@ -24,10 +24,10 @@ def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
     return made.own(side=Side.SELL, outcome=outcome, price=50 + away, qty=qty)
 
 
-def merges(own: OwnOrder, value: float, qty: int) -> WantCancel:
+def merges(own: OwnOrder, value: float, qty: int) -> CancelAction:
     """The wish that an order gives way to one that is so many shares larger."""
-    more = WantCreate(own.side, own.level, own.outcome, own.own_side, Qty(qty), MERGED)
-    return WantCancel(own, MERGED, value, more)
+    more = CreateAction(own.side, own.level, own.outcome, own.own_side, Qty(qty), MERGED)
+    return CancelAction(own, MERGED, value, more)
 
 
 def siblings(side: BookSide, count: int, qty: int = 2) -> list[OwnOrder]:
@@ -49,7 +49,7 @@ def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_req
     if gives_way:
         assert wish == merges(orders[1], 30.0, 6)
     else:
-        assert isinstance(wish, WantCreate)
+        assert isinstance(wish, CreateAction)
 
 
 @BOTH
@@ -69,7 +69,7 @@ def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its
     own = order(side, 15, left)
     yes, no = (0, held) if side is BID else (held, 0)
     wishes = plan([quote(side, 10, wanted)], [own], yes, no, pace=pace(resize=50)).wishes
-    assert isinstance(wishes[0], WantCancel) is is_cancelled
+    assert isinstance(wishes[0], CancelAction) is is_cancelled
     if is_cancelled:
         assert len(wishes) == 1
         made_anew = plan([quote(side, 10, wanted)], [], yes, no, pace=pace(resize=50)).wishes
@@ -89,9 +89,9 @@ def test_what_is_held_is_sold_instead_of_one_purchase_that_must_move(side, aways
     yes, no = (0, 5) if side is BID else (5, 0)
     quotes = [quote(side, away, 5) for away in wanted]
     wishes = plan(quotes, orders, yes, no).wishes
-    gone = [wish.order for wish in wishes if isinstance(wish, WantCancel)]
+    gone = [wish.order for wish in wishes if isinstance(wish, CancelAction)]
     assert len(gone) == cancels
-    assert not any(isinstance(wish, WantCreate) for wish in wishes)
+    assert not any(isinstance(wish, CreateAction) for wish in wishes)
     left = [order(side, wanted[-1], 5, number=own) for own in range(len(orders) - cancels)]
     made_anew = plan(quotes, left, yes, no).wishes
     assert [wish.own_side for wish in made_anew] == [Side.SELL]
@@ -103,7 +103,7 @@ def test_a_purchase_that_must_move_is_moved_where_a_limit_has_cut_what_would_be_
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
     (wish,) = plan([quote(side, 18, 5)], [own], yes, no, short=(side,)).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
 
 
 @BOTH
@@ -113,10 +113,10 @@ def test_until_a_purchase_that_gave_way_is_over_nothing_is_made_for_its_shares(s
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
     (wish,) = plan([quote(side, 18, 5)], [own], yes, no).wishes
-    assert isinstance(wish, WantCancel)
+    assert isinstance(wish, CancelAction)
     own.state, own.doomed = state, True
     wishes = plan([quote(side, 18, 5)], [own], yes, no).wishes
-    made_anew = [wish for wish in wishes if isinstance(wish, WantCreate)]
+    made_anew = [wish for wish in wishes if isinstance(wish, CreateAction)]
     assert bool(made_anew) is (state is State.CLOSING)  # nothing of it works any more
 
 
@@ -126,7 +126,7 @@ def test_shares_held_go_to_a_price_without_an_order_before_a_purchase_gives_way_
     own, here = order(side, 12, 5), Ruler(capital=1.0)
     yes, no = (0, 5) if side is BID else (5, 0)
     wishes = plan([quote(side, 10, 5), quote(side, 12, 5)], [own], yes, no, worth=here).wishes
-    assert [(type(wish), wish.own_side) for wish in wishes] == [(WantCreate, Side.SELL)]
+    assert [(type(wish), wish.own_side) for wish in wishes] == [(CreateAction, Side.SELL)]
 
 
 @BOTH
@@ -136,11 +136,11 @@ def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
     wanted, here = [quote(side, 10, 5), quote(side, 12, 5)], Ruler(capital=1.0)
     yes, no = (0, 5) if side is BID else (5, 0)
     (wish,) = plan(wanted, [gives_way, stays], yes, no, worth=here).wishes
-    assert (type(wish), wish.order) == (WantCancel, gives_way)
+    assert (type(wish), wish.order) == (CancelAction, gives_way)
     gives_way.sent_cancel()
     assert plan(wanted, [gives_way, stays], yes, no, worth=here).wishes == ()
     (wish,) = plan(wanted, [stays], yes, no, worth=here).wishes
-    assert (type(wish), wish.own_side, abs(wish.price - 50)) == (WantCreate, Side.SELL, 10)
+    assert (type(wish), wish.own_side, abs(wish.price - 50)) == (CreateAction, Side.SELL, 10)
 
 
 @BOTH
@@ -151,12 +151,12 @@ def test_no_purchase_gives_way_to_shares_that_another_price_lacks_beside_its_ord
     wanted, here = [quote(side, 10, 5), quote(side, to, 2)], Ruler(capital=1.0)
     yes, no = (0, 2) if side is BID else (2, 0)
     *moves, wish = plan(wanted, [lacks, other], yes, no, worth=here).wishes
-    assert (type(wish), wish.own_side, wish.qty) == (WantCreate, Side.SELL, 2)
+    assert (type(wish), wish.own_side, wish.qty) == (CreateAction, Side.SELL, 2)
     assert abs(wish.price - 50) == 10
-    assert [type(each) for each in moves] == ([] if to == 12 else [WantAmend])
+    assert [type(each) for each in moves] == ([] if to == 12 else [AmendAction])
     yes, no = 2 * yes, 2 * no
     gives_way, _ = plan(wanted, [lacks, other], yes, no, worth=here).wishes
-    assert (type(gives_way), gives_way.order) == (WantCancel, other)  # there are enough for both
+    assert (type(gives_way), gives_way.order) == (CancelAction, other)  # there are enough for both
 
 
 @BOTH
@@ -170,7 +170,7 @@ def test_shares_held_are_promised_alike_whether_a_price_is_bought_at_already_or_
     assert {(abs(price - 50), qty) for price, qty in sold} == {(10, 5), (12, 1)}
     left = plan(wanted, [bought], yes, no, pace=pace(siblings=1)).wishes
     assert {(w.price, w.qty) for w in left if w.own_side is Side.SELL} == sold
-    assert all(type(wish) is WantCreate for wish in left)
+    assert all(type(wish) is CreateAction for wish in left)
 
 
 @BOTH
@@ -195,14 +195,14 @@ def test_no_more_than_the_siblings_allowed_stand_at_a_price_without_one_giving_w
     (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=3), worth=here).wishes
     assert wish == merges(orders[2], 20.0, 4)
     (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=4), worth=here).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert plan([quote(side, 10)], orders, pace=pace(siblings=3), short=(side,)).wishes == ()
 
 
 @BOTH
 def test_a_single_order_gives_way_only_where_no_second_may_stand(side):
     (own,) = siblings(side, 1)
-    assert isinstance(plan([quote(side, 10)], [own], pace=pace(siblings=2)).wishes[0], WantCreate)
+    assert isinstance(plan([quote(side, 10)], [own], pace=pace(siblings=2)).wishes[0], CreateAction)
     (wish,) = plan([quote(side, 10)], [own], pace=pace(siblings=1), worth=Ruler()).wishes
     assert wish == merges(own, 40.0, 8)
 
@@ -212,10 +212,10 @@ def test_where_one_order_may_stand_nothing_is_made_before_the_one_that_moves_the
     """Else what is made serves that price, the other goes elsewhere, and both by turns for ever."""
     comes, wanted = order(side, 10, 1), [quote(side, 7)]
     (moves,) = plan(wanted, [comes], pace=pace(siblings=1)).wishes
-    assert isinstance(moves, WantAmend)
+    assert isinstance(moves, AmendAction)
     assert plan(wanted, [comes], 9, 9, pace=pace(siblings=1)).wishes == (moves,)
     _, more = plan(wanted, [comes], pace=pace(siblings=2)).wishes
-    assert isinstance(more, WantCreate)
+    assert isinstance(more, CreateAction)
 
 
 @BOTH
@@ -223,7 +223,7 @@ def test_an_order_on_its_way_out_is_no_sibling_to_merge_with(side):
     going, stays = siblings(side, 2)
     going.state, going.doomed = State.CANCELLING, True
     (wish,) = plan([quote(side, 10)], [going, stays], pace=pace(siblings=3)).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
 
 
 @BOTH
@@ -231,11 +231,11 @@ def test_nothing_is_made_beside_an_order_that_is_to_come_back_larger_or_that_wou
     stays, goes = order(side, 10, 5), order(side, 10, 3, 2)
     goes.placed_ns += 1
     (wish,) = plan([quote(side, 10)], [stays, goes], worth=Ruler(move=0.1)).wishes
-    assert isinstance(wish, WantCancel)
+    assert isinstance(wish, CancelAction)
     goes.state, goes.doomed, goes.why = State.CANCELLING, True, wish.why
     assert plan([quote(side, 10)], [stays, goes]).wishes == ()
     (larger,) = plan([quote(side, 10)], [stays]).wishes
-    assert isinstance(larger, WantCreate)
+    assert isinstance(larger, CreateAction)
     assert larger.qty == 5
 
 
@@ -244,7 +244,7 @@ def test_while_a_sale_is_being_cancelled_nothing_is_bought_in_its_stead(side):
     sale = sells(side, 10, 6)
     sale.state, sale.doomed = State.CANCELLING, True
     (wish,) = plan([quote(side, 10)], [sale], 10, 10).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert (wish.own_side, wish.qty) == (Side.SELL, 4)
 
 
@@ -267,7 +267,7 @@ def test_a_purchase_gives_way_where_the_pairs_it_locks_cost_more_than_place_and_
     wishes = plan([quote(side, 10)], [own], held, held, worth=here).wishes
     if gives_way:
         (wish,) = wishes
-        assert wish == WantCancel(own, SOLD, capital * 10, instead=True)
+        assert wish == CancelAction(own, SOLD, capital * 10, instead=True)
     else:
         assert wishes == ()
     short = plan([quote(side, 10)], [own], held, held, worth=here, short=(side,))
@@ -282,9 +282,9 @@ def test_shares_held_are_sold_beside_a_purchase_that_is_too_small_before_it_give
     """It would be bought again at once, and where a limit has no room for the sale for ever."""
     own = order(side, 10, qty=6)
     wishes = plan([quote(side, 10)], [own], held, held, worth=Ruler(capital=9.0)).wishes
-    creates = [(wish.own_side, wish.qty) for wish in wishes if isinstance(wish, WantCreate)]
+    creates = [(wish.own_side, wish.qty) for wish in wishes if isinstance(wish, CreateAction)]
     assert creates == [(Side.SELL, 4)]
-    assert any(isinstance(wish, WantCancel) for wish in wishes) is gives_way
+    assert any(isinstance(wish, CancelAction) for wish in wishes) is gives_way
 
 
 @BOTH
@@ -294,7 +294,7 @@ def test_a_purchase_gives_way_where_what_it_lacks_is_not_worth_a_request(side):
     wishes = plan(
         [quote(side, 10, 14)], [own], 12, 12, pace=resizes, worth=Ruler(capital=9.0)
     ).wishes
-    assert any(isinstance(wish, WantCancel) for wish in wishes)
+    assert any(isinstance(wish, CancelAction) for wish in wishes)
 
 
 @BOTH
@@ -306,7 +306,7 @@ def test_a_purchase_does_not_give_way_where_so_few_could_be_sold_that_they_are_b
     sale, own = sells(side, 10, 5), order(side, 10, qty=1, number=2)
     here, resizes = Ruler(capital=9.0), pace(resize=50)
     wishes = plan([quote(side, 10)], [sale, own], held, held, pace=resizes, worth=here).wishes
-    assert any(isinstance(wish, WantCancel) for wish in wishes) is gives_way
+    assert any(isinstance(wish, CancelAction) for wish in wishes) is gives_way
 
 
 @BOTH
@@ -354,7 +354,7 @@ def test_what_stands_as_wanted_is_what_the_whole_plan_would_leave_alone(
     free = free_shares(Qty(yes), Qty(no), orders)
     held = None if is_short or not free.has_some else free
     levels = {quote.price: level_of(BID, quote, (), NOTHING_KNOWN) for quote in wanted}
-    if are_left(Ours(orders, free).bid_stands, levels.values(), held, pace):
+    if are_left(WorkingOrders(orders, free).bid_stands, levels.values(), held, pace):
         side = _Side(BID, levels, orders, orders, free, pace, LATER, NOTHING_KNOWN, is_short)
         side.make()
         assert side.wishes == []
@@ -367,5 +367,5 @@ def test_shares_promised_to_a_level_that_an_order_moves_to_are_sold_for_another(
     wanted = [quote(side, 4, 15), quote(side, 5, 10), quote(side, 11, 15)]
     yes, no = (0, 8) if side is BID else (8, 0)
     wishes = plan(wanted, orders, yes, no, pace=pace(resize=50)).wishes
-    made_new = [wish for wish in wishes if isinstance(wish, WantCreate)]
+    made_new = [wish for wish in wishes if isinstance(wish, CreateAction)]
     assert [(wish.own_side, wish.qty) for wish in made_new] == [(Side.SELL, 8)]

@@ -2,12 +2,12 @@
 
 import pytest
 
-from bot.core.books.queue import Queues
+from bot.core.market_data.queue_position import Queues
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.place import Worth, fills
-from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate
+from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
+from bot.core.planning.queue_economics import QuoteEconomics, fills
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
+from bot.strategy.api import Quote
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.test_bot_reconcile import ASK, BID, ask, bid, plan, rests
@@ -26,7 +26,7 @@ def worth(
     volume: float = 20.0,
     move: float = 0.05,
     capital: float = 0.0,
-) -> Worth:
+) -> QuoteEconomics:
     """Each order has `ahead` shares before it and `behind` behind; `others` rest elsewhere."""
     queues = Queues(1.0)
     at: dict[tuple[BookSide, int], int] = dict(others or {})
@@ -64,7 +64,9 @@ def worth(
         queues.wrote(made.shown(own), 20, list(orders), T0)
     queues.saw_book(*book(0), 20, list(orders), T0)
     queues.saw_book(*book(behind), 30, list(orders), T0)
-    return Worth(fair, (volume, volume), side(BID, -1), side(ASK, 1), queues, move, capital)
+    return QuoteEconomics(
+        fair, (volume, volume), side(BID, -1), side(ASK, 1), queues, move, capital
+    )
 
 
 # --- near ones: stay or move ----------------------------------------------------------------------
@@ -79,7 +81,7 @@ def test_an_order_near_its_price_moves_where_that_gains_more():
     own = rests(39)
     here = worth(own, fair=60.0, volume=8.0, others={(BID, 40): 1})
     (wish,) = plan([bid(40)], [own], pace=NEAR, worth=here).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
     assert wish.amend == Amend(price=Price(40))
     gain = here.joining(BID, Price(40), 10, 20.0) - here.staying(own, 21.0)
     assert wish.value == pytest.approx(gain)
@@ -106,7 +108,7 @@ def test_a_step_back_is_worth_the_loss_it_avoids(side, level, target):
     wanted = [bid(target) if side is BID else ask(target)]
     here = worth(own, fair=41.0 if side is BID else 59.0, behind=50)
     (wish,) = plan(wanted, [own], pace=NEAR, now_ns=T0, worth=here).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
     assert wish.value >= 10 * 3  # three ticks too bold on ten shares
 
 
@@ -124,7 +126,7 @@ def moved(wishes) -> dict[int, int]:
     return {
         wish.order.level: wish.amend.price
         for wish in wishes
-        if isinstance(wish, WantAmend) and wish.amend.price is not None
+        if isinstance(wish, AmendAction) and wish.amend.price is not None
     }
 
 
@@ -142,7 +144,7 @@ def test_a_shift_of_a_tick_within_the_tolerance_moves_nothing():
 def test_one_that_is_near_serves_its_price_before_one_that_would_have_to_move():
     near, far = rests(39, number=1), rests(30, number=2)
     wishes = plan([bid(40)], [far, near], pace=NEAR, worth=worth(near, far)).wishes
-    assert [type(wish) for wish in wishes] == [WantCancel]
+    assert [type(wish) for wish in wishes] == [CancelAction]
     assert wishes[0].order is far
 
 
@@ -166,7 +168,7 @@ def test_of_orders_at_one_price_the_largest_moves_and_another_serves_the_next_le
 def test_orders_to_spare_are_cancelled():
     orders = [rests(30, 4, number=1), rests(30, 6, number=2)]
     wishes = plan([bid(41, 6)], orders).wishes
-    assert [type(wish) for wish in wishes] == [WantCancel, WantAmend]
+    assert [type(wish) for wish in wishes] == [CancelAction, AmendAction]
     assert wishes[0].order.remaining == 4
 
 
@@ -175,7 +177,7 @@ def test_orders_to_spare_are_cancelled():
 SIBLINGS = PaceSettings(resize_pct=50, siblings=3, dwell_ns=0)
 
 
-def two(behind: int) -> tuple[list[OwnOrder], Worth]:
+def two(behind: int) -> tuple[list[OwnOrder], QuoteEconomics]:
     orders = [rests(40, 2, number=1), rests(40, 2, number=2)]
     orders[1].placed_ns = T0 + 1
     return orders, worth(*orders, behind=behind)
@@ -184,10 +186,10 @@ def two(behind: int) -> tuple[list[OwnOrder], Worth]:
 def test_the_newest_of_two_whose_place_is_worth_little_is_made_anew_larger():
     orders, here = two(behind=0)
     (wish,) = plan([bid(40, 10)], orders, pace=SIBLINGS, worth=here).wishes
-    assert isinstance(wish, WantCancel)
+    assert isinstance(wish, CancelAction)
     assert wish.order is orders[1]
     (create,) = plan([bid(40, 10)], orders[:1], pace=SIBLINGS, worth=here).wishes
-    assert isinstance(create, WantCreate)
+    assert isinstance(create, CreateAction)
     assert create.qty == 8
 
 
@@ -195,20 +197,20 @@ def test_the_newest_of_two_whose_place_is_worth_more_than_a_request_gets_a_sibli
     orders, here = two(behind=80)
     assert here.place_cents(orders[1], here.edge(BID, Price(40))) > 2 * here.move_cents
     (wish,) = plan([bid(40, 10)], orders, pace=SIBLINGS, worth=here).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert wish.qty == 6
 
 
 def test_an_only_order_is_not_given_up_to_come_back_larger():
     own = rests(40, 4)
     (wish,) = plan([bid(40, 10)], [own], pace=SIBLINGS, worth=worth(own)).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
 
 
 def test_where_a_limit_cuts_new_orders_nothing_is_given_up_to_be_made_anew():
     orders, here = two(behind=0)
     wishes = plan([bid(40, 10)], orders, pace=SIBLINGS, worth=here, short=(BID,)).wishes
-    assert [type(wish) for wish in wishes] == [WantCreate]
+    assert [type(wish) for wish in wishes] == [CreateAction]
     assert plan([bid(40, 10)], orders, pace=SIBLINGS, worth=here, short=(ASK,)).wishes != wishes
 
 
@@ -217,7 +219,7 @@ def test_at_the_bound_of_siblings_the_newest_gives_way_even_with_a_good_place():
     orders[2].placed_ns = T0 + 5
     here = worth(*orders, behind=90, fair=60.0)
     (wish,) = plan([bid(40, 10)], orders, pace=SIBLINGS, worth=here).wishes
-    assert isinstance(wish, WantCancel)
+    assert isinstance(wish, CancelAction)
     assert wish.order is orders[2]
 
 
@@ -240,7 +242,7 @@ def test_a_purchase_gives_way_to_shares_held_where_what_it_locks_is_worth_more_t
     own = rests(40)
     here = worth(own, behind=behind, capital=capital)
     wishes = plan([bid(40)], [own], no=no, worth=here).wishes
-    assert [type(wish) for wish in wishes] == ([WantCancel] if gives_way else [])
+    assert [type(wish) for wish in wishes] == ([CancelAction] if gives_way else [])
 
 
 def test_a_sale_is_left_where_it_is():

@@ -5,9 +5,9 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.distribution import decided
-from bot.core.event.room import Ladder
+from bot.core.execution.pre_trade_checks import KillSwitch
+from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.report import EventReport
-from bot.core.sending.guard import Guard
 from bot.core.settings import PaceSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
@@ -24,7 +24,7 @@ def traded(*mids: int) -> Thin:
     thin.run(3)
     for number in range(5):
         market_id = thin.markets[0].market_id
-        print_ = m.TradeSeen(market_id, thin.now_ns, str(number), Price(mids[0]), Qty(50), True)
+        print_ = m.Trade(market_id, thin.now_ns, str(number), Price(mids[0]), Qty(50), True)
         thin.give(print_)
         thin.run(1)
     return thin
@@ -46,7 +46,7 @@ def move(thin: Thin, *mids: int) -> None:
         thin.run(1)
 
 
-def ladder(thin: Thin) -> Ladder:
+def ladder(thin: Thin) -> EventQuoter:
     return thin.trader.quoting.ladders[0]
 
 
@@ -99,10 +99,10 @@ def test_prints_are_counted_over_the_rungs_that_still_trade(monkeypatch):
 
 def test_the_profit_that_breakers_judge_keeps_the_last_belief_of_a_resolved_rung():
     thin = traded(60, 50, 40)
-    guard: Guard = thin.trader.guard
+    guard: KillSwitch = thin.trader.guard
     market_id = thin.markets[0].market_id
     guard.judge(thin.now_ns, opened=True)
-    thin.give(m.TradeSeen(market_id, thin.now_ns, "far", Price(99), Qty(1), True))
+    thin.give(m.Trade(market_id, thin.now_ns, "far", Price(99), Qty(1), True))
     before = ladder(thin).rungs[0].fair
     thin.run(1)
     resolve(thin, 0)

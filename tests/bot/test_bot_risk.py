@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.limits.cutting import Cut, CutReason, Cutter
-from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
-from bot.core.limits.risk import Exposure, Live, RungTerms, live_of, loss_cents
+from bot.core.risk.effective_limits import (
+    bounds_of,
+    event_limit_cents,
+    limits_in_force,
+    series_loss_cents,
+)
+from bot.core.risk.exposure import Exposure, OpenExposure, RungTerms, live_of, loss_cents
+from bot.core.risk.trim import QuoteTrimmer, Trim, TrimReason
 from bot.core.settings import RiskSettings
-from bot.core.strategy import Quote, Resting
+from bot.strategy.api import Quote, Resting
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import MarketId
 
@@ -46,7 +51,7 @@ def ask(price: int, qty: int) -> Quote:
 
 
 def brute_force(
-    rates: list[str], cash: int, holdings: list[tuple[int, int]], lives: list[Live]
+    rates: list[str], cash: int, holdings: list[tuple[int, int]], lives: list[OpenExposure]
 ) -> list[int]:
     """The worst end in each outcome over every combination of fills, by keeping accounts."""
     count = len(rates)
@@ -73,13 +78,13 @@ rung_counts = st.integers(1, 3)
 @st.composite
 def cases(
     draw: st.DrawFn,
-) -> tuple[list[str], int, list[tuple[int, int]], list[Live]]:
+) -> tuple[list[str], int, list[tuple[int, int]], list[OpenExposure]]:
     count = draw(rung_counts)
     rates = draw(st.lists(st.sampled_from(RATES), min_size=count, max_size=count))
     held = st.tuples(st.integers(0, 4), st.integers(0, 4))
     holdings = draw(st.lists(held, min_size=count, max_size=count))
     live = st.builds(
-        Live,
+        OpenExposure,
         st.sampled_from(ids(count)),
         st.sampled_from(list(Outcome)),
         st.sampled_from(list(Side)),
@@ -93,7 +98,7 @@ def cases(
 @settings(max_examples=150, deadline=None)
 @given(cases())
 def test_the_worst_case_equals_brute_force_over_every_partial_fill(
-    case: tuple[list[str], int, list[tuple[int, int]], list[Live]],
+    case: tuple[list[str], int, list[tuple[int, int]], list[OpenExposure]],
 ) -> None:
     rates, cash, holdings, lives = case
     exposure = Exposure(terms(rates), Cents(cash), holdings, lives)
@@ -106,14 +111,14 @@ def test_the_worst_case_equals_brute_force_over_every_partial_fill(
 @settings(max_examples=120, deadline=None)
 @given(cases(), st.integers(0, 600), st.data())
 def test_the_room_is_the_largest_size_that_stays_within_the_limit(
-    case: tuple[list[str], int, list[tuple[int, int]], list[Live]],
+    case: tuple[list[str], int, list[tuple[int, int]], list[OpenExposure]],
     limit: int,
     data: st.DataObject,
 ) -> None:
     rates, cash, holdings, lives = case
     candidate = data.draw(
         st.builds(
-            Live,
+            OpenExposure,
             st.sampled_from(ids(len(rates))),
             st.sampled_from(list(Outcome)),
             st.sampled_from(list(Side)),
@@ -125,7 +130,9 @@ def test_the_room_is_the_largest_size_that_stays_within_the_limit(
     room = exposure.room(candidate, Cents(limit))
 
     def end(qty: int) -> list[int]:
-        sized = Live(candidate.market_id, candidate.outcome, candidate.side, candidate.price, qty)
+        sized = OpenExposure(
+            candidate.market_id, candidate.outcome, candidate.side, candidate.price, qty
+        )
         return list(Exposure(terms(rates), cash, holdings, [*lives, sized]).worst_outcome_cents)
 
     # An outcome beyond the limit already must not get worse.
@@ -135,7 +142,7 @@ def test_the_room_is_the_largest_size_that_stays_within_the_limit(
 
 
 def test_a_purchase_loses_its_price_and_fee_where_the_rung_fails() -> None:
-    rung = Live(MarketId("m1"), Outcome.YES, Side.BUY, Price(40), Qty(10))
+    rung = OpenExposure(MarketId("m1"), Outcome.YES, Side.BUY, Price(40), Qty(10))
     exposure = Exposure(terms(["0.0175"] * 3), Cents(0), [(0, 0)] * 3, [rung])
     assert exposure.worst_outcome_cents == (-410, -410, 0, 0)
 
@@ -143,8 +150,8 @@ def test_a_purchase_loses_its_price_and_fee_where_the_rung_fails() -> None:
 @pytest.mark.parametrize("rate", RATES)
 def test_both_routes_of_an_ask_come_to_the_same_at_every_price(rate: str) -> None:
     for price in range(1, 100):
-        by_sale = Live(MarketId("m0"), Outcome.YES, Side.SELL, Price(price), Qty(3))
-        by_purchase = Live(MarketId("m0"), Outcome.NO, Side.BUY, Price(100 - price), Qty(3))
+        by_sale = OpenExposure(MarketId("m0"), Outcome.YES, Side.SELL, Price(price), Qty(3))
+        by_purchase = OpenExposure(MarketId("m0"), Outcome.NO, Side.BUY, Price(100 - price), Qty(3))
         ends = [
             Exposure(terms([rate]), Cents(0), [(5, 0)], [live]).worst_outcome_cents
             for live in (by_sale, by_purchase)
@@ -168,11 +175,11 @@ def test_several_rungs_filling_at_once_count_together() -> None:
 @settings(deadline=None)
 @given(cases())
 def test_an_order_taken_out_leaves_what_was_before_it(
-    case: tuple[list[str], int, list[tuple[int, int]], list[Live]],
+    case: tuple[list[str], int, list[tuple[int, int]], list[OpenExposure]],
 ) -> None:
     rates, cash, holdings, lives = case
     exposure = Exposure(terms(rates), Cents(cash), holdings, lives)
-    extra = Live(MarketId("m0"), Outcome.NO, Side.BUY, Price(33), Qty(7))
+    extra = OpenExposure(MarketId("m0"), Outcome.NO, Side.BUY, Price(33), Qty(7))
     before = exposure.worst_outcome_cents, exposure.gross_qty
     exposure.add(extra)
     assert exposure.worst_outcome_cents[-1] < before[0][-1]
@@ -222,10 +229,10 @@ def test_the_reach_of_a_rung_looks_both_ways() -> None:
 
 def cut(
     quotes: Resting, held: Exposure, risk: RiskSettings, loss_limit_cents: Cents
-) -> tuple[dict[MarketId, tuple[Quote, ...]], list[Cut]]:
+) -> tuple[dict[MarketId, tuple[Quote, ...]], list[Trim]]:
     """What a cutter that has seen nothing yet leaves of the quotes, and what it cut."""
     in_force = limits_in_force(risk)
-    cutter = Cutter(in_force)
+    cutter = QuoteTrimmer(in_force)
     return cutter.cut(quotes, held, bounds_of(in_force, loss_limit_cents)), list(cutter.cuts)
 
 
@@ -263,7 +270,7 @@ def test_a_quote_above_the_order_size_is_cut_and_says_why() -> None:
     kept, cuts = cut({MarketId("m0"): (bid(48, 30),)}, flat(1), limits(order=20), Cents(10**9))
     assert kept == {MarketId("m0"): (bid(48, 20),)}
     assert cuts == [
-        Cut(MarketId("m0"), BookSide.BID, Price(48), Qty(30), Qty(20), CutReason.ORDER_QTY)
+        Trim(MarketId("m0"), BookSide.BID, Price(48), Qty(30), Qty(20), TrimReason.ORDER_QTY)
     ]
 
 
@@ -271,7 +278,7 @@ def test_levels_share_the_room_of_their_rung_best_first() -> None:
     quotes = {MarketId("m0"): (bid(47, 10), bid(48, 10), ask(52, 10))}
     kept, cuts = cut(quotes, flat(1), limits(position=15), Cents(10**9))
     assert kept == {MarketId("m0"): (bid(47, 5), bid(48, 10), ask(52, 10))}
-    assert [each.reason for each in cuts] == [CutReason.RUNG_POSITION]
+    assert [each.reason for each in cuts] == [TrimReason.RUNG_POSITION]
 
 
 @pytest.mark.parametrize(("holding", "side"), [((90, 0), ask(60, 80)), ((0, 90), bid(40, 80))])
@@ -288,7 +295,7 @@ def test_a_tight_loss_limit_leaves_some_quote_on_every_rung_and_side() -> None:
     kept, cuts = cut(two_sided(12, 10), flat(12), limits(), Cents(3_000))
     for wanted in kept.values():
         assert {quote.side for quote in wanted} == {BookSide.BID, BookSide.ASK}
-    assert {each.reason for each in cuts} == {CutReason.EVENT_LOSS}
+    assert {each.reason for each in cuts} == {TrimReason.EVENT_LOSS}
 
 
 def test_where_a_part_of_the_room_is_less_than_a_share_one_share_stands_while_it_fits() -> None:

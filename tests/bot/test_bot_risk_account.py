@@ -5,8 +5,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from bot.core.limits.accountrisk import AccountRisk
 from bot.core.report import Phase
+from bot.core.risk.account_risk import AccountRisk
 from bot.core.settings import BreakerSettings
 from bot.core.trader import Trader
 from bot.lab.sim.odds import SECOND

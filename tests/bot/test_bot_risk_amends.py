@@ -8,8 +8,8 @@ import itertools
 import numpy as np
 import pytest
 
-from bot.core.limits.risk import Exposure, RungTerms
 from bot.core.orders.order import OwnOrder, State
+from bot.core.risk.exposure import Exposure, RungTerms
 from tests.bot import made
 from tests.bot.made import MARKET
 from tests.scale import cases

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.orders.life import Fact
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.transitions import OrderEvent
 from tests.bot import made
 from tests.bot.books import Books
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
@@ -69,7 +69,7 @@ def test_an_order_that_ends_with_a_change_undecided_may_have_filled_at_either_pr
 def test_a_cancel_that_finds_an_undecided_change_leaves_open_at_which_price_it_filled():
     own = made.own(State.OPEN, price=40)
     own.sent_amend(Amend(price=Price(70)))
-    own.answered(Fact.NO_ANSWER, T0)
+    own.answered(OrderEvent.NO_ANSWER, T0)
     own.sent_cancel()
     gone = made.shown(own, filled=4, remaining=0, status=model.OrderStatus.CANCELED)
     own.cancelled(gone, Qty(6), T0)

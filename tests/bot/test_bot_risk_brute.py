@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bot.core.limits.risk import Bounds, Exposure, Live, RungTerms
+from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, RungTerms
 from tests.scale import cases
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import MarketId
@@ -53,9 +53,9 @@ class Batch:
         held = [(yes, no) for yes, no in self.held[case].tolist()]
         return Exposure(terms, Cents(int(self.cash[case])), held, lives)
 
-    def live(self, case: int, order: int) -> Live:
+    def live(self, case: int, order: int) -> OpenExposure:
         """One of its orders."""
-        return Live(
+        return OpenExposure(
             IDS[self.rung[case, order]],
             Outcome.NO if self.is_no[case, order] else Outcome.YES,
             Side.SELL if self.is_sell[case, order] else Side.BUY,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.core.limits.cutting import Cut, CutReason
-from bot.core.limits.risk import Exposure, Live, RungTerms, live_of
-from bot.core.strategy import Quote
+from bot.core.risk.exposure import Exposure, OpenExposure, RungTerms, live_of
+from bot.core.risk.trim import Trim, TrimReason
+from bot.strategy.api import Quote
 from tests.bot.test_bot_risk import ask, bid, cut, flat, ids, limits, terms, with_quotes
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import MarketId
@@ -54,7 +54,7 @@ def test_the_room_of_an_ask_is_not_narrowed_by_outcomes_in_which_it_gains() -> N
 @pytest.mark.parametrize("side", Side)
 def test_an_order_of_every_kind_can_be_taken_out_again(outcome: Outcome, side: Side) -> None:
     exposure = flat(2)
-    live = Live(M1, outcome, side, Price(30), Qty(7))
+    live = OpenExposure(M1, outcome, side, Price(30), Qty(7))
     exposure.add(live)
     assert exposure.gross_qty == 7
     exposure.remove(live)
@@ -75,7 +75,7 @@ def test_a_quote_that_uses_the_limit_up_to_its_last_cent_stands_whole() -> None:
 def test_a_cent_short_of_the_limit_costs_a_whole_eighth(quote: Quote) -> None:
     kept, cuts = cut({M0: (quote,)}, free(1), limits(), Cents(399))
     assert kept == {M0: (Quote(quote.side, quote.price, Qty(8)),)}
-    assert cuts == [Cut(M0, quote.side, quote.price, Qty(10), Qty(8), CutReason.EVENT_LOSS)]
+    assert cuts == [Trim(M0, quote.side, quote.price, Qty(10), Qty(8), TrimReason.EVENT_LOSS)]
     assert type(cuts[0].allowed) is int
 
 
@@ -106,7 +106,7 @@ def test_asks_of_a_rung_are_served_lowest_first_however_they_are_listed() -> Non
 def test_a_quote_cut_to_the_order_size_and_then_to_the_position_names_the_position() -> None:
     _, cuts = cut({M0: (bid(48, 30),)}, free(1), limits(order=20, position=15), Cents(10**9))
     assert [(each.wanted, each.allowed, each.reason) for each in cuts] == [
-        (30, 15, CutReason.RUNG_POSITION)
+        (30, 15, TrimReason.RUNG_POSITION)
     ]
 
 
@@ -123,5 +123,5 @@ def test_a_second_level_finds_the_room_that_the_first_levels_left() -> None:
 
 
 def test_the_exposure_of_a_wanted_quote_is_that_of_its_yes_route() -> None:
-    assert live_of(M0, bid(40, 3)) == Live(M0, Outcome.YES, Side.BUY, Price(40), Qty(3))
-    assert live_of(M0, ask(60, 3)) == Live(M0, Outcome.YES, Side.SELL, Price(60), Qty(3))
+    assert live_of(M0, bid(40, 3)) == OpenExposure(M0, Outcome.YES, Side.BUY, Price(40), Qty(3))
+    assert live_of(M0, ask(60, 3)) == OpenExposure(M0, Outcome.YES, Side.SELL, Price(60), Qty(3))

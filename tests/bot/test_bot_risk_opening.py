@@ -2,13 +2,13 @@
 
 import pytest
 
-from bot.core.limits.risk import Exposure
 from bot.core.report import Phase
+from bot.core.risk.exposure import Exposure
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
 from tests.bot.test_bot_latch import opened
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce

@@ -1,6 +1,6 @@
 """Claims about fills that answers show before the list does: a round trip counts what it lost."""
 
-from bot.core.orders.life import State
+from bot.core.orders.transitions import State
 from tests.bot import made
 from tests.bot.made import MARKET, T0
 from tests.bot.test_bot_quoting import event, quoting

@@ -4,11 +4,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.limits.cutting import CutReason, Cutter
-from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force
-from bot.core.limits.risk import Bounds, Exposure, Live, live_of
+from bot.core.risk.effective_limits import bounds_of, event_limit_cents, limits_in_force
+from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, live_of
+from bot.core.risk.trim import QuoteTrimmer, TrimReason
 from bot.core.settings import RiskSettings
-from bot.core.strategy import Quote
+from bot.strategy.api import Quote
 from tests.bot.test_bot_risk import RATES, ask, bid, cut, ids, limits, terms, with_quotes
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, Side, fee_cents
 from venue.wire.names import MarketId
@@ -18,9 +18,9 @@ COUNT = 4
 
 
 @st.composite
-def lives(draw: st.DrawFn, largest: int = 20) -> Live:
+def lives(draw: st.DrawFn, largest: int = 20) -> OpenExposure:
     """Any order of an event of four rungs."""
-    return Live(
+    return OpenExposure(
         draw(st.sampled_from(ids(COUNT))),
         draw(st.sampled_from(list(Outcome))),
         draw(st.sampled_from(list(Side))),
@@ -60,7 +60,7 @@ def test_a_fill_of_what_is_live_takes_no_bound_further_than_it_was(rates, holdin
     after_held[rung][side] += sign * part
     rate = FeeRate.parse(rates[rung])
     paid = sign * part * filled.price + fee_cents(rate, Qty(part), filled.price)
-    left = Live(
+    left = OpenExposure(
         filled.market_id, filled.outcome, filled.side, filled.price, Qty(filled.qty_max - part)
     )
     pairs = [(yes, no) for yes, no in after_held]
@@ -216,9 +216,9 @@ def test_a_bound_that_is_passed_already_still_lets_a_position_be_worked_off() ->
 # --- cutting --------------------------------------------------------------------------------------
 
 NEAR = {
-    CutReason.EVENT_NET: {"event_net_qty": Qty(12)},
-    CutReason.EVENT_GROSS: {"event_gross_qty": Qty(20)},
-    CutReason.RESTING: {"resting_cents": Cents(900)},
+    TrimReason.EVENT_NET: {"event_net_qty": Qty(12)},
+    TrimReason.EVENT_GROSS: {"event_gross_qty": Qty(20)},
+    TrimReason.RESTING: {"resting_cents": Cents(900)},
 }
 
 
@@ -240,7 +240,7 @@ def test_quotes_cut_for_the_loss_apart_name_gross() -> None:
     nothing = Exposure(terms(["0"]), Cents(0), [(0, 0)])
     kept, cuts = cut({M0: (bid(50, 16),)}, nothing, risk, Cents(10**9))
     assert kept == {M0: (bid(50, 8),)}
-    assert [each.reason for each in cuts] == [CutReason.EVENT_GROSS]
+    assert [each.reason for each in cuts] == [TrimReason.EVENT_GROSS]
 
 
 @settings(max_examples=150)
@@ -256,7 +256,7 @@ def test_a_cutter_that_has_seen_other_quotes_cuts_as_one_that_has_not(
     risk = limits_in_force(limits(position=max(1, bounds.position_qty), order=order_qty))
     base = Exposure(terms(["0.0175"] * COUNT), Cents(-500), holdings)
     of = msgspec.structs.replace(bounds, position_qty=risk.rung_position_qty)
-    cutter = Cutter(risk)
+    cutter = QuoteTrimmer(risk)
     quotes: dict[MarketId, tuple[Quote, ...]] = {}
     for turn, wishes in enumerate(rounds):
         last, quotes = quotes, {**quotes, **_quotes(wishes)}
@@ -265,7 +265,7 @@ def test_a_cutter_that_has_seen_other_quotes_cuts_as_one_that_has_not(
         if len(wishes) % 4 == 0:  # others than `last` were cut meanwhile
             cutter.cut({key: each[1:] for key, each in last.items()}, base, of)
         of = msgspec.structs.replace(of, loss_cents=bounds.loss_cents * (1 + turn % 2))
-        fresh = Cutter(risk)
+        fresh = QuoteTrimmer(risk)
         assert cutter.cut(quotes, base, of) == fresh.cut(quotes, base, of)
         assert cutter.cuts == fresh.cuts or sorted(cutter.cuts, key=str) == sorted(
             fresh.cuts, key=str
@@ -282,7 +282,7 @@ def test_a_cutter_that_has_seen_other_quotes_cuts_as_one_that_has_not(
     assert cutter.cut({key: (*each,) for key, each in quotes.items()}, base, of) is again
 
 
-def _quotes(wishes: list[Live]) -> dict[MarketId, tuple[Quote, ...]]:
+def _quotes(wishes: list[OpenExposure]) -> dict[MarketId, tuple[Quote, ...]]:
     """Wishes as quotes, bids below 50 and asks above, each price once."""
     out: dict[MarketId, dict[tuple[BookSide, int], Quote]] = {}
     for wish in wishes:
@@ -296,7 +296,7 @@ def _quotes(wishes: list[Live]) -> dict[MarketId, tuple[Quote, ...]]:
 def test_a_rung_whose_cut_stays_the_same_keeps_the_very_same_quotes() -> None:
     risk = limits_in_force(limits())
     nothing = Exposure(terms(["0"] * 2), Cents(0), [(0, 0)] * 2)
-    cutter = Cutter(risk)
+    cutter = QuoteTrimmer(risk)
     of = bounds_of(risk, Cents(960))
     quotes = {M0: (bid(50, 16),), M1: (bid(50, 16),)}
     first = cutter.cut(quotes, nothing, of)
@@ -308,7 +308,7 @@ def test_a_rung_whose_cut_stays_the_same_keeps_the_very_same_quotes() -> None:
 def test_when_room_comes_back_everything_wanted_stands_again() -> None:
     risk = limits_in_force(limits())
     nothing = Exposure(terms(["0"]), Cents(0), [(0, 0)])
-    cutter = Cutter(risk)
+    cutter = QuoteTrimmer(risk)
     quotes = {M0: (bid(50, 16), ask(60, 16))}
     assert cutter.cut(quotes, nothing, bounds_of(risk, Cents(100))) != quotes
     assert cutter.cuts
@@ -412,7 +412,7 @@ def test_what_is_left_to_be_wanted_may_be_sent_however_far_past_a_bound_what_is_
     }
     exposure = Exposure(terms(rates), Cents(cash), holdings)
     in_force = limits_in_force(limits(position=bounds.position_qty))
-    wanted = Cutter(in_force).cut(quotes, exposure, bounds)
+    wanted = QuoteTrimmer(in_force).cut(quotes, exposure, bounds)
     for key, mine in wanted.items():
         for quote in mine:
             live = live_of(key, quote)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bot.core import messages as m
-from bot.core.event.room import Ladder
-from bot.core.limits.bounds import taken
+from bot.core.quoting.event_quoter import EventQuoter
+from bot.core.risk.bounds import taken
 from bot.core.settings import PaceSettings
-from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, RungView, Strategy, Take
+from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, RungView, Strategy, Take
 from strategies.fixed_spread import FixedSpread
 from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import SERIES, Thin
@@ -50,12 +50,12 @@ def test_a_rung_on_which_nothing_happened_is_told_in_the_very_object_of_before()
     thin, seen = watched([80, 60, 40, 20])
     thin.mids[1] += 1
     thin.show(1)
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     thin.show(1)
     thin.mids[1] -= 1
     thin.now_ns += NS_PER_MS
     thin.show(1)
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     first, second = seen[0], seen[-1]
     assert first is not second
     assert second.rungs[1] is not first.rungs[1]
@@ -65,12 +65,12 @@ def test_a_rung_on_which_nothing_happened_is_told_in_the_very_object_of_before()
 def test_a_print_is_told_once():
     thin, seen = watched([80, 60, 40])
     ts_ns = thin.now_ns
-    thin.give(m.TradeSeen(thin.markets[1].market_id, ts_ns, "t1", Price(60), Qty(5), True))
-    thin.give(m.Beat())
+    thin.give(m.Trade(thin.markets[1].market_id, ts_ns, "t1", Price(60), Qty(5), True))
+    thin.give(m.Tick())
     thin.show(0)
     thin.mids[0] += 1
     thin.show(0)
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     told = [len(view.rungs[1].prints) for view in seen]
     assert sum(told) == 1
 
@@ -81,7 +81,7 @@ def test_what_stands_before_an_order_of_ours_is_that_of_the_book_told_with_it():
     thin.mids[0] += 2
     thin.show(0)
     rung.queues.forget_book()
-    thin.give(m.Beat())  # the ask steps back; no frame tells what stands before it there
+    thin.give(m.Tick())  # the ask steps back; no frame tells what stands before it there
     for depth in (100, 7):
         thin.now_ns += 100 * NS_PER_MS
         rung.read_book(thin.book(0, depth=depth), trader.quoting.settings.trust, thin.now_ns)
@@ -115,17 +115,17 @@ def test_what_is_kept_is_what_would_be_told_anew(seed):
     for number in range(120):
         index = int(rng.integers(0, 5))
         thin.now_ns += int(rng.integers(1, 2_000)) * NS_PER_MS
-        thin.give(m.FeedHeard())
+        thin.give(m.FeedAlive())
         if rng.random() < 0.6:
             thin.mids[index] = min(95, max(5, thin.mids[index] + int(rng.integers(-1, 2))))
             thin.show(index)
         elif rng.random() < 0.5:
             price = Price(thin.mids[index])
             market_id = thin.markets[index].market_id
-            seen_now = m.TradeSeen(market_id, thin.now_ns, f"t{number}", price, Qty(3), True)
+            seen_now = m.Trade(market_id, thin.now_ns, f"t{number}", price, Qty(3), True)
             thin.give(seen_now)
             thin.show(index)
-        thin.give(m.Beat())
+        thin.give(m.Tick())
         desk, ledgers = thin.trader.desk, thin.trader.ledgers
         kept = ladder.view(None, desk, ledgers, thin.now_ns)
         for rung in ladder.rungs:
@@ -142,7 +142,7 @@ def test_what_is_kept_is_what_would_be_told_anew(seed):
 def test_what_merely_equals_a_proven_answer_is_proven_by_itself():
     thin, _ = watched([80, 60, 40])
     ladder, at = thin.trader.quoting.ladders[0], thin.markets[0].market_id
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     sane = (Quote(BookSide.BID, Price(50), Qty(10)),)
     nonsense = (Quote(BookSide.BID, 50.0, Qty(10)),)  # type: ignore[arg-type]
     answers = [{at: sane}, {}, {at: sane}, {at: nonsense}]
@@ -272,7 +272,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
     thin = Patchy([*mids], lambda: LadderJoint(LadderJoint.Params()), pace)
     thin.start()
     ladder, markets = thin.trader.quoting.ladders[0], [*thin.markets]
-    want_now, start_ns = Ladder.want, thin.now_ns
+    want_now, start_ns = EventQuoter.want, thin.now_ns
     seen = []
 
     def want(ladder, quotes, *, pulled):
@@ -282,7 +282,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
             left = () if pulled or rung.blocked else quotes.get(rung.market_id, ())
             assert rung.wanted == taken(left, rung.market, ladder.ceilings.get(rung.market_id))
 
-    monkeypatch.setattr(Ladder, "want", want)
+    monkeypatch.setattr(EventQuoter, "want", want)
 
     def move() -> None:
         index, market = rng.randrange(5), markets[0]
@@ -294,7 +294,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
                 market = msgspec.structs.replace(market, max_price=Price(60))
             case 2:
                 thin.give(m.FeedClosed(""))
-                thin.give(m.Beat())
+                thin.give(m.Tick())
                 thin.give(m.FeedOpened())
             case 3 if thin.now_ns - start_ns > 500 * NS_PER_SECOND:
                 ladder.ceilings[markets[index].market_id] = Qty(rng.randint(3, 9))

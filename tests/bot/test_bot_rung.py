@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.strategy import Strategy
 from bot.core.strike import strike_dollars
+from bot.strategy.api import Strategy
 from tests.bot import made
 from tests.bot.thin import PROJECT, Thin, market
 from venue.wire import instant, model
@@ -96,9 +96,9 @@ def after_stamp(world: Thin, stamp_ns: int) -> int:
     return world.rung(0).others._changed_ns
 
 
-def prints(world: Thin, stamp_ns: int, name: str, index: int = 0) -> m.TradeSeen:
+def prints(world: Thin, stamp_ns: int, name: str, index: int = 0) -> m.Trade:
     """A print of one share at 50 cents."""
-    return m.TradeSeen(world.markets[index].market_id, stamp_ns, name, Price(50), Qty(1), True)
+    return m.Trade(world.markets[index].market_id, stamp_ns, name, Price(50), Qty(1), True)
 
 
 def moves(

@@ -22,13 +22,13 @@ class ByHand(Thin):
         """See `Thin`; what was bought by hand is in every list."""
         match request:
             case m.ReadFills():
-                return m.Done(m.FillsShown(tuple(reversed(self.booked)), ""))
+                return m.Ok(m.FillsBody(tuple(reversed(self.booked)), ""))
             case m.ReadBalance():
                 paid = sum(each.qty * each.outcome_price + 1 for each in self.booked)
                 cash = Cents(10**9 - paid)
-                return m.Done(m.BalanceShown(model.Balance(cash, Cents(0), cash)))
+                return m.Ok(m.BalanceBody(model.Balance(cash, Cents(0), cash)))
             case m.ReadPositions():
-                return m.Done(m.PositionsShown(tuple(map(_held, self.booked)), ""))
+                return m.Ok(m.PositionsBody(tuple(map(_held, self.booked)), ""))
             case _:
                 return super().answer(request)
 

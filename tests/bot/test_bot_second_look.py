@@ -60,7 +60,7 @@ def wrong_rows(venue: Meddled, wrong: Wrong, times: int) -> list[m.Request]:
             return None
         read.append(request)
         first, *others = venue.orders.values()
-        return m.Done(m.OrdersShown((wrong(venue, first), *others), ""))
+        return m.Ok(m.OrdersBody((wrong(venue, first), *others), ""))
 
     venue.meddle = meddle
     return read
@@ -100,7 +100,7 @@ def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_cou
             return None
         asked_ns.append(venue.now_ns)
         row = venue.orders[first]
-        return m.Done(m.OrderShown(wrong(venue, row) if len(asked_ns) == 1 else row))
+        return m.Ok(m.OrderBody(wrong(venue, row) if len(asked_ns) == 1 else row))
 
     venue.meddle = meddle
     look_at(venue, own)
@@ -124,7 +124,7 @@ def test_an_order_that_a_read_by_its_id_shows_to_be_over_is_over(venue):
     own = venue.trader.desk.find(first)
     gone = over(venue.orders.pop(first))
     is_its = m.ReadOrder(first)
-    venue.meddle = lambda request: m.Done(m.OrderShown(gone)) if request == is_its else None
+    venue.meddle = lambda request: m.Ok(m.OrderBody(gone)) if request == is_its else None
     look_at(venue, own)
     venue.go_until(lambda: not own.is_live)
 
@@ -157,14 +157,14 @@ def test_an_order_that_an_amend_gave_another_id_is_no_foreign_one_until_that_is_
     venue.orders[moved.order_id] = moved
 
     def meddle(request: m.Request) -> m.Answer | None:
-        return m.Done(m.OrderShown(over(row))) if request == m.ReadOrder(first) else None
+        return m.Ok(m.OrderBody(over(row))) if request == m.ReadOrder(first) else None
 
     venue.meddle = meddle
     if lost:
         venue.let(send, m.Unknown("lost"))
     else:
         venue.go(5)
-        venue.let(send, m.Done(m.OrderShown(moved)))
+        venue.let(send, m.Ok(m.OrderBody(moved)))
     venue.go_until(lambda: desk.find(moved.order_id) is own)
     venue.go(10)
     assert "amends_off" in venue.notes

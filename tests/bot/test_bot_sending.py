@@ -6,18 +6,18 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.account.ledgers import Ledgers
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import NEVER_NS, Outbox
-from bot.core.desk.spend import Lane
-from bot.core.event.rung import Rung
+from bot.core.account.reconciler import AccountReconciler
+from bot.core.execution.executor import OrderExecutor
+from bot.core.execution.suspected_fills import SuspectedFills
+from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate
-from bot.core.sending.hints import Hints
-from bot.core.sending.sending import Sending
-from bot.core.series.quoting import Quoting
+from bot.core.orders.outbox import NEVER_NS, Outbox
+from bot.core.orders.request_budget import Priority
+from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
+from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 from tests.bot import made
 from tests.bot.made import INSTANT, LAG_NS, T0
 from venue.wire import model
@@ -31,10 +31,10 @@ SERIES = Ticker("ACME-VAL")
 NO_MORE = "no room left for more: exposure"
 
 
-def noting(denied: list[object]) -> type[Rung]:
+def noting(denied: list[object]) -> type[MarketQuoter]:
     """A rung that does no more with what it is denied than to note it."""
 
-    class Noting(Rung):
+    class Noting(MarketQuoter):
         __slots__ = ()
 
         def denied(self, wish) -> None:
@@ -60,13 +60,13 @@ class Account:
             pace=PaceSettings(**{"market_writes_burst": 400, "writes_burst": 400, **(pace or {})}),
         )
         self.out = Outbox(BudgetSettings())
-        self.desk = Desk(self.settings.trust, self.out)
-        self.ledgers = Ledgers(self.settings.trust, self.desk, self.out)
-        self.quoting = Quoting(
+        self.desk = OrderManager(self.settings.trust, self.out)
+        self.ledgers = AccountReconciler(self.settings.trust, self.desk, self.out)
+        self.quoting = QuotingEngine(
             self.settings, lambda: Strategy(None), self.desk, self.ledgers, self.out
         )
-        self.hints = Hints(self.settings.trust)
-        self.sending = Sending(
+        self.hints = SuspectedFills(self.settings.trust)
+        self.sending = OrderExecutor(
             self.settings, self.desk, self.ledgers, self.quoting, self.hints, self.out
         )
         self.sending.nonce = "boot"
@@ -130,19 +130,21 @@ def event() -> model.Event:
     )
 
 
-def create(price: int = 40, qty: int = 10, value: float = 1.0) -> WantCreate:
+def create(price: int = 40, qty: int = 10, value: float = 1.0) -> CreateAction:
     """A wanted bid."""
-    return WantCreate(BookSide.BID, Price(price), Outcome.YES, Side.BUY, Qty(qty), "wanted", value)
+    return CreateAction(
+        BookSide.BID, Price(price), Outcome.YES, Side.BUY, Qty(qty), "wanted", value
+    )
 
 
-def offer(price: int = 60, qty: int = 10) -> WantCreate:
+def offer(price: int = 60, qty: int = 10) -> CreateAction:
     """A wanted ask."""
-    return WantCreate(BookSide.ASK, Price(price), Outcome.NO, Side.BUY, Qty(qty), "wanted", 1.0)
+    return CreateAction(BookSide.ASK, Price(price), Outcome.NO, Side.BUY, Qty(qty), "wanted", 1.0)
 
 
-def move(own: OwnOrder, price: int, value: float = 1.0) -> WantAmend:
+def move(own: OwnOrder, price: int, value: float = 1.0) -> AmendAction:
     """A wanted change of price."""
-    return WantAmend(own, Amend(price=Price(price)), False, "moved", value)
+    return AmendAction(own, Amend(price=Price(price)), False, "moved", value)
 
 
 def prices(requests: list[m.Request]) -> list[int]:
@@ -162,7 +164,7 @@ def test_the_most_valuable_wish_leaves_first_and_of_equals_the_first_wished_for(
 def test_with_one_token_left_only_the_most_valuable_leaves():
     of = Account()
     while of.out.purse.tokens(T0) > 61:
-        of.out.purse.spend(Lane.CREATE, T0)
+        of.out.purse.spend(Priority.CREATE, T0)
     assert prices(of.spend(create(10, value=1), create(20, value=3))) == [20]
     assert of.denied == []
 
@@ -170,7 +172,7 @@ def test_with_one_token_left_only_the_most_valuable_leaves():
 def test_a_read_of_an_order_that_may_have_filled_competes_by_its_shares():
     of = Account()
     own = of.rests(45)
-    print_ = m.TradeSeen(made.MARKET, 1, "t", Price(45), Qty(5), False)
+    print_ = m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False)
     of.hints.saw(print_, [own], T0 - SECOND)
     sent = of.spend(create(20, value=6), create(30, value=4))
     assert [type(each).__name__ for each in sent] == ["Create", "ReadOrder", "Create"]
@@ -182,7 +184,7 @@ def test_a_read_leaves_where_nothing_may_be_written():
     of = Account()
     of.sending.venue.refuses("venue_halted", T0)
     own = of.rests(45)
-    of.hints.saw(m.TradeSeen(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
+    of.hints.saw(m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
     assert of.spend(create()) == [m.ReadOrder(own.order_id)]
 
 
@@ -287,7 +289,7 @@ def test_no_create_makes_the_time_to_flat_longer_than_allowed(flat_ms, count):
     """With 100 tokens left, 195 orders take 475 ms; each create adds one, and takes a token."""
     of = Account(risk={"flat_ns": flat_ms * MS})
     while of.out.purse.tokens(T0) > 100:
-        of.out.purse.spend(Lane.CANCEL, T0)
+        of.out.purse.spend(Priority.CANCEL, T0)
     for number in range(195):
         of.rests(10, number, qty=1)
     sent = of.spend(*(create(20 + price, qty=1) for price in range(5)))
@@ -298,7 +300,7 @@ def test_no_create_makes_the_time_to_flat_longer_than_allowed(flat_ms, count):
 def test_where_the_time_to_flat_leaves_room_for_few_a_side_without_any_comes_first_too():
     of = Account(risk={"flat_ns": 495 * MS})
     while of.out.purse.tokens(T0) > 100:
-        of.out.purse.spend(Lane.CANCEL, T0)
+        of.out.purse.spend(Priority.CANCEL, T0)
     for number in range(195):
         of.rests(10, number, qty=1)
     sent = of.spend(create(40, qty=1, value=5), create(39, qty=1, value=4), offer(60, qty=1))
@@ -323,7 +325,7 @@ def test_one_market_bears_so_many_writes_and_then_two_a_second():
 def test_a_cancel_leaves_whatever_the_pace():
     of = Account(pace={"market_writes_burst": 1, "writes_burst": 1})
     own = [of.rests(price, number) for number, price in enumerate((10, 20, 30))]
-    assert len(of.cancel(*(WantCancel(each, "not wanted") for each in own))) == 3
+    assert len(of.cancel(*(CancelAction(each, "not wanted") for each in own))) == 3
 
 
 @pytest.mark.parametrize(("loss_cents", "gives_way"), [(410, False), (439, False), (440, True)])
@@ -332,7 +334,7 @@ def test_an_order_gives_way_to_a_larger_one_only_where_a_limit_admits_a_share_mo
 ):
     of = Account(risk={"event_loss_cents": loss_cents, "series_loss_cents": loss_cents})
     own = of.rests(40)
-    wish = WantCancel(own, "to be merged", 1.0, create(40, 5))
+    wish = CancelAction(own, "to be merged", 1.0, create(40, 5))
     assert of.sending.held_back(of.rung, wish, T0) == ("" if gives_way else NO_MORE)
     assert of.cancel(wish) == ([m.CancelResting(own.order_id)] if gives_way else [])
     assert of.denied == ([] if gives_way else [wish])
@@ -353,7 +355,7 @@ def test_an_order_beyond_the_fair_price_that_may_not_move_is_cancelled(fair, lef
 def only_the_reserve(of: Account) -> None:
     """Leave no token but those that are kept for cancels and recovery."""
     while of.out.purse.tokens(T0) > 60:
-        of.out.purse.spend(Lane.CANCEL, T0)
+        of.out.purse.spend(Priority.CANCEL, T0)
 
 
 @pytest.mark.parametrize(
@@ -465,7 +467,7 @@ def test_while_positions_differ_an_order_gives_way_only_where_more_may_shrink_on
     of = Account()
     own = of.rests(40, qty=stands_qty, outcome=Outcome.NO)
     differ(of, 20, 12)
-    wish = WantCancel(own, "to be merged", 1.0, offer(60, qty=38))
+    wish = CancelAction(own, "to be merged", 1.0, offer(60, qty=38))
     now_ns = T0 + 9 * LAG_NS
     assert of.sending.held_back(of.rung, wish, now_ns) == ("" if gives_way else NO_MORE)
     left = of.cancel(wish, now_ns=now_ns)

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.desk.spend import CLAIM_MAX, MARKETS_MAX, Lane, Pace, Purse
+from bot.core.orders.request_budget import (
+    CLAIM_MAX,
+    MARKETS_MAX,
+    Priority,
+    RequestBudget,
+    WriteThrottle,
+)
 from bot.core.settings import BudgetSettings, PaceSettings
 from venue.wire.names import MarketId
 
@@ -16,12 +22,12 @@ SETTINGS = BudgetSettings(rate_per_second=200, burst=400, reserve=60)
 MARKET, OTHER = MarketId("a"), MarketId("b")
 
 
-def purse(now_ns: int = 0) -> Purse:
+def purse(now_ns: int = 0) -> RequestBudget:
     """A full purse."""
-    return Purse(SETTINGS, now_ns)
+    return RequestBudget(SETTINGS, now_ns)
 
 
-def spent(of: Purse, lane: Lane, now_ns: int, user: int = 0) -> int:
+def spent(of: RequestBudget, lane: Priority, now_ns: int, user: int = 0) -> int:
     """How many requests of a lane may leave at one instant."""
     count = 0
     while of.spend(lane, now_ns, user):
@@ -29,7 +35,7 @@ def spent(of: Purse, lane: Lane, now_ns: int, user: int = 0) -> int:
     return count
 
 
-def answered_all(of: Purse, now_ns: int) -> None:
+def answered_all(of: RequestBudget, now_ns: int) -> None:
     """Every request gets an answer without a count."""
     while of.in_flight:
         of.answered(None, now_ns)
@@ -38,7 +44,7 @@ def answered_all(of: Purse, now_ns: int) -> None:
 @settings(max_examples=100)
 @given(
     st.lists(
-        st.tuples(st.integers(0, 2 * SECOND), st.integers(1, 150), st.sampled_from(list(Lane))),
+        st.tuples(st.integers(0, 2 * SECOND), st.integers(1, 150), st.sampled_from(list(Priority))),
         min_size=1,
         max_size=30,
     )
@@ -56,33 +62,33 @@ def test_no_window_holds_more_than_burst_and_what_flowed_in(tries):
 
 
 def test_creates_amends_and_reads_leave_the_reserve():
-    for lane in (Lane.CREATE, Lane.AMEND, Lane.READ):
+    for lane in (Priority.CREATE, Priority.AMEND, Priority.READ):
         assert spent(purse(), lane, 0) == 340
 
 
 def test_cancels_and_recovery_may_use_the_reserve():
     of = purse()
-    spent(of, Lane.CREATE, 0)
-    assert spent(of, Lane.CANCEL, 0) == 60
-    assert not of.spend(Lane.RECOVER, 0)
-    assert spent(purse(), Lane.RECOVER, 0) == 400
+    spent(of, Priority.CREATE, 0)
+    assert spent(of, Priority.CANCEL, 0) == 60
+    assert not of.spend(Priority.RECOVER, 0)
+    assert spent(purse(), Priority.RECOVER, 0) == 400
 
 
 @pytest.mark.parametrize(("burst", "can"), [(61, True), (62, False)])
 def test_an_order_can_be_replaced_with_two_tokens_beyond_the_reserve_or_with_all_there_are(
     burst, can
 ):
-    of = Purse(BudgetSettings(burst=burst, reserve=60), 0)
+    of = RequestBudget(BudgetSettings(burst=burst, reserve=60), 0)
     while of.tokens(0) > 61:
-        of.spend(Lane.CANCEL, 0)
+        of.spend(Priority.CANCEL, 0)
     assert of.can_replace(0) is can
 
 
 def test_tokens_flow_in_at_the_rate():
     of = purse()
-    spent(of, Lane.CANCEL, 0)
-    assert not of.spend(Lane.CANCEL, 5 * MS - 1)
-    assert of.spend(Lane.CANCEL, 5 * MS)
+    spent(of, Priority.CANCEL, 0)
+    assert not of.spend(Priority.CANCEL, 5 * MS - 1)
+    assert of.spend(Priority.CANCEL, 5 * MS)
 
 
 def test_a_purse_that_begins_late_holds_no_more_than_its_burst():
@@ -95,8 +101,8 @@ def test_a_purse_that_begins_late_holds_no_more_than_its_burst():
 def test_nothing_leaves_inside_retry_after_not_even_a_cancel():
     of = purse()
     of.told_to_wait(2 * SECOND, 0)
-    assert not of.spend(Lane.CANCEL, 2 * SECOND - 1)
-    assert of.spend(Lane.CANCEL, 2 * SECOND)
+    assert not of.spend(Priority.CANCEL, 2 * SECOND - 1)
+    assert of.spend(Priority.CANCEL, 2 * SECOND)
 
 
 @pytest.mark.parametrize(("asked_s", "waits_s"), [(60, 60), (61, 60), (10**9, 60), (-5, 0.25)])
@@ -155,10 +161,10 @@ def test_an_accepted_request_begins_the_backoff_anew():
 @given(st.integers(0, 500), st.integers(0, 60))
 def test_the_venues_count_less_what_is_on_its_way_lowers_ours_and_never_raises_it(left, others):
     of = purse()
-    spent(of, Lane.CREATE, 0)
+    spent(of, Priority.CREATE, 0)
     answered_all(of, 0)
     for _ in range(others + 1):
-        assert of.spend(Lane.CANCEL, 0) or others == 60
+        assert of.spend(Priority.CANCEL, 0) or others == 60
     of.answered(left, 0)
     ours = max(0, 60 - others - 1)
     assert of.tokens(0) == min(ours, max(0, left - of.in_flight))
@@ -167,7 +173,7 @@ def test_the_venues_count_less_what_is_on_its_way_lowers_ours_and_never_raises_i
 def test_a_count_of_a_request_that_was_overtaken_says_nothing():
     of = purse()
     for _ in range(3):
-        of.spend(Lane.READ, 0)
+        of.spend(Priority.READ, 0)
     of.answered(300, SECOND, 3)
     of.answered(5, SECOND, 1)
     assert of.tokens(SECOND) == 298
@@ -190,12 +196,12 @@ def test_a_lowered_limit_scales_burst_reserve_and_rate_until_another_is_shown(
     limit, burst, reserve, per_second
 ):
     of = purse()
-    of.spend(Lane.READ, 0)
+    of.spend(Priority.READ, 0)
     of.answered(None, 0, 1, limit)
     shown = of.shown(2 * SECOND)
     assert (shown.burst, shown.reserve, shown.rate_per_second) == (burst, reserve, per_second)
     assert of.tokens(2 * SECOND) == burst or limit < 2
-    of.spend(Lane.CANCEL, 4 * SECOND)
+    of.spend(Priority.CANCEL, 4 * SECOND)
     of.answered(None, 4 * SECOND, 2, 500)
     assert of.shown(4 * SECOND).burst == 400
 
@@ -203,9 +209,9 @@ def test_a_lowered_limit_scales_burst_reserve_and_rate_until_another_is_shown(
 # --- somebody else on the key ---------------------------------------------------------------------
 
 
-def read(of: Purse, left: int, now_ns: int, *, is_throttled: bool = False) -> None:
+def read(of: RequestBudget, left: int, now_ns: int, *, is_throttled: bool = False) -> None:
     """One read, answered at once with so many tokens left."""
-    assert of.spend(Lane.CANCEL, now_ns)
+    assert of.spend(Priority.CANCEL, now_ns)
     of.answered(left, now_ns, of.spent, 500, is_throttled=is_throttled)
 
 
@@ -216,7 +222,7 @@ def test_tokens_missing_for_two_seconds_are_somebody_elses_and_the_rate_falls_to
         read(of, 250, tenth * SECOND // 10)
     assert of.foreign.is_found
     assert of.shown(2 * SECOND).rate_per_second == 100
-    assert of.spend(Lane.CREATE, 2 * SECOND)
+    assert of.spend(Priority.CREATE, 2 * SECOND)
     of.answered(490, 3 * SECOND, of.spent, 500)
     assert not of.foreign.is_found
     assert of.shown(3 * SECOND).rate_per_second == 200
@@ -242,18 +248,18 @@ def test_after_an_outage_a_quarter_of_creates_leaves_for_ten_seconds(at_s, may_h
     of, count = purse(), 0
     of.outage_over(0)
     for tick in range(at_s * 20 + 1):
-        count += spent(of, Lane.CREATE, tick * 50 * MS)
+        count += spent(of, Priority.CREATE, tick * 50 * MS)
     assert count == may_have_left
 
 
 def test_ten_seconds_after_an_outage_nothing_is_held_back():
     of = purse()
     of.outage_over(0)
-    assert spent(of, Lane.CREATE, 10 * SECOND) == 340
+    assert spent(of, Priority.CREATE, 10 * SECOND) == 340
 
 
 def test_the_ramp_holds_back_no_amend_and_no_read():
-    for lane in (Lane.READ, Lane.AMEND):
+    for lane in (Priority.READ, Priority.AMEND):
         of = purse()
         of.outage_over(0)
         assert spent(of, lane, 0) == 340
@@ -266,15 +272,15 @@ def test_a_backoff_that_had_grown_to_two_seconds_ends_in_a_ramp(refusals, ramped
         of.unserved(None, now_ns)
         now_ns = of.opens_ns()
     of.eased(now_ns)
-    assert spent(of, Lane.CREATE, now_ns) == (100 if ramped else 340)
+    assert spent(of, Priority.CREATE, now_ns) == (100 if ramped else 340)
 
 
 def test_two_users_share_the_ramp_evenly():
     of = purse()
     other = of.join()
     of.outage_over(0)
-    assert spent(of, Lane.CREATE, 0) == 50
-    assert spent(of, Lane.CREATE, 0, other) == 50
+    assert spent(of, Priority.CREATE, 0) == 50
+    assert spent(of, Priority.CREATE, 0, other) == 50
 
 
 # --- several users --------------------------------------------------------------------------------
@@ -284,12 +290,12 @@ def served(every_ms: tuple[int, ...], seconds: int = 10) -> list[int]:
     """What users get who ask for all they can have, each as often as it does."""
     of = purse()
     users = [0, *(of.join() for _ in every_ms[1:])]
-    spent(of, Lane.CANCEL, 0)
+    spent(of, Priority.CANCEL, 0)
     counts = [0] * len(users)
     for ms in range(1, seconds * 1_000 + 1):
         for user, every in zip(users, every_ms, strict=True):
             if ms % every == 0:
-                counts[user] += spent(of, Lane.CREATE, ms * MS, user)
+                counts[user] += spent(of, Priority.CREATE, ms * MS, user)
     return counts
 
 
@@ -307,30 +313,30 @@ def test_three_users_each_get_a_third():
 def test_what_others_do_not_want_is_left_to_one():
     of = purse()
     other = of.join()
-    assert spent(of, Lane.CREATE, 0) == 340
-    assert spent(of, Lane.CREATE, SECOND) == 200
-    assert not of.spend(Lane.CREATE, SECOND, other)
+    assert spent(of, Priority.CREATE, 0) == 340
+    assert spent(of, Priority.CREATE, SECOND) == 200
+    assert not of.spend(Priority.CREATE, SECOND, other)
 
 
 def test_a_user_that_was_idle_has_no_claim_to_what_it_left():
     of = purse()
     other = of.join()
     for second in range(60):
-        spent(of, Lane.CREATE, second * SECOND)
-    assert not of.spend(Lane.CREATE, 59 * SECOND, other)
-    assert not of.spend(Lane.CREATE, 59 * SECOND)
+        spent(of, Priority.CREATE, second * SECOND)
+    assert not of.spend(Priority.CREATE, 59 * SECOND, other)
+    assert not of.spend(Priority.CREATE, 59 * SECOND)
     now_ns = 59 * SECOND + 100 * MS
-    assert spent(of, Lane.CREATE, now_ns, other) == 20 // 2 + CLAIM_MAX // 2
-    assert spent(of, Lane.CREATE, now_ns) == 20 // 2 - CLAIM_MAX // 2
+    assert spent(of, Priority.CREATE, now_ns, other) == 20 // 2 + CLAIM_MAX // 2
+    assert spent(of, Priority.CREATE, now_ns) == 20 // 2 - CLAIM_MAX // 2
 
 
 def test_a_user_that_stops_asking_holds_nobody_back():
     of = purse()
     other = of.join()
-    spent(of, Lane.CREATE, 0)
-    assert not of.spend(Lane.CREATE, 0, other)
-    assert spent(of, Lane.CREATE, 250 * MS) == 50 // 2 - CLAIM_MAX // 2
-    assert spent(of, Lane.CREATE, 250 * MS + 1) == 50 // 2 + CLAIM_MAX // 2
+    spent(of, Priority.CREATE, 0)
+    assert not of.spend(Priority.CREATE, 0, other)
+    assert spent(of, Priority.CREATE, 250 * MS) == 50 // 2 - CLAIM_MAX // 2
+    assert spent(of, Priority.CREATE, 250 * MS + 1) == 50 // 2 + CLAIM_MAX // 2
 
 
 # --- time to flat ---------------------------------------------------------------------------------
@@ -363,7 +369,7 @@ PACE = PaceSettings(
 )
 
 
-def written(of: Pace, market: MarketId, now_ns: int) -> int:
+def written(of: WriteThrottle, market: MarketId, now_ns: int) -> int:
     """How many creates and amends of a market the pace bears at one instant."""
     count = 0
     while of.admits(market, now_ns):
@@ -373,7 +379,7 @@ def written(of: Pace, market: MarketId, now_ns: int) -> int:
 
 
 def test_a_market_bears_six_writes_at_once_and_two_a_second():
-    of = Pace(PACE)
+    of = WriteThrottle(PACE)
     assert written(of, MARKET, 0) == 6
     assert of.opens_ns(MARKET, 0) == 500 * MS
     assert written(of, MARKET, 500 * MS - 1) == 0
@@ -382,13 +388,13 @@ def test_a_market_bears_six_writes_at_once_and_two_a_second():
 
 
 def test_one_market_does_not_hold_back_another():
-    of = Pace(PACE)
+    of = WriteThrottle(PACE)
     written(of, MARKET, 0)
     assert written(of, OTHER, 0) == 6
 
 
 def test_all_markets_together_bear_three_hundred_at_once_and_fifty_a_second():
-    of = Pace(PACE)
+    of = WriteThrottle(PACE)
     markets = [MarketId(str(number)) for number in range(100)]
     assert sum(written(of, market, 0) for market in markets) == 300
     assert of.opens_ns(markets[99], 0) == 20 * MS
@@ -396,7 +402,7 @@ def test_all_markets_together_bear_three_hundred_at_once_and_fifty_a_second():
 
 
 def test_cancels_pass_and_count():
-    of = Pace(PACE)
+    of = WriteThrottle(PACE)
     for _ in range(20):
         of.wrote(MARKET, 0)
     assert written(of, MARKET, 0) == 0
@@ -404,7 +410,7 @@ def test_cancels_pass_and_count():
 
 
 def test_markets_whose_pace_is_kept_are_bounded():
-    of = Pace(PACE)
+    of = WriteThrottle(PACE)
     for number in range(MARKETS_MAX + 50):
         of.wrote(MarketId(str(number)), number * SECOND)
     assert len(of._markets) == MARKETS_MAX

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.core.desk.spend import Lane, Purse
+from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.settings import BudgetSettings
 from tests.bot.venue_bucket import MS, SECOND, Wire
 
@@ -19,12 +19,12 @@ class Client:
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
-        self.purse = Purse(BudgetSettings(), 0)
+        self.purse = RequestBudget(BudgetSettings(), 0)
         self.left_ns: list[int] = []
         self.found_ns: int | None = None
         self._look_ns = 0
 
-    def send(self, lane: Lane) -> bool:
+    def send(self, lane: Priority) -> bool:
         """Send one request if there is a token for it."""
         if not self.purse.spend(lane, self.wire.now_ns):
             return False
@@ -58,7 +58,7 @@ def wants_all(client: Client) -> Callable[[], None]:
     """Two thousand requests a second of all that the reserve is not for."""
 
     def act() -> None:
-        for lane in (Lane.READ, Lane.AMEND, Lane.CREATE):
+        for lane in (Priority.READ, Priority.AMEND, Priority.CREATE):
             for _ in range(7):
                 if not client.send(lane):
                     break
@@ -71,7 +71,7 @@ def wants_some(client: Client, per_second: float) -> Callable[[], None]:
 
     def act() -> None:
         if client.wire.rng.random() < per_second / 100:
-            client.send(Lane.READ)
+            client.send(Priority.READ)
 
     return act
 
@@ -97,7 +97,7 @@ def test_a_cancel_under_ten_times_the_demand_waits_a_quarter_of_a_second_at_the_
     def act() -> None:
         if wire.rng.random() < per_second / 100:
             waiting.extend([wire.now_ns] * (2 if per_second > 100 else 1))
-        while waiting and client.send(Lane.CANCEL):
+        while waiting and client.send(Priority.CANCEL):
             waits_ns.append(wire.now_ns - waiting.pop(0))
         others()
 
@@ -119,7 +119,7 @@ def test_a_panic_cancel_is_over_within_the_time_published(resting):
     def act() -> None:
         nonlocal left
         if panics:
-            while left and client.send(Lane.CANCEL):
+            while left and client.send(Priority.CANCEL):
                 left -= 1
         else:
             others()
@@ -143,15 +143,15 @@ def test_two_hundred_markets_are_all_back_after_an_outage_of_a_minute():
     def act() -> None:
         nonlocal reads, creates
         if wire.now_ns < until_ns:
-            if client.purse.spend(Lane.READ, wire.now_ns):
+            if client.purse.spend(Priority.READ, wire.now_ns):
                 client.purse.answered(None, wire.now_ns, client.purse.spent)
                 client.purse.unserved(None, wire.now_ns)
             return
-        while reads > 0 and client.send(Lane.READ):
+        while reads > 0 and client.send(Priority.READ):
             reads -= 1
         if not reads and client.purse.in_flight == 0:
             reads = -1
-        while reads < 0 < creates and client.send(Lane.CREATE):
+        while reads < 0 < creates and client.send(Priority.CREATE):
             creates -= 1
 
     client.beats(act)

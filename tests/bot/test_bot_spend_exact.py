@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.desk.spend import MARKETS_MAX, Lane, Pace, Purse
+from bot.core.orders.request_budget import MARKETS_MAX, Priority, RequestBudget, WriteThrottle
 from bot.core.settings import BudgetSettings, PaceSettings
 from tests.bot.test_bot_spend import MS, SECOND, purse, spent
 from venue.wire.names import MarketId
@@ -12,7 +12,7 @@ def test_requests_are_numbered_from_one_and_counted_until_they_are_answered():
     of = purse()
     assert (of.spent, of.in_flight) == (0, 0)
     for number in (1, 2, 3):
-        assert of.spend(Lane.READ, 0)
+        assert of.spend(Priority.READ, 0)
         assert (of.spent, of.in_flight) == (number, number)
     of.answered(None, 0, 1)
     assert (of.spent, of.in_flight) == (3, 2)
@@ -23,8 +23,8 @@ def test_requests_are_numbered_from_one_and_counted_until_they_are_answered():
 
 def test_a_denied_request_is_neither_counted_nor_numbered():
     of = purse()
-    count = spent(of, Lane.CREATE, 0)
-    assert not of.spend(Lane.CREATE, 0)
+    count = spent(of, Priority.CREATE, 0)
+    assert not of.spend(Priority.CREATE, 0)
     assert (of.spent, of.in_flight) == (count, count) == (340, 340)
 
 
@@ -36,17 +36,17 @@ def test_users_are_numbered_as_they_join_and_the_first_need_not():
 def test_a_new_purse_is_open():
     of = purse(5 * SECOND)
     assert of.opens_ns() == 5 * SECOND
-    assert of.spend(Lane.CREATE, 5 * SECOND)
+    assert of.spend(Priority.CREATE, 5 * SECOND)
 
 
 @pytest.mark.parametrize(
     ("lane", "urgent"),
     [
-        (Lane.CANCEL, True),
-        (Lane.RECOVER, True),
-        (Lane.READ, False),
-        (Lane.AMEND, False),
-        (Lane.CREATE, False),
+        (Priority.CANCEL, True),
+        (Priority.RECOVER, True),
+        (Priority.READ, False),
+        (Priority.AMEND, False),
+        (Priority.CREATE, False),
     ],
 )
 def test_cancels_and_recovery_alone_are_urgent(lane, urgent):
@@ -60,28 +60,28 @@ def test_amends_and_reads_of_a_ramp_do_not_count_as_creates():
     of = purse()
     of.outage_over(0)
     for _ in range(80):
-        assert of.spend(Lane.AMEND, 0)
-        assert of.spend(Lane.READ, 0)
-    assert spent(of, Lane.CREATE, 0) == 100
+        assert of.spend(Priority.AMEND, 0)
+        assert of.spend(Priority.READ, 0)
+    assert spent(of, Priority.CREATE, 0) == 100
 
 
 def test_creates_before_an_outage_do_not_count_in_its_ramp():
     of = purse()
-    spent(of, Lane.CREATE, 0)
+    spent(of, Priority.CREATE, 0)
     of.outage_over(2 * SECOND)
-    assert spent(of, Lane.CREATE, 2 * SECOND) == 100
+    assert spent(of, Priority.CREATE, 2 * SECOND) == 100
     of.outage_over(4 * SECOND)
-    assert spent(of, Lane.CREATE, 4 * SECOND) == 100
+    assert spent(of, Priority.CREATE, 4 * SECOND) == 100
 
 
 def test_ten_seconds_after_an_outage_even_one_who_used_all_its_ramp_is_held_back_no_more():
     of = purse()
     of.outage_over(0)
     for tick in range(200):
-        spent(of, Lane.CREATE, tick * 50 * MS)
-    assert spent(of, Lane.CREATE, 10 * SECOND - 1) < 12
-    assert spent(of, Lane.CREATE, 10 * SECOND) > 300
-    assert spent(of, Lane.CREATE, 11 * SECOND) == 200
+        spent(of, Priority.CREATE, tick * 50 * MS)
+    assert spent(of, Priority.CREATE, 10 * SECOND - 1) < 12
+    assert spent(of, Priority.CREATE, 10 * SECOND) > 300
+    assert spent(of, Priority.CREATE, 11 * SECOND) == 200
 
 
 @pytest.mark.parametrize("users", [1, 2, 3, 4])
@@ -92,7 +92,7 @@ def test_the_ramp_is_shared_by_all_who_joined_and_renewed_for_each(users):
     for second in (0, 20):
         of.outage_over(second * SECOND)
         for user in range(users):
-            assert spent(of, Lane.CREATE, second * SECOND, user) == 100 // users
+            assert spent(of, Priority.CREATE, second * SECOND, user) == 100 // users
 
 
 # --- what the venue says --------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_the_ramp_is_shared_by_all_who_joined_and_renewed_for_each(users):
 
 def test_a_count_of_nothing_left_empties_the_purse_until_tokens_flow_in():
     of = purse()
-    of.spend(Lane.READ, 0)
+    of.spend(Priority.READ, 0)
     of.answered(0, 0, 1)
     assert of.tokens(5 * MS - 1) == 0
     assert of.tokens(5 * MS) == 1
@@ -108,7 +108,7 @@ def test_a_count_of_nothing_left_empties_the_purse_until_tokens_flow_in():
 
 def test_a_count_is_of_the_instant_at_which_it_came():
     of = purse()
-    spent(of, Lane.CANCEL, 0)
+    spent(of, Priority.CANCEL, 0)
     for _ in range(400):
         of.answered(None, 0)
     of.answered(150, SECOND)
@@ -137,7 +137,7 @@ def test_a_user_who_has_said_nothing_of_its_orders_has_none_to_cancel():
 
 
 def test_the_time_to_flat_is_whole_nanoseconds_rounded_up():
-    of = Purse(BudgetSettings(rate_per_second=3, burst=6, reserve=2), 0)
+    of = RequestBudget(BudgetSettings(rate_per_second=3, burst=6, reserve=2), 0)
     told = of.flat_ns(7, 0)
     assert (told, type(told)) == (333_333_334, int)
     assert of.flat_ns(8, 0) == 666_666_667
@@ -155,7 +155,7 @@ def test_a_refusal_at_the_very_end_of_a_wait_lengthens_the_backoff():
 def test_an_easing_without_a_backoff_begins_no_ramp():
     of = purse()
     of.eased(0)
-    assert spent(of, Lane.CREATE, 0) == 340
+    assert spent(of, Priority.CREATE, 0) == 340
 
 
 # --- sharing --------------------------------------------------------------------------------------
@@ -164,26 +164,26 @@ def test_an_easing_without_a_backoff_begins_no_ramp():
 def test_what_is_owed_in_one_kind_of_lane_does_not_hold_back_the_other():
     of = purse()
     other = of.join()
-    spent(of, Lane.CREATE, 0)
-    assert not of.spend(Lane.CREATE, 0, other)
-    assert spent(of, Lane.CANCEL, 0) == 60
+    spent(of, Priority.CREATE, 0)
+    assert not of.spend(Priority.CREATE, 0, other)
+    assert spent(of, Priority.CANCEL, 0) == 60
 
 
 def test_a_token_got_ends_the_claim_of_a_user_that_was_denied():
     of = purse()
     other = of.join()
-    spent(of, Lane.CREATE, 0)
-    assert not of.spend(Lane.CREATE, 0, other)
+    spent(of, Priority.CREATE, 0)
+    assert not of.spend(Priority.CREATE, 0, other)
     now_ns = 50 * MS
-    assert of.spend(Lane.CREATE, now_ns, other)
-    assert spent(of, Lane.CREATE, now_ns) == 9
+    assert of.spend(Priority.CREATE, now_ns, other)
+    assert spent(of, Priority.CREATE, now_ns) == 9
 
 
 # --- the pace -------------------------------------------------------------------------------------
 
 
 def test_of_the_markets_whose_pace_is_kept_the_longest_unwritten_is_forgotten():
-    of = Pace(PaceSettings(market_writes_burst=2, writes_burst=100_000))
+    of = WriteThrottle(PaceSettings(market_writes_burst=2, writes_burst=100_000))
     for number in range(MARKETS_MAX):
         of.wrote(MarketId(str(number)), 0)
         of.wrote(MarketId(str(number)), 0)
@@ -196,7 +196,7 @@ def test_of_the_markets_whose_pace_is_kept_the_longest_unwritten_is_forgotten():
 
 
 def test_the_pace_of_a_market_opens_when_both_it_and_the_account_do():
-    of = Pace(
+    of = WriteThrottle(
         PaceSettings(
             market_writes_per_second=2,
             market_writes_burst=2,

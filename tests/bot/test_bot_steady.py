@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.plan.steady import Steady, by_side
-from bot.core.strategy import Quote
+from bot.core.planning.debounce import QuoteDebouncer, by_side
+from bot.strategy.api import Quote
 from venue.wire.money import BookSide, Price, Qty
 
 BID, ASK = BookSide.BID, BookSide.ASK
@@ -18,7 +18,7 @@ def quote(price: int, qty: int = 10, side: BookSide = BID, limit: int | None = N
 
 def told(*wishes: tuple[int, list[Quote]], side: BookSide = BID) -> list[Quote]:
     """What is steady after the last of these wishes, each made at its time."""
-    steady = Steady(side, WINDOW)
+    steady = QuoteDebouncer(side, WINDOW)
     out: list[Quote] = []
     for at, wanted in wishes:
         out, _ = steady.quotes(wanted, at)
@@ -44,7 +44,7 @@ def test_a_bolder_price_waits_and_is_the_limit_meanwhile(side, from_, to):
 
 
 def test_it_says_when_a_wish_that_waits_may_come_into_force():
-    steady = Steady(BID, WINDOW)
+    steady = QuoteDebouncer(BID, WINDOW)
     assert steady.quotes([quote(40)], 0)[1] is None
     assert steady.quotes([quote(41)], 2_000)[1] == 2_000 + WINDOW
 
@@ -63,14 +63,14 @@ def test_a_level_that_comes_back_waits_too():
 
 
 def test_after_a_pull_the_next_wish_is_taken_as_it_is():
-    steady = Steady(BID, WINDOW)
+    steady = QuoteDebouncer(BID, WINDOW)
     steady.quotes([quote(40)], 0)
     steady.forget()
     assert steady.quotes([quote(45)], 1)[0] == [quote(45)]
 
 
 def test_without_a_window_everything_is_taken_as_it_is():
-    steady = Steady(BID, 0)
+    steady = QuoteDebouncer(BID, 0)
     steady.quotes([quote(40)], 0)
     assert steady.quotes([quote(45), quote(44)], 1) == ([quote(45), quote(44)], None)
 
@@ -81,7 +81,7 @@ def test_the_sides_are_told_apart_and_the_best_of_each_comes_first():
 
 
 def test_a_wish_that_is_repeated_is_held_back_as_before():
-    steady, wanted = Steady(BID, WINDOW), [quote(45), quote(41)]
+    steady, wanted = QuoteDebouncer(BID, WINDOW), [quote(45), quote(41)]
     steady.quotes([quote(40)], 0)
     first, _ = steady.quotes(wanted, 1)
     again, _ = steady.quotes([*wanted], 2)
@@ -90,7 +90,7 @@ def test_a_wish_that_is_repeated_is_held_back_as_before():
 
 
 def test_twenty_swings_a_second_leave_the_safer_price():
-    steady = Steady(BID, WINDOW)
+    steady = QuoteDebouncer(BID, WINDOW)
     for swing in range(200):
         out, _ = steady.quotes([quote(40 + swing % 2)], 50 * swing)
         if swing:
@@ -109,7 +109,7 @@ wishes = st.lists(
 
 @given(wishes)
 def test_what_is_steady_is_never_bolder_or_larger_than_the_wish_and_is_it_after_two_windows(drawn):
-    steady, now = Steady(BID, WINDOW), 0
+    steady, now = QuoteDebouncer(BID, WINDOW), 0
     wanted: list[Quote] = []
     for gap, pairs in drawn:
         now += gap

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.sweeper import Clean, KeyRefused, Left, Overdue, Sent, Sweeper, SweepSettings
+from bot.core.sweeper import CancelAll, Clean, KeyRefused, Left, Overdue, Sent, SweepSettings
 from tests.bot.naive_account import MS, T0, NaiveAccount, S, shown
 from venue.wire.money import Qty
 from venue.wire.names import Ticker
@@ -135,13 +135,13 @@ def sent(effects: list[m.Effect]) -> list[m.Send]:
 @pytest.mark.parametrize("code", ["rate_limited", "engine_overloaded", ""])
 def test_a_429_that_does_not_say_how_long_is_waited_out_for_a_second(code):
     """Row 16, as the trader waits."""
-    sweeper = Sweeper(VERIFY, T0)
-    (listed,) = sent(sweeper.receive(m.Beat(), T0))
-    page = m.Done(m.OrdersShown((shown("1"),), ""))
-    (cancel,) = sent(sweeper.receive(m.Replied(listed.request_id, page, None), T0))
-    sweeper.receive(m.Replied(cancel.request_id, m.Refused(429, code, ""), None), T0)
-    assert sent(sweeper.receive(m.Beat(), T0 + S - 1)) == []
-    again = sent(sweeper.receive(m.Beat(), T0 + S))
+    sweeper = CancelAll(VERIFY, T0)
+    (listed,) = sent(sweeper.receive(m.Tick(), T0))
+    page = m.Ok(m.OrdersBody((shown("1"),), ""))
+    (cancel,) = sent(sweeper.receive(m.Response(listed.request_id, page, None), T0))
+    sweeper.receive(m.Response(cancel.request_id, m.Rejected(429, code, ""), None), T0)
+    assert sent(sweeper.receive(m.Tick(), T0 + S - 1)) == []
+    again = sent(sweeper.receive(m.Tick(), T0 + S))
     assert m.CancelResting("1") in [each.request for each in again]
 
 
@@ -157,7 +157,7 @@ def test_an_unknown_answer_is_repeated_until_the_venue_decides():
     assert max(gaps) <= 6 * S
 
 
-@pytest.mark.parametrize("answer", [m.Refused(404, "order_not_found", ""), None])
+@pytest.mark.parametrize("answer", [m.Rejected(404, "order_not_found", ""), None])
 def test_an_order_that_is_not_found_or_gone_is_believed_only_when_lists_agree(answer):
     """404 for an order that still rests: the next list shows it, and it is cancelled again."""
     naive = account(1)
@@ -174,7 +174,7 @@ def test_an_order_shown_by_a_lagging_list_is_not_cancelled_twice():
 
 
 @pytest.mark.parametrize(
-    "answer", [m.Refused(422, "market_halted", ""), m.Refused(400, "invalid_order_id", "")]
+    "answer", [m.Rejected(422, "market_halted", ""), m.Rejected(400, "invalid_order_id", "")]
 )
 def test_a_cancel_refused_for_another_reason_is_repeated_every_five_seconds_and_named(answer):
     naive = account(2)
@@ -191,7 +191,7 @@ def test_a_cancel_refused_for_another_reason_is_repeated_every_five_seconds_and_
 )
 def test_a_refused_key_stops_the_sweep_and_names_what_it_knows(status, code):
     naive = account(2)
-    naive.answer_cancel = lambda _: m.Refused(status, code, "")
+    naive.answer_cancel = lambda _: m.Rejected(status, code, "")
     verdict = naive.run(VERIFY).verdict
     assert isinstance(verdict, KeyRefused)
     assert (verdict.status, verdict.code) == (status, code)
@@ -208,7 +208,7 @@ def test_without_verify_every_order_of_one_list_is_cancelled_and_no_more_is_clai
 
 def test_an_answer_about_another_order_says_nothing_of_this_one():
     naive = account(2)
-    mixed_up = [m.Done(m.CancelShown(shown("1001"), Qty(10)))]
+    mixed_up = [m.Ok(m.CancelBody(shown("1001"), Qty(10)))]
     naive.answer_cancel = lambda each: mixed_up.pop() if each == "1000" and mixed_up else None
     sweeper = naive.run(SweepSettings(verify=False))
     assert sweeper.verdict == Sent(2)
@@ -221,35 +221,35 @@ def test_an_account_that_cannot_be_read_is_not_called_empty():
     assert verdict == Overdue(0, (), False)
 
 
-def fed(sweeper: Sweeper, *answers: m.Answer) -> list[m.Request]:
+def fed(sweeper: CancelAll, *answers: m.Answer) -> list[m.Request]:
     """Answer request after request, 10 ms each; the requests of the sweep."""
     now_ns = T0
     asked: list[m.Send] = []
     waiting = list(answers)
-    event: m.Beat | m.Replied = m.Beat()
+    event: m.Tick | m.Response = m.Tick()
     while True:
         asked += [e for e in sweeper.receive(event, now_ns) if isinstance(e, m.Send)]
         now_ns += 10 * MS
         if not waiting:
             return [each.request for each in asked]
-        event = m.Replied(asked[len(answers) - len(waiting)].request_id, waiting.pop(0))
+        event = m.Response(asked[len(answers) - len(waiting)].request_id, waiting.pop(0))
 
 
-def page(cursor: str, *orders) -> m.Done:
-    return m.Done(m.OrdersShown(tuple(orders), cursor))
+def page(cursor: str, *orders) -> m.Ok:
+    return m.Ok(m.OrdersBody(tuple(orders), cursor))
 
 
 def test_a_repeated_cursor_is_a_failed_read_and_no_empty_one():
-    sweeper = Sweeper(VERIFY, T0)
+    sweeper = CancelAll(VERIFY, T0)
     requests = fed(sweeper, page("a"), page("b"), page("a"))
     assert requests == [m.ReadResting(""), m.ReadResting("a"), m.ReadResting("b")]
     assert not sweeper.verifying
 
 
 def test_an_answer_that_comes_twice_changes_nothing():
-    sweeper = Sweeper(VERIFY, T0)
-    [send] = [e for e in sweeper.receive(m.Beat(), T0) if isinstance(e, m.Send)]
-    replied = m.Replied(send.request_id, page("", shown("7")))
+    sweeper = CancelAll(VERIFY, T0)
+    [send] = [e for e in sweeper.receive(m.Tick(), T0) if isinstance(e, m.Send)]
+    replied = m.Response(send.request_id, page("", shown("7")))
     sweeper.receive(replied, T0 + MS)
     again = sweeper.receive(replied, T0 + 2 * MS)
     assert not [effect for effect in again if isinstance(effect, m.Send)]
@@ -267,7 +267,7 @@ def test_an_answer_that_comes_twice_changes_nothing():
     ],
 )
 def test_a_sweep_of_a_series_leaves_the_orders_of_others_alone(event, swept):
-    sweeper = Sweeper(SweepSettings(series_ticker=Ticker("ACME-VAL")), T0)
+    sweeper = CancelAll(SweepSettings(series_ticker=Ticker("ACME-VAL")), T0)
     requests = fed(sweeper, page("", shown("7", event)))
     assert (m.CancelResting(shown("7").order_id) in requests) is swept
 
@@ -276,7 +276,7 @@ def test_known_orders_are_swept_whatever_their_series_and_with_no_series_they_al
     orders = [shown("7", "ACME-VAL-27Q1"), shown("8", "OTHER-27Q1"), shown("9", "OTHER-27Q1")]
     known = frozenset({orders[1].order_id})
     for series, swept in ((Ticker("ACME-VAL"), orders[:2]), (None, orders[1:2])):
-        sweeper = Sweeper(SweepSettings(series_ticker=series, known=known), T0)
+        sweeper = CancelAll(SweepSettings(series_ticker=series, known=known), T0)
         requests = fed(sweeper, page("", *orders))
         assert [each for each in requests if isinstance(each, m.CancelResting)] == [
             m.CancelResting(order.order_id) for order in swept
@@ -285,15 +285,15 @@ def test_known_orders_are_swept_whatever_their_series_and_with_no_series_they_al
 
 def test_a_host_that_cannot_be_reached_is_tried_again_after_pauses_that_grow_to_four_seconds():
     naive = account(0)
-    sweeper = Sweeper(SweepSettings(deadline_ns=10 * S), T0)
+    sweeper = CancelAll(SweepSettings(deadline_ns=10 * S), T0)
     now_ns, sent, wake_ns = T0, [], T0
     while sweeper.verdict is None:
         now_ns = wake_ns
-        effects = sweeper.receive(m.Beat(), now_ns)
+        effects = sweeper.receive(m.Tick(), now_ns)
         while sends := [e for e in effects if isinstance(e, m.Send)]:
             sent += sends
-            gone = m.Refused(0, "", "ConnectError")
-            effects = sweeper.receive(m.Replied(sends[0].request_id, gone), now_ns)
+            gone = m.Rejected(0, "", "ConnectError")
+            effects = sweeper.receive(m.Response(sends[0].request_id, gone), now_ns)
         wakes = [e.at_ns for e in effects if isinstance(e, m.WakeAt)]
         wake_ns = wakes[-1] if wakes else now_ns
     assert 5 <= len(sent) <= 7

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.event.taking import barred, routes
-from bot.core.limits.bounds import takable
-from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.plan.wishes import free_shares
-from bot.core.report import TakeFate
+from bot.core.orders.order import OrderEvent, OwnOrder, State
+from bot.core.planning.actions import free_shares
+from bot.core.quoting.takes import barred, routes
+from bot.core.report import TakeOutcome
+from bot.core.risk.bounds import takable
 from bot.core.settings import PaceSettings
-from bot.core.strategy import (
+from bot.strategy.api import (
     EventView,
     NonsenseQuotes,
     Quote,
@@ -169,14 +169,14 @@ def test_shares_that_a_take_under_way_may_give_away_are_not_free():
 @pytest.mark.parametrize("state", [state for state in State if state is not State.DONE])
 def test_no_take_leaves_that_could_meet_an_order_of_ours_in_whatever_state(state):
     ask = made.own(state, outcome=Outcome.NO, price=48)
-    assert barred(take(BID, 52), [ask]) is TakeFate.MEETS_OWN
+    assert barred(take(BID, 52), [ask]) is TakeOutcome.MEETS_OWN
     assert barred(take(BID, 51), [ask]) is None
 
 
 def test_no_take_leaves_beside_another_take_or_beside_an_unknown_order_of_its_side():
-    assert barred(take(BID, 52), [taking()]) is TakeFate.UNDECIDED
-    assert barred(take(ASK, 60), [taking()]) is TakeFate.UNDECIDED
-    assert barred(take(BID, 52), [made.own(State.LOST)]) is TakeFate.UNDECIDED
+    assert barred(take(BID, 52), [taking()]) is TakeOutcome.UNDECIDED
+    assert barred(take(ASK, 60), [taking()]) is TakeOutcome.UNDECIDED
+    assert barred(take(BID, 52), [made.own(State.LOST)]) is TakeOutcome.UNDECIDED
     assert barred(take(ASK, 52), [made.own(State.LOST)]) is None
 
 
@@ -230,7 +230,7 @@ def test_a_limit_cuts_a_take_and_keeps_a_whole_one_back():
     assert [each.qty for each in spent(Account(risk), take())] == [4]
     of = Account(risk)
     assert spent(of, take(whole=True)) == []
-    assert of.out.counters.takes == {TakeFate.HELD_BACK: 1}
+    assert of.out.counters.takes == {TakeOutcome.HELD_BACK: 1}
 
 
 def test_a_take_held_back_is_not_asked_for_again_by_the_plan():
@@ -291,20 +291,20 @@ class Taken(Thin):
             self.taken.append(request)
             if self.answers:
                 return self.answers.pop(0)
-            return m.Done(m.OrderShown(self._carried_out(request.order)))
+            return m.Ok(m.OrderBody(self._carried_out(request.order)))
         if isinstance(request, m.ReadFills):
-            return m.Done(m.FillsShown(tuple(reversed(self.booked)), ""))
+            return m.Ok(m.FillsBody(tuple(reversed(self.booked)), ""))
         if isinstance(request, m.ReadBalance):
             spent = sum(fill.qty * fill.outcome_price for fill in self.booked)
             cash = Cents(10**9 - spent)
-            return m.Done(m.BalanceShown(model.Balance(cash, Cents(0), cash)))
+            return m.Ok(m.BalanceBody(model.Balance(cash, Cents(0), cash)))
         if isinstance(request, m.ReadPositions) and self.booked:
             held = model.Position(
                 ticker=self.markets[0].ticker,
                 outcome=model.ShownOutcome.YES,
                 qty=self.booked[0].qty,
             )
-            return m.Done(m.PositionsShown((held,), ""))
+            return m.Ok(m.PositionsBody((held,), ""))
         return super().answer(request)
 
     def _carried_out(self, order: QtyOrder) -> model.Order:
@@ -393,7 +393,7 @@ def test_a_take_whose_answer_was_lost_is_sent_again_byte_for_byte_and_counted_un
 
 
 def test_a_take_that_is_refused_is_over():
-    of = lived(Once(), 10, m.Refused(422, "insufficient_balance", ""))
+    of = lived(Once(), 10, m.Rejected(422, "insufficient_balance", ""))
     assert len(of.taken) == 1
     assert of.trader.desk.unknown_count() == 0
 
@@ -411,7 +411,7 @@ def test_a_take_that_the_venue_lets_rest_is_a_finding_and_is_cancelled():
                 time_in_force=model.ShownTimeInForce.IOC,
             )
             of.orders[shown.order_id] = shown
-            return m.Done(m.OrderShown(shown))
+            return m.Ok(m.OrderBody(shown))
         return Taken.answer(of, request)
 
     of.answer = rests  # type: ignore[method-assign]
@@ -474,7 +474,7 @@ def test_a_take_left_without_an_answer_by_an_earlier_run_is_sent_again_as_it_was
     )
     body = codec.encode_new_order(order)
     of = Taken(Strategy(None))
-    of.give(m.Started("0" * 20, (m.OpenIntent(order, body),)))
+    of.give(m.Started("0" * 20, (m.UnconfirmedCreate(order, body),)))
     of.give(m.FeedOpened())
     of.show(0)
     of.run(6)
@@ -486,7 +486,7 @@ def test_a_take_left_without_an_answer_by_an_earlier_run_is_sent_again_as_it_was
 def test_the_table_lets_a_take_go_from_sent_and_from_lost_to_done():
     for state in (State.SENT, State.LOST):
         own = taking(state)
-        own.move(Fact.ENDED, T0)
+        own.move(OrderEvent.ENDED, T0)
         assert own.state is State.DONE
         assert own.suspicion is None
 

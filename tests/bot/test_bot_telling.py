@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.curve.estimate import from_probit
-from bot.core.event.room import Ladder
+from bot.core.fair_value.estimators import from_probit
+from bot.core.quoting.event_quoter import EventQuoter
 from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import Thin
 from venue.wire import instant, model
@@ -68,10 +68,10 @@ def test_a_book_that_is_believed_no_longer_does_not_hold_back_the_values_beside_
 class Same(Thin):
     """A venue one of whose books stays the same: others take away what we add, and the reverse."""
 
-    kept: m.BookSeen | None = None
+    kept: m.BookUpdate | None = None
     reads = False
 
-    def book(self, index: int, ts_ns: int | None = None, depth: int = 100) -> m.BookSeen:
+    def book(self, index: int, ts_ns: int | None = None, depth: int = 100) -> m.BookUpdate:
         if self.kept is None or index != 0:
             return super().book(index, ts_ns, depth)
         at_ns = self.now_ns if ts_ns is None else ts_ns
@@ -86,7 +86,7 @@ class Same(Thin):
         )
         as_of = instant.from_ns(self.now_ns)
         shown = model.Orderbook(self.markets[0].ticker, request.market_id, as_of, bids, asks)
-        return m.Done(m.BookShown(shown))
+        return m.Ok(m.BookBody(shown))
 
 
 @pytest.mark.parametrize("reads", [True, False])
@@ -115,7 +115,7 @@ def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
     thin = Thin(values(worth), lambda: LadderJoint(LadderJoint.Params()))
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
-    before, told, view_now = tuple(ladder.telling.views), [], Ladder.view
+    before, told, view_now = tuple(ladder.telling.views), [], EventQuoter.view
 
     def view(*of):
         nonlocal before
@@ -128,7 +128,7 @@ def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
         before = now.rungs
         return now
 
-    monkeypatch.setattr(Ladder, "view", view)
+    monkeypatch.setattr(EventQuoter, "view", view)
 
     def move() -> None:
         nonlocal worth

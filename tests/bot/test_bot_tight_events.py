@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.account.ledgers import Ledgers
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox
-from bot.core.limits.accountrisk import AccountRisk
-from bot.core.series.quoting import Quoting
+from bot.core.account.reconciler import AccountReconciler
+from bot.core.orders.manager import OrderManager
+from bot.core.orders.outbox import Outbox
+from bot.core.quoting.engine import QuotingEngine
+from bot.core.risk.account_risk import AccountRisk
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot.made import T0
 from tests.bot.test_bot_quoting import RISK, SERIES, event
 from tests.bot.thin import Thin
@@ -24,12 +24,12 @@ from venue.wire.names import MarketId, Ticker
 
 def quoting(
     risk: RiskSettings, strategy: type[Strategy], account: AccountRisk | None = None
-) -> tuple[Quoting, Outbox]:
+) -> tuple[QuotingEngine, Outbox]:
     settings = TraderSettings(series_ticker=SERIES, risk=risk)
     out = Outbox(BudgetSettings())
-    desk = Desk(settings.trust, out)
-    ledgers = Ledgers(settings.trust, desk, out)
-    return Quoting(settings, lambda: strategy(None), desk, ledgers, out, account), out
+    desk = OrderManager(settings.trust, out)
+    ledgers = AccountReconciler(settings.trust, desk, out)
+    return QuotingEngine(settings, lambda: strategy(None), desk, ledgers, out, account), out
 
 
 class TenAtSixty(Strategy):
@@ -42,7 +42,7 @@ class TenAtSixty(Strategy):
 TIGHT = [{"series_loss_cents": 1_000}, {"series_loss_cents": 9_000, "resting_cents": 1_000}]
 
 
-def two_tight(limits: dict[str, int]) -> tuple[Quoting, Outbox]:
+def two_tight(limits: dict[str, int]) -> tuple[QuotingEngine, Outbox]:
     """Two events that were just decided: the second was cut to what the first leaves it."""
     series, out = quoting(msgspec.structs.replace(RISK, **limits), TenAtSixty)
     series.take_series([event(1), event(2)], T0, T0)
@@ -198,7 +198,7 @@ class Several(Thin):
                 answer.body.order, ticker=market.ticker, event_ticker=market.event_ticker
             )
             self.orders[order.order_id] = order
-            return m.Done(m.OrderShown(order))
+            return m.Ok(m.OrderBody(order))
         if isinstance(request, m.ReadSeries):
             [one] = answer.body.events
             events = []
@@ -212,7 +212,7 @@ class Several(Thin):
                         markets=mine,
                     )
                 )
-            return m.Done(m.SeriesShown(tuple(events), ""))
+            return m.Ok(m.SeriesBody(tuple(events), ""))
         return answer
 
 
@@ -222,8 +222,8 @@ def live(worlds: list[Several], seconds: int) -> int:
     for beat in range(1, seconds * 50 + 1):
         for world in worlds:
             world.now_ns = begun_ns + beat * 20 * NS_PER_MS
-            world.give(m.FeedHeard())
-            world.give(m.Beat())
+            world.give(m.FeedAlive())
+            world.give(m.Tick())
     return sum(len(world.writes(begun_ns + 1)) for world in worlds)
 
 

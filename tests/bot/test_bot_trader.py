@@ -8,15 +8,15 @@ import pytest
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.simulated import SERIES
 from bot.lab.sim.world import World
+from bot.strategy.api import Strategy
 from tests.bot import made
 from tests.bot.made import T0
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import codec
 from venue.wire.model import VenueState
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
@@ -121,20 +121,20 @@ def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
     settings = TraderSettings(series_ticker=SERIES, risk=RISK)
     trader = Trader(settings, lambda: Strategy(None))
     order = made.intent()
-    left = m.OpenIntent(order, codec.encode_new_order(order))
+    left = m.UnconfirmedCreate(order, codec.encode_new_order(order))
     trader.receive(m.Started("0" * 20, (left,)), T0)
     sent = next(
         effect
-        for effect in trader.receive(m.Beat(), T0)
+        for effect in trader.receive(m.Tick(), T0)
         if isinstance(effect, m.Send) and isinstance(effect.request, m.Create)
     )
-    trader.receive(m.Replied(sent.request_id, m.Refused(422, code, "")), T0)
+    trader.receive(m.Response(sent.request_id, m.Rejected(422, code, "")), T0)
     assert trader.desk.unknown_count() == 1
 
 
 def test_nothing_is_sent_before_the_start():
     world = World(calm())
-    assert world.process.receive(m.Beat(), world.now_ns) == []
+    assert world.process.receive(m.Tick(), world.now_ns) == []
 
 
 def test_a_pause_pulls_every_quote_and_a_resume_brings_them_back():
@@ -167,14 +167,14 @@ def test_a_stop_and_a_failed_journal_cancel_everything_and_make_nothing_new(end)
     )
     assert resting(world) == 0
     assert creates(world) == before
-    assert world.process.finished == m.Finished((), ())
+    assert world.process.finished == m.DrainComplete((), ())
 
 
 def test_a_finished_trader_is_silent():
     world = quoting()
     world.deliver(world.process, m.StopRequested("done"))
     world.driver.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
-    assert world.process.receive(m.Beat(), world.now_ns + 1) == []
+    assert world.process.receive(m.Tick(), world.now_ns + 1) == []
 
 
 def test_a_closed_channel_pulls_every_quote():
@@ -247,10 +247,10 @@ def test_orders_of_an_earlier_run_are_found_however_late_the_series_is_read():
     real = world.deliver
 
     def deliver(process, event):
-        if process is late and isinstance(event, m.Replied):
+        if process is late and isinstance(event, m.Response):
             shown = getattr(event.answer, "body", None)
-            if isinstance(shown, m.SeriesShown) and world.now_ns < hold_until_ns:
-                event = m.Replied(event.request_id, m.Unknown("held back"))
+            if isinstance(shown, m.SeriesBody) and world.now_ns < hold_until_ns:
+                event = m.Response(event.request_id, m.Unknown("held back"))
         real(process, event)
 
     hold_until_ns = world.now_ns + 4 * SECOND
@@ -269,7 +269,7 @@ def test_an_open_intent_is_settled_before_anything_is_quoted():
     order = QtyOrder(market, Outcome.YES, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
     world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
     body = codec.encode_new_order(order)
-    world.disk.plant(m.OpenIntent(order, body))
+    world.disk.plant(m.UnconfirmedCreate(order, body))
     world.auditor.flight.bodies[cid] = body
     world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
@@ -298,7 +298,7 @@ def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_
         answer = world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
     assert isinstance(answer, v.Refused)
     body = codec.encode_new_order(order)
-    world.disk.plant(m.OpenIntent(order, body))
+    world.disk.plant(m.UnconfirmedCreate(order, body))
     world.auditor.flight.bodies[order.client_order_id] = body
     world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
@@ -341,7 +341,7 @@ def test_an_answer_to_no_request_is_told_and_changes_nothing():
     world = quoting()
     trader = world.process.trader
     before = trader.report(world.now_ns)
-    effects = trader.receive(m.Replied(m.RequestId(10**9), m.Unknown("")), world.now_ns)
+    effects = trader.receive(m.Response(m.RequestId(10**9), m.Unknown("")), world.now_ns)
     assert [effect.name for effect in effects if isinstance(effect, m.Noted)] == [
         "answer_without_request"
     ]
@@ -352,7 +352,7 @@ def test_a_process_that_stood_still_sends_nothing_before_its_books_are_confirmed
     world = quoting()
     trader = world.process.trader
     world.driver.now_ns += 30 * SECOND
-    effects = trader.receive(m.Beat(), world.now_ns)
+    effects = trader.receive(m.Tick(), world.now_ns)
     sent = [effect.request for effect in effects if isinstance(effect, m.Send)]
     assert not [request for request in sent if isinstance(request, m.Create | m.AmendResting)]
     assert [effect for effect in effects if isinstance(effect, m.SubscribeTo)]
@@ -377,17 +377,17 @@ def test_a_page_of_resting_orders_tells_of_fills_though_its_list_goes_on_or_brea
         nonlocal at_ns
         while True:
             at_ns += SECOND // 10
-            for effect in trader.receive(m.Beat(), at_ns):
+            for effect in trader.receive(m.Tick(), at_ns):
                 if isinstance(effect, m.Send) and isinstance(effect.request, kind):
                     return effect
 
     own = trader.desk.live(trader.quoting.ladders[0].rungs[0].market_id)[0]
     row = made.shown(own, filled=1, remaining=own.qty - 1)
-    page = m.Done(m.OrdersShown((row,), "1"))
-    trader.receive(m.Replied(asked(m.ReadResting).request_id, page), at_ns)
+    page = m.Ok(m.OrdersBody((row,), "1"))
+    trader.receive(m.Response(asked(m.ReadResting).request_id, page), at_ns)
     if then == "503":
-        failed = m.Refused(503, "result_unknown", "")
-        trader.receive(m.Replied(asked(m.ReadResting).request_id, failed), at_ns)
+        failed = m.Rejected(503, "result_unknown", "")
+        trader.receive(m.Response(asked(m.ReadResting).request_id, failed), at_ns)
     assert own.filled == 1
     assert own.remaining == own.qty - 1
 

@@ -8,14 +8,14 @@ from functools import partial
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.spend import Purse
+from bot.core.orders.request_budget import RequestBudget
 from bot.core.report import Phase
 from bot.core.settings import BudgetSettings, TraderSettings
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import Response
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
+from bot.strategy.api import Strategy
 from tests.bot.test_bot_trader import RISK, calm, creates, quoting, resting
 from venue.wire.names import Ticker
 
@@ -43,13 +43,13 @@ def test_a_quiet_book_costs_less_than_two_requests_a_second():
 
 
 def test_traders_on_one_credential_spend_from_one_purse():
-    purse = Purse(BudgetSettings(), 0)
+    purse = RequestBudget(BudgetSettings(), 0)
     settings = TraderSettings(series_ticker=Ticker("X"), risk=RISK)
     one, two = (Trader(settings, lambda: Strategy(None), purse) for _ in range(2))
     assert one.out.purse is two.out.purse is purse
     for trader in (one, two):
         trader.receive(m.Started("0" * 20, ()), SECOND)
-        trader.receive(m.Beat(), SECOND)
+        trader.receive(m.Tick(), SECOND)
     assert purse.in_flight == len(one.out.pending) + len(two.out.pending) == 10
 
 
@@ -87,7 +87,7 @@ def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
         if refused_ns:
             return reply(call, response)
         refused_ns.append(world.now_ns)
-        return reply(call, Response(m.Refused(429, code, ""), 0, 3 * SECOND))
+        return reply(call, Response(m.Rejected(429, code, ""), 0, 3 * SECOND))
 
     rests, count = resting(world), sent(world)
     world.network._reply = refused  # type: ignore[method-assign]

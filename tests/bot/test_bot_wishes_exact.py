@@ -3,11 +3,11 @@
 import pytest
 
 from bot.core.orders.order import State
-from bot.core.plan.wishes import (
+from bot.core.planning.actions import (
+    AmendAction,
+    CancelAction,
+    CreateAction,
     FreeShares,
-    WantAmend,
-    WantCancel,
-    WantCreate,
     crosses,
     free_shares,
 )
@@ -60,7 +60,7 @@ def test_an_order_that_gives_way_twice_is_cancelled_once_for_the_first_reason(si
     here = Ruler(places={comes.client_order_id: 99.0})
     wanted, tight = [quote(side, 10, 1), quote(side, 8, 5)], pace(1, resize=25, siblings=1)
     wishes = plan(wanted, [own, comes, spare], 1, 1, pace=tight, worth=here).wishes
-    assert wishes[0] == WantCancel(own, "shares held now: sold instead", 7.0)
+    assert wishes[0] == CancelAction(own, "shares held now: sold instead", 7.0)
     assert [wish.order for wish in wishes] == [own, spare, comes]
 
 
@@ -72,8 +72,8 @@ def test_two_prices_that_lack_shares_sell_what_is_held_beside_their_purchases(si
     wanted, tight = [quote(side, 9), quote(side, 10)], pace(siblings=1)
     creates = plan(wanted, [own, dear], 10, 10, pace=tight, worth=here).wishes
     assert [(type(wish), wish.own_side, wish.qty) for wish in creates] == [
-        (WantCreate, Side.SELL, 5),
-        (WantCreate, Side.SELL, 5),
+        (CreateAction, Side.SELL, 5),
+        (CreateAction, Side.SELL, 5),
     ]
 
 
@@ -81,7 +81,7 @@ def test_two_prices_that_lack_shares_sell_what_is_held_beside_their_purchases(si
 def test_all_orders_that_an_older_one_leaves_no_room_for_are_cancelled(side):
     oldest, *others = siblings(side, 3, 10)
     wishes = plan([quote(side, 10)], [oldest, *others], worth=Ruler()).wishes
-    assert [(type(wish), wish.order) for wish in wishes] == [(WantCancel, own) for own in others]
+    assert [(type(wish), wish.order) for wish in wishes] == [(CancelAction, own) for own in others]
 
 
 @BOTH
@@ -94,7 +94,7 @@ def test_the_newest_at_a_price_does_not_give_way_while_it_is_under_way_or_going(
     else:
         orders[1].state = State.SENT
     (wish,) = plan([quote(side, 10)], orders, worth=Ruler()).wishes
-    assert isinstance(wish, WantCreate)
+    assert isinstance(wish, CreateAction)
     assert wish.qty == 6
 
 
@@ -111,19 +111,19 @@ def test_only_shares_of_the_outcome_that_the_purchase_pairs_with_can_be_sold_ins
     own = order(side, 11)
     yes, no = (0, 10) if side is BID else (10, 0)
     (cancel,) = plan([quote(side, 10)], [own], yes, no, worth=Ruler()).wishes
-    assert cancel == WantCancel(own, "shares held now: sold instead", 22.5, instead=True)
+    assert cancel == CancelAction(own, "shares held now: sold instead", 22.5, instead=True)
     (create,) = plan([quote(side, 10)], [], yes, no, worth=Ruler()).wishes
     assert (create.own_side, create.qty) == (Side.SELL, 10)
     (wish,) = plan([quote(side, 10)], [own], no, yes, worth=Ruler()).wishes
-    assert isinstance(wish, WantAmend)
+    assert isinstance(wish, AmendAction)
 
 
 @BOTH
 def test_an_order_to_spare_goes_to_the_empty_price_nearest_to_the_touch(side):
     orders = [order(side, 20, number=number) for number in (1, 2)]
     wishes = plan([quote(side, away) for away in (8, 10, 12)], orders, worth=Ruler()).wishes
-    amended = {wish.amend.price for wish in wishes if isinstance(wish, WantAmend)}
-    made_new = [abs(wish.price - 50) for wish in wishes if isinstance(wish, WantCreate)]
+    amended = {wish.amend.price for wish in wishes if isinstance(wish, AmendAction)}
+    made_new = [abs(wish.price - 50) for wish in wishes if isinstance(wish, CreateAction)]
     assert (amended, made_new) == ({42, 38}, [10])
 
 
@@ -135,8 +135,8 @@ def test_the_rest_of_a_stand_at_a_price_that_is_wanted_too_waits_for_no_time(sid
     wanted = [quote(side, 10, 19), quote(side, 11, 5)]
     slow = pace(1, dwell=LAG_NS, resize=50)
     told = plan(wanted, [older, newer], pace=slow, worth=Ruler(move=2.1))
-    assert older in [wish.order for wish in told.wishes if isinstance(wish, WantAmend)]
+    assert older in [wish.order for wish in told.wishes if isinstance(wish, AmendAction)]
     assert newer not in [getattr(wish, "order", None) for wish in told.wishes]
-    created = [wish.price for wish in told.wishes if isinstance(wish, WantCreate)]
+    created = [wish.price for wish in told.wishes if isinstance(wish, CreateAction)]
     assert wanted[1].price not in created
     assert told.again_ns is None

@@ -9,8 +9,8 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.settings import PaceSettings, RiskSettings, TraderSettings
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import Strategy
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
@@ -104,7 +104,7 @@ class Thin:
 
     def ask(self, send: m.Send) -> None:
         """A request leaves: it is answered at once."""
-        self.give(m.Replied(send.request_id, self.answer(send.request), 500))
+        self.give(m.Response(send.request_id, self.answer(send.request), 500))
 
     def told(self, effect: m.Effect) -> None:
         """Anything else that the trader says, for whoever wants to know."""
@@ -120,15 +120,15 @@ class Thin:
         called every `each_ns`."""
         end_ns = self.now_ns + int(seconds * NS_PER_SECOND)
         next_ns = self.now_ns + each_ns if step else end_ns
-        self.give(m.Beat())
+        self.give(m.Tick())
         while self.now_ns < end_ns:
             due_ns = min(max(self.wake_ns, self.now_ns + least_ns), next_ns, end_ns)
             self.now_ns = due_ns
             if step is not None and due_ns >= next_ns:
                 step()
                 next_ns += each_ns
-            self.give(m.FeedHeard())
-            self.give(m.Beat())
+            self.give(m.FeedAlive())
+            self.give(m.Tick())
 
     # --- the market -------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class Thin:
         """What the trader believes of a rung."""
         return self.trader.quoting.ladders[0].rungs[index]
 
-    def book(self, index: int, ts_ns: int | None = None, depth: int = 100) -> m.BookSeen:
+    def book(self, index: int, ts_ns: int | None = None, depth: int = 100) -> m.BookUpdate:
         """A book of a rung: others around its middle, and ours."""
         mid = self.mids[index]
         sides: dict[BookSide, dict[int, int]] = {
@@ -155,7 +155,7 @@ class Thin:
                 levels[price] = levels.get(price, 0) + order.remaining_qty
         bids = sorted(sides[BookSide.BID].items(), reverse=True)
         asks = sorted(sides[BookSide.ASK].items())
-        return m.BookSeen(
+        return m.BookUpdate(
             self.markets[index].market_id,
             self.now_ns if ts_ns is None else ts_ns,
             tuple((Price(price), Qty(size)) for price, size in bids),
@@ -200,7 +200,7 @@ class Thin:
                     updated_at=at,
                 )
                 self.orders[made.order_id] = made
-                return m.Done(m.OrderShown(made))
+                return m.Ok(m.OrderBody(made))
             case m.AmendResting(order_id=order_id, amend=amend):
                 old = self.orders[order_id]
                 qty = old.remaining_qty if amend.qty is None else amend.qty
@@ -211,7 +211,7 @@ class Thin:
                     remaining_qty=qty,
                     updated_at=instant.from_ns(self.now_ns),
                 )
-                return m.Done(m.OrderShown(self.orders[order_id]))
+                return m.Ok(m.OrderBody(self.orders[order_id]))
             case m.CancelResting(order_id=order_id):
                 gone = self.orders.pop(order_id)
                 ended = msgspec.structs.replace(
@@ -220,7 +220,7 @@ class Thin:
                     status=model.OrderStatus.CANCELED,
                     updated_at=instant.from_ns(self.now_ns),
                 )
-                return m.Done(m.CancelShown(ended, gone.remaining_qty))
+                return m.Ok(m.CancelBody(ended, gone.remaining_qty))
             case _:
                 return self._read(request)
 
@@ -239,15 +239,15 @@ class Thin:
                     resolution_date=instant.from_ns(self.ends_ns),
                     markets=tuple(self.markets),
                 )
-                return m.Done(m.SeriesShown((event,), ""))
+                return m.Ok(m.SeriesBody((event,), ""))
             case m.ReadBalance():
                 cash = model.Balance(Cents(10**9), Cents(0), Cents(10**9))
-                return m.Done(m.BalanceShown(cash))
+                return m.Ok(m.BalanceBody(cash))
             case m.ReadResting():
-                return m.Done(m.OrdersShown(tuple(self.orders.values()), ""))
+                return m.Ok(m.OrdersBody(tuple(self.orders.values()), ""))
             case m.ReadFills():
-                return m.Done(m.FillsShown((), ""))
+                return m.Ok(m.FillsBody((), ""))
             case m.ReadPositions():
-                return m.Done(m.PositionsShown((), ""))
+                return m.Ok(m.PositionsBody((), ""))
             case _:
-                return m.Refused(404, "order_not_found", "")
+                return m.Rejected(404, "order_not_found", "")

@@ -6,8 +6,8 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Quote, Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import Quote, Strategy
 from tests.bot.thin import Thin
 from venue.wire.money import BookSide, Price, Qty
 

@@ -5,14 +5,14 @@ import sys
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bot.effective import written
-from bot.io.settings.typed import accepted
-from bot.part import applies_of
-from bot.sections import File
+from bot.config.base import applies_of
+from bot.config.diff import written
+from bot.config.sections import File
+from bot.io.settings.validation import accepted
 
 HEAD = """# The configuration file
 
-One YAML file per series. Generated from `bot/sections.py` by
+One YAML file per series. Generated from `bot/config/sections.py` by
 `python -m tests.config.configuration_page`; a test keeps it current. The same as a JSON Schema for
 editors is `configs/schema.json` (`bot config schema`); a file names it in its first line:
 `# yaml-language-server: $schema=schema.json`.

@@ -16,21 +16,21 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from bot.config import BotConfig, finish, read_draft
+from bot.config.bot_config import BotConfig, finish, read_draft
+from bot.config.live import LiveConfig
+from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.orders.order import State
 from bot.core.report import Phase
 from bot.core.trader import Trader
-from bot.ideas import Makers
 from bot.io.client.feed import Feed
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
-from bot.io.run.runner import Child, Ended, Runner
-from bot.io.run.watched import Watch
+from bot.io.run.runner import Child, Runner, RunResult
+from bot.io.run.strategy_watchdog import StrategyWatchdog
 from bot.io.secret import Secret
-from bot.io.settings.livecfg import FileWatch
-from bot.live import LiveConfig
+from bot.io.settings.config_watcher import FileWatch
 from tests.e2e.runs import Venue
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
@@ -120,7 +120,7 @@ class Storm:
         self.number = 1_000
         self.path.write_text(self.text())
         self.config: BotConfig = finish(read_draft(self.path))
-        self.watch = Watch(self.config.strategy_budget_ns)
+        self.watch = StrategyWatchdog(self.config.strategy_budget_ns)
         makers = Makers(folder, self.watch.wrapped)
         self.trader = Trader(self.config.trader, makers(self.config.choice), remake=makers)
         self.makers = makers
@@ -146,7 +146,7 @@ class Storm:
         found = numbers(self.trader)
         if len(found) > 1:
             self.mixed.append(found)
-        if isinstance(event, m.Beat) and self.trader.phase is Phase.QUOTING:
+        if isinstance(event, m.Tick) and self.trader.phase is Phase.QUOTING:
             self.samples.append(self.two_sided())
         return effects
 
@@ -162,7 +162,7 @@ class Storm:
 
     # --- the run ----------------------------------------------------------------------------------
 
-    async def run(self, changes: int, *, only_valid: bool = False) -> Ended:
+    async def run(self, changes: int, *, only_valid: bool = False) -> RunResult:
         """Quote, change the file so often, and stop."""
         clock = Clock()
         state = self.folder / "state"

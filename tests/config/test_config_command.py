@@ -11,8 +11,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.schema import schema
+from bot.cli.main import app
+from bot.config.schema import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo.yaml"

@@ -5,13 +5,13 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.config import finish, read_draft
+from bot.cli.main import app
+from bot.config.bot_config import finish, read_draft
+from bot.config.live import LiveConfig
+from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.trader import Trader
-from bot.ideas import Makers
 from bot.io.journal.records import Entry, framed
-from bot.live import LiveConfig
 from tests.config.storm import TEXT
 
 GOOD = TEXT.format(base_url="https://venue.example/v1", number=1_000, lot=10)
@@ -140,7 +140,7 @@ def test_where_a_key_is_and_what_its_file_is_called_is_told_nowhere(bot):
 
 def test_a_value_of_a_parameter_that_may_be_a_secret_is_told_nowhere(tmp_path):
     (tmp_path / "mine.py").write_text(
-        "from bot.core.strategy import Strategy\n"
+        "from bot.strategy.api import Strategy\n"
         "class Mine(Strategy):\n"
         "    class Params(Strategy.Params):\n"
         "        api_token: str = 'none'\n"
@@ -156,7 +156,7 @@ def test_a_value_of_a_parameter_that_may_be_a_secret_is_told_nowhere(tmp_path):
 
 def test_a_strategy_that_raises_when_it_is_made_is_refused_by_line(tmp_path, bot):
     (tmp_path / "bad.py").write_text(
-        "from bot.core.strategy import Strategy\n"
+        "from bot.strategy.api import Strategy\n"
         "class Bad(Strategy):\n"
         "    def __init__(self, params):\n"
         "        raise OSError('no model')\n"
@@ -169,7 +169,7 @@ def test_a_strategy_that_raises_when_it_is_made_is_refused_by_line(tmp_path, bot
 
 def test_the_code_of_a_strategy_is_that_of_its_first_use(tmp_path):
     code = (
-        "from bot.core.strategy import Strategy\n"
+        "from bot.strategy.api import Strategy\n"
         "class Mine(Strategy):\n"
         "    class Params(Strategy.Params):\n"
         "        size: int = 1\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.ideas import Makers
+from bot.config.strategies import Makers
 from bot.io.run.runner import Exit
 from bot.lab.replay.together import replayer_of
 from bot.lab.session import newest_run

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.limits.inforce import limits_in_force, no_looser
 from bot.core.reconfigure import TIGHTER
+from bot.core.risk.effective_limits import limits_in_force, no_looser
 from bot.core.settings import BreakerSettings, NewsSettings
 from tests.config.changing import Changing, around
 from venue.wire.instant import NS_PER_MS
@@ -161,7 +161,7 @@ def test_news_that_a_change_finds_everywhere_brings_the_old_back_whatever_came_b
     def prints() -> None:
         name = f"trade {venue.now_ns}"
         market_id = venue.ladder.rungs[0].market_id
-        venue.give(m.TradeSeen(market_id, venue.now_ns, name, Price(40), Qty(3), True))
+        venue.give(m.Trade(market_id, venue.now_ns, name, Price(40), Qty(3), True))
 
     venue.run(15, prints, each_ns=1_000 * NS_PER_MS)
     assert digest(venue) == "first"

@@ -8,13 +8,13 @@ import anyio
 import pytest
 
 from bot.core import messages as m
-from bot.io.early import remembered
-from bot.io.settings.livecfg import FileWatch
+from bot.io.deferred_signals import remembered
+from bot.io.settings.config_watcher import FileWatch
 from bot.io.signals import signals_to
 
 pytestmark = pytest.mark.anyio
 
-BEAT = m.Beat()
+BEAT = m.Tick()
 
 
 @pytest.fixture

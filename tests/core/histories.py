@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.model import EventStatus, OrderStatus, VenueState
 from venue.wire.money import FeeRate, Outcome, Side
 from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce

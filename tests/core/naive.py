@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from tests.core.naive_records import NOTHING, NaiveMarket, NaiveOrder, Picture, exact_fee
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.errors import Code
 from venue.wire.model import EventStatus, Liquidity, MarketState, OrderStatus, VenueState
 from venue.wire.money import Outcome, Side

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.model import MarketState
 from venue.wire.money import BookSide, Outcome, Side
 from venue.wire.requests import BudgetOrder

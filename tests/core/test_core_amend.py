@@ -3,7 +3,7 @@
 import pytest
 
 from tests.core.world import CASH, NO, SELL, YES, World
-from venue.core.messages import FillBooked, OrderChanged, TradePrinted
+from venue.engine.messages import FillBooked, OrderChanged, TradePrinted
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus
 

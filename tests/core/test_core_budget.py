@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.world import CASH, FOK, IOC, NO, YES, World
-from venue.core.budget import Offer, size_for_budget
-from venue.core.messages import TradePrinted
+from venue.engine.budget import Offer, size_for_budget
+from venue.engine.messages import TradePrinted
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus
 from venue.wire.money import Cents, FeeRate, FeeUnits, Price, Qty, ceil_cents, fee_units
@@ -125,7 +125,7 @@ def test_a_budget_is_sized_price_by_price_however_many_orders_rest_there(tif, mo
         looked_at.extend(offers)
         return size_for_budget(iter(looked_at), *others)
 
-    monkeypatch.setattr("venue.core.engine.size_for_budget", seen)
+    monkeypatch.setattr("venue.engine.engine.size_for_budget", seen)
     placed = world.spend("a", YES, 50, 100 * 40 + 100 * 41 + 5, tif)
     assert looked_at == [Offer(Price(40), Qty(100), False), Offer(Price(41), Qty(100), False)]
     assert placed.order.filled_qty == 200

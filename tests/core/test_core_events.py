@@ -1,7 +1,7 @@
 """Claims about what a command tells: everything that differs, each once, in a fixed order."""
 
 from tests.core.world import CASH, FOK, NO, YES, M, World
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.money import BookSide
 
 

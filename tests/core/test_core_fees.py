@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.world import CASH, NO, YES, World
-from venue.core.messages import FillBooked
+from venue.engine.messages import FillBooked
 from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee
 
 

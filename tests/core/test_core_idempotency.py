@@ -3,7 +3,7 @@
 import pytest
 
 from tests.core.world import FOK, NO, YES, M, World
-from venue.core.messages import HaltMarket, ResolveMarket, SetVenueState
+from venue.engine.messages import HaltMarket, ResolveMarket, SetVenueState
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus, VenueState
 

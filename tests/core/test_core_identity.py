@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from tests.core.world import YES, World
-from venue.core.identity import Identity
-from venue.core.messages import Refused
+from venue.engine.identity import Identity
+from venue.engine.messages import Refused
 from venue.wire.errors import Code
 from venue.wire.names import is_order_id
 

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.core.histories import USERS, opening, uuid
 from tests.core.twin import Twin
 from tests.laws.auditor import Auditor
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.model import VenueState
 from venue.wire.money import Outcome, Side
 from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce

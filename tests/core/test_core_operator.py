@@ -7,8 +7,8 @@ import pytest
 
 from tests.core.histories import event, listing, uuid
 from tests.core.world import CASH, NO, YES, M, World
-from venue.core import messages as m
-from venue.core.ledger import CASH_CENTS_MAX
+from venue.engine import messages as m
+from venue.engine.ledger import CASH_CENTS_MAX
 from venue.wire.errors import Code
 from venue.wire.model import EventStatus, MarketState, VenueState
 from venue.wire.money import FeeRate

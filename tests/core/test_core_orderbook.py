@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venue.core.orderbook import Entry, HalfBook, OrderBook
+from venue.engine.orderbook import Entry, HalfBook, OrderBook
 from venue.wire.money import BookSide
 
 BOTH = pytest.mark.parametrize("side", list(BookSide))

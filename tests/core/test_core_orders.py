@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.core.histories import uuid
 from tests.core.world import FOK, GTC, IOC, NO, SELL, YES, World
-from venue.core import messages as m
-from venue.core.orders import _unpack
+from venue.engine import messages as m
+from venue.engine.orders import _unpack
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus
 from venue.wire.names import OrderId

@@ -1,7 +1,7 @@
 """Claims about positions: cost, realized profit, and shares that come and go (S5)."""
 
 from tests.core.world import NO, YES, World
-from venue.core.messages import PositionChanged
+from venue.engine.messages import PositionChanged
 
 
 def position(world, user, outcome=YES):

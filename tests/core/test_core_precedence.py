@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.histories import uuid
 from tests.core.world import BUY, GTC, IOC, NO, SELL, YES, M, World
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.errors import PRECEDENCE, Code
 from venue.wire.model import VenueState
 from venue.wire.requests import Amend, BudgetOrder, QtyOrder

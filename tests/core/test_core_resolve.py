@@ -4,7 +4,7 @@ import pytest
 
 from tests.core.histories import listing, uuid
 from tests.core.world import CASH, NO, SECOND, YES, M, World
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.errors import Code
 from venue.wire.model import EventStatus, MarketState, OrderStatus
 

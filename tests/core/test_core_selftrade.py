@@ -3,7 +3,7 @@
 import pytest
 
 from tests.core.world import CASH, FOK, GTC, IOC, NO, YES, World
-from venue.core.messages import FillBooked, TradePrinted
+from venue.engine.messages import FillBooked, TradePrinted
 from venue.wire.model import OrderStatus
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.core.histories import History, uuid
 from tests.core.world import IOC, NO, YES, M, World
-from venue.core import messages as m
-from venue.core.access import Access, AccessSnapshot
-from venue.core.engine import Engine
-from venue.core.snapshot import EngineSnapshot
+from venue.engine import messages as m
+from venue.engine.access import Access, AccessSnapshot
+from venue.engine.engine import Engine
+from venue.engine.snapshot import EngineSnapshot
 from venue.wire.errors import Code
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.model import VenueState

@@ -4,11 +4,11 @@ import pytest
 
 from tests.core.histories import USERS, History, uuid
 from tests.core.world import World
-from venue.core import messages as m
-from venue.core.engine import Engine
-from venue.read.account import Scope
-from venue.read.directory import Unresolvable
-from venue.read.projector import Views
+from venue.engine import messages as m
+from venue.engine.engine import Engine
+from venue.views.account import Scope
+from venue.views.directory import Unresolvable
+from venue.views.projector import Views
 from venue.wire.model import STATUS_GROUPS, MarketState
 
 KEY = b"a key for the tests"

@@ -1,9 +1,9 @@
 """The engine and the naive exchange side by side: the same commands, every answer compared."""
 
 from tests.core.naive import NaiveExchange
-from venue.core import messages as m
-from venue.core.engine import Engine
-from venue.core.identity import Identity
+from venue.engine import messages as m
+from venue.engine.engine import Engine
+from venue.engine.identity import Identity
 from venue.wire.money import BookSide
 
 KEY = b"a key for the tests"

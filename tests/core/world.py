@@ -1,8 +1,8 @@
 """A small exchange to try one thing on: users a to d with cash, and the market M."""
 
 from tests.core.histories import event, listing, uuid
-from venue.core import messages as m
-from venue.core.engine import Engine
+from venue.engine import messages as m
+from venue.engine.engine import Engine
 from venue.wire.money import BookSide, Outcome, Side
 from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce
 

@@ -18,15 +18,15 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from bot.companions import companions_of
-from bot.config import BotConfig, finish, read_draft
+from bot.cli.sidecars import companions_of
+from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
 from bot.io.journal.journal import Journal, segments
-from bot.io.logs.logs import Masker, configure_logs
+from bot.io.logs.logs import SecretRedactor, configure_logs
 from bot.io.logs.logtail import LogTail
 from bot.io.run.runner import Child, Runner
+from bot.io.run.strategy_watchdog import StrategyWatchdog
 from bot.io.run.terminal import show_lines
-from bot.io.run.watched import Watch
 from bot.lab.sim.venue.simulated import SERIES
 from tests.day.growth import Counts, counted, grown, resident_bytes, slope
 from tests.day.leap import LeapingClock, LeapingLoop
@@ -210,7 +210,7 @@ def _logging_to(path: Path) -> Iterator[None]:
     handlers, level = root.handlers[:], root.level
     root.handlers = []
     with path.open("w", encoding="utf-8") as stream:
-        configure_logs(Masker(), stream=stream, tail=LogTail())
+        configure_logs(SecretRedactor(), stream=stream, tail=LogTail())
         yield
         root.handlers, root.level = handlers, level
         structlog.reset_defaults()
@@ -233,7 +233,7 @@ def _runner(
 ) -> tuple[Runner, Channel]:
     """The bot as `bot run` makes it, but for its sockets and the series, which is the market's."""
     settings = msgspec.structs.replace(config.trader, series_ticker=SERIES)
-    watch = Watch(config.strategy_budget_ns)
+    watch = StrategyWatchdog(config.strategy_budget_ns)
     requests = Requests(settings.pace.requests_in_flight)
     made: list[Channel] = []
 

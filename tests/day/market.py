@@ -19,7 +19,7 @@ from bot.core import messages as m
 from bot.lab.evaluate.draws import Class
 from bot.lab.evaluate.market import EVENT, TrueValueMarket
 from bot.lab.evaluate.worlds import World
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import codec, frames, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import (
@@ -245,25 +245,25 @@ class Market:
 
 def _as_http(answer: m.Answer) -> tuple[int, bytes]:
     """Status and body of an answer."""
-    if isinstance(answer, m.Refused):
+    if isinstance(answer, m.Rejected):
         return answer.status, codec.encode({"code": answer.code, "error": answer.message})
-    assert isinstance(answer, m.Done)
+    assert isinstance(answer, m.Ok)
     match answer.body:
-        case m.OrderShown(order=shown):
+        case m.OrderBody(order=shown):
             return 200, codec.encode(shown)
-        case m.CancelShown(order=order, reduced_by=reduced_by):
+        case m.CancelBody(order=order, reduced_by=reduced_by):
             return 200, codec.encode(model.Cancelled(order, reduced_by))
-        case m.OrdersShown(orders=orders, cursor=cursor):
+        case m.OrdersBody(orders=orders, cursor=cursor):
             return 200, codec.encode(model.OrdersPage(orders, cursor))
-        case m.FillsShown(fills=fills, cursor=cursor):
+        case m.FillsBody(fills=fills, cursor=cursor):
             return 200, codec.encode(model.FillsPage(fills, cursor))
-        case m.PositionsShown(positions=positions, cursor=cursor):
+        case m.PositionsBody(positions=positions, cursor=cursor):
             return 200, codec.encode(model.PositionsPage(positions, cursor))
-        case m.BalanceShown(balance=balance):
+        case m.BalanceBody(balance=balance):
             return 200, codec.encode(balance)
-        case m.SeriesShown(events=events, cursor=cursor):
+        case m.SeriesBody(events=events, cursor=cursor):
             return 200, codec.encode(model.EventsPage(events, cursor))
-        case m.BookShown(book=book):
+        case m.BookBody(book=book):
             return 200, codec.encode(book)
 
 

@@ -93,14 +93,14 @@ class Channel(Feed):
                 self._show(act)
             if self._clock.now_ns() - pinged_ns >= _PING_NS:
                 pinged_ns = self._clock.now_ns()
-                self._emit(m.FeedHeard())
+                self._emit(m.FeedAlive())
 
     def _show(self, act: Any) -> None:
         if isinstance(act, Answered):
             self._requests.answered(act)
         elif self._subscribed:
             event = event_of(act)
-            if isinstance(event, m.BookSeen):
+            if isinstance(event, m.BookUpdate):
                 self.books += 1
             else:
                 self.others += 1

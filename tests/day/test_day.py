@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from bot.core.books import queue
-from bot.core.desk import desk as manager
-from bot.core.desk.outbox import Outbox
-from bot.core.event import answers
+from bot.core.market_data import queue_position as queue
+from bot.core.orders import manager
+from bot.core.orders.outbox import Outbox
 from bot.core.profit import attribution, marks
+from bot.core.quoting import quote_validator as answers
 from strategies import ladder_joint
 from tests.day.day import Asked, distant_market, live
 from tests.day.growth import grown, held_by, slope

@@ -9,7 +9,7 @@ import pytest
 import typer.main
 import yaml
 
-from bot.cli import app as bot_app
+from bot.cli.main import app as bot_app
 from deploy.image.dockerfile import Stage, read
 from tests.house.tree import ROOT
 from venue.cli import app as venue_app

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 import yaml
 
-from bot.config import finish, read_draft
+from bot.config.bot_config import finish, read_draft
 from bot.io.run.runner import DRAIN_NS
 from deploy.image.dockerfile import exec_form
 from tests.deploy.container import DEPLOY, OURS, compose, seconds, stages, tool, understood

@@ -10,7 +10,7 @@ import urllib.parse
 import pytest
 import yaml
 
-from bot.config import finish, read_draft
+from bot.config.bot_config import finish, read_draft
 from bot.io.run.runner import DRAIN_NS
 from tests.deploy.container import (
     DEPLOY,

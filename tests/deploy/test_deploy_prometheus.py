@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 import yaml
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.io.metrics import metrics
 from bot.io.metrics.kept import NOTICES, RECORDS
 from bot.io.metrics.notes import FINDINGS

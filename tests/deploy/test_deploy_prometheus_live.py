@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from bot.io.folder.latch import Latch
+from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.deploy import four_boards, rules
 from tests.deploy.site import running, small_disk, until
 from tests.scale import FULL
@@ -103,7 +103,7 @@ def test_alerts_fire_in_a_run_in_which_their_conditions_are_made(tmp_path):
         site.ask("POST", "/orders", order)
         site.fires("ForeignOrders", 30)
 
-        Latch(site.state).set("a test pulled it", "person", time.time_ns())
+        KillSwitchFile(site.state).set("a test pulled it", "person", time.time_ns())
         site.fires("BotLatched", 10)
 
         raw = site.keys["maker"]

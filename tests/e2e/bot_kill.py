@@ -24,9 +24,9 @@ from typing import Any
 import httpx
 
 from tests.e2e.runs import CONFIG, ROOT, start_bot, summary_of, wait_until
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.hold import fresh
-from venue.journal.statedir import StateDir
+from venue.storage.statedir import StateDir
 from venue.wire.model import RESTING
 from venue.wire.names import OrderId, UserId
 

@@ -23,9 +23,9 @@ from pathlib import Path
 import httpx
 
 from tests.e2e.kill_client import Client
-from venue.core.messages import Deposit
-from venue.journal.statedir import StateDir
+from venue.engine.messages import Deposit
 from venue.recovery import Exchange, recover
+from venue.storage.statedir import StateDir
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = 8

@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.io.folder.accountlock import AccountLock
 from bot.io.secret import Secret
+from bot.io.state.account_lock import AccountLock
 from tests import ctrl_c
 from tests.e2e.runs import BOT, ROOT, Venue, config_for
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from bot.io.folder.latch import Latch
+from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.e2e.runs import (
     BOT,
     ROOT,
@@ -43,7 +43,7 @@ def test_a_latch_from_outside_pulls_every_order_and_a_reset_brings_them_back(tmp
         config.write_text(config.read_text() + NO_NEWS)
         bot = start_bot("run", str(config), "--json", folder=tmp_path)
         wait_until(lambda: resting(venue) > 20, 60)
-        Latch(tmp_path / "state").set("no heartbeat", "reaper", 0)
+        KillSwitchFile(tmp_path / "state").set("no heartbeat", "reaper", 0)
         wait_until(lambda: resting(venue) == 0, 9)
         placed = len(venue.orders("all"))
         wait_until(lambda: "latched_flat" in (tmp_path / "bot.err").read_text(), 9)
@@ -61,7 +61,7 @@ def test_a_tripped_breaker_survives_a_restart_until_a_person_resets_it(tmp_path)
     with running_venue(tmp_path, seed=42) as venue:
         config = config_for(venue, tmp_path)
         config.write_text(config.read_text() + "breakers:\n  creates_per_minute: 30\n")
-        latch = Latch(tmp_path / "state")
+        latch = KillSwitchFile(tmp_path / "state")
         first = start_bot("run", str(config), "--json", folder=tmp_path)
         wait_until(lambda: latch.read() is not None, 60)
         wait_until(lambda: resting(venue) == 0, 9)

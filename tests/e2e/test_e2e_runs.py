@@ -229,14 +229,14 @@ def _creates(state: Path) -> set[str]:
 
 def _made(state: Path) -> set[str]:
     """Ids of every order that an answer showed, by the journals."""
-    from bot.core.messages import Done, OrderShown, Replied
+    from bot.core.messages import Ok, OrderBody, Response
     from bot.io.journal.journal import read_journal, segments
 
     return {
         str(entry.message.answer.body.order.order_id)
         for segment in segments(state)
         for entry in read_journal(segment)
-        if isinstance(entry.message, Replied)
-        and isinstance(entry.message.answer, Done)
-        and isinstance(entry.message.answer.body, OrderShown)
+        if isinstance(entry.message, Response)
+        and isinstance(entry.message.answer, Ok)
+        and isinstance(entry.message.answer.body, OrderBody)
     }

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from venue.core.messages import OrderChanged
-from venue.journal.statedir import StateDir
+from venue.engine.messages import OrderChanged
 from venue.recovery import recover
+from venue.storage.statedir import StateDir
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,7 +4,7 @@ import math
 
 from pydantic import Field
 
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from venue.wire.money import BookSide, Price, Qty
 
 PER_SHARE_CENTS = 0.5

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from bot.config import finish, read_draft
+from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.core.trader import Trader
 from bot.io.journal.journal import remember, segments
-from bot.io.journal.memory import Trail
+from bot.io.journal.memory import RunningState
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from tests.bot.thin import Thin
 from venue.wire import model
@@ -97,7 +97,7 @@ class Lived(Thin):
         """Its journal as a segment of a state directory. from_entry: what came before is no longer
         kept, but for what the head of a segment says of it."""
         folder.mkdir(exist_ok=True)
-        trail = Trail(Head(0, ()))
+        trail = RunningState(Head(0, ()))
         for entry in self.entries[:from_entry]:
             trail.follow(entry)
         head = trail.head(self.now_ns) if from_entry else Head(0, ())

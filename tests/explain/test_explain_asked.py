@@ -5,8 +5,8 @@ import threading
 import msgspec
 import pytest
 
-from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
 from bot.lab.explain.asked import KEPT_MAX, Asked, Askers, without_shares
+from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
 from venue.wire.money import BookSide, FeeRate, Price, Qty
 from venue.wire.names import MarketId, Ticker
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from tests.explain import leaning, raw
 from tests.explain.raw import Row
 from venue.wire import instant

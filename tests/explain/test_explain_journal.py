@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.lab.explain.lives import LifeFault, lives_of
@@ -67,7 +67,7 @@ def test_a_book_whose_time_cannot_be_read_explains_nothing_and_hinders_nothing(t
     run.begin()
     rung = next(iter(run.orders.values()))
     book = model.Orderbook(rung.ticker, rung.market_id, Instant("soon"), (), ())
-    run.give(m.Replied(m.RequestId(10**6), m.Done(m.BookShown(book))))
+    run.give(m.Response(m.RequestId(10**6), m.Ok(m.BookBody(book))))
     run.mids = [70, 46, 30]
     run.live(3)
     order = told(run.written(tmp_path / "state"), run.newest[0])
@@ -195,7 +195,7 @@ def test_an_emptied_segment_beside_a_run_is_told_and_the_run_is_explained(first,
 
 def test_a_run_that_another_program_made_has_its_life_told_and_ends_with_3(first, tmp_path):
     state = first.written(tmp_path / "state")
-    beat = next(at for at, each in enumerate(first.entries) if type(each.message) is m.Beat)
+    beat = next(at for at, each in enumerate(first.entries) if type(each.message) is m.Tick)
     added = [*first.entries[:beat], Entry(first.entries[beat - 1].at_ns, m.WakeAt(1))]
     (path,) = state.glob("journal-*")
     entries = map(framed, [*added, *first.entries[beat:]])

@@ -7,19 +7,19 @@ import anyio
 import msgspec
 import pytest
 
-from bot.commands.plan_text import dry_text
+from bot.cli.plan_text import dry_text
 from bot.core import messages as m
-from bot.core.intentions import Act, TraderPlan, rooms
-from bot.core.limits.inforce import bounds_of, limits_in_force
-from bot.core.limits.risk import Bounds, Exposure, Live, RungTerms
+from bot.core.preview import Act, TraderPlan, rooms
 from bot.core.report import Phase
+from bot.core.risk.effective_limits import bounds_of, limits_in_force
+from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, RungTerms
 from bot.core.settings import RiskSettings
-from bot.core.strategy import Strategy, Take
 from bot.core.trader import Trader
 from bot.io.clock import Clock
-from bot.io.journal.memory import NOTHING_LEFT, Memory
+from bot.io.journal.memory import NOTHING_LEFT, RecoveredState
 from bot.io.run.dryrun import DryPlan, WishesOnly, dry_run
-from bot.io.run.watched import Watch
+from bot.io.run.strategy_watchdog import StrategyWatchdog
+from bot.strategy.api import Strategy, Take
 from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import Thin
 from venue.wire import model
@@ -101,11 +101,11 @@ def test_what_would_be_sent_is_what_is_sent_at_the_next_decision(thin):
     thin.show(1, thin.now_ns)
     thin.now_ns += NS_PER_SECOND
     thin.trader.out.purse.told_to_wait(NS_PER_SECOND, thin.now_ns)
-    thin.give(m.Beat())  # decided and planned, and nothing may leave
+    thin.give(m.Tick())  # decided and planned, and nothing may leave
     planned = thin.trader.plan(thin.now_ns).requests
     since_ns = thin.now_ns
     thin.now_ns += NS_PER_SECOND + 1
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     sent = thin.writes(since_ns)
     assert planned
     assert {each.order_id for _, each in planned if each.act is Act.CANCEL} == {
@@ -133,7 +133,7 @@ def test_a_paused_trader_says_so_and_cancels(thin):
 )
 def test_what_keeps_everything_back_is_named(thin, happens, says):
     happens(thin)
-    thin.give(m.Beat())
+    thin.give(m.Tick())
     plan = thin.trader.plan(thin.now_ns)
     blocked = [rung.blocked for event in plan.events for rung in event.rungs]
     assert says in f"{plan.withheld} {blocked}"
@@ -158,7 +158,7 @@ def test_a_limit_that_leaves_nothing_is_named_with_its_room():
     assert 0 < used.used <= used.limit == 700
 
 
-def an_order_of_50_at_10() -> tuple[Exposure, Live, Bounds]:
+def an_order_of_50_at_10() -> tuple[Exposure, OpenExposure, Bounds]:
     """Nothing is held, a dollar may be lost, 40 shares may be held."""
     market = MarketId("r")
     free = FeeRate.parse("0")
@@ -171,7 +171,7 @@ def an_order_of_50_at_10() -> tuple[Exposure, Live, Bounds]:
             order_qty=Qty(50),
         )
     )
-    candidate = Live(market, Outcome.YES, Side.BUY, Price(10), Qty(50))
+    candidate = OpenExposure(market, Outcome.YES, Side.BUY, Price(10), Qty(50))
     return exposure, candidate, bounds_of(limits, Cents(100))
 
 
@@ -192,11 +192,11 @@ class Reads:
         self.thin = thin
         self.asked: list[m.Request] = []
 
-    def start(self, send: m.Send, answered: Callable[[m.Replied], None], _: object = None) -> None:
+    def start(self, send: m.Send, answered: Callable[[m.Response], None], _: object = None) -> None:
         self.asked.append(send.request)
         assert not isinstance(send.request, m.Create | m.AmendResting | m.CancelResting)
         answer = self.thin.answer(send.request)
-        asyncio.get_running_loop().call_soon(answered, m.Replied(send.request_id, answer, 500))
+        asyncio.get_running_loop().call_soon(answered, m.Response(send.request_id, answer, 500))
 
 
 class Books:
@@ -219,7 +219,7 @@ class Books:
 def dry(
     thin: Thin,
     longest_s: float = 8,
-    memory: Memory = NOTHING_LEFT,
+    memory: RecoveredState = NOTHING_LEFT,
     strategy: Callable[[], Strategy] = joint,
     **more: object,
 ) -> tuple[DryPlan, Reads]:
@@ -237,7 +237,7 @@ def dry(
             reads,
             lambda tell: Books(thin, tell, clock),
             memory,
-            Watch(NS_PER_SECOND),
+            StrategyWatchdog(NS_PER_SECOND),
             clock,
             int(longest_s * NS_PER_SECOND),
             **more,
@@ -312,7 +312,7 @@ def test_a_create_without_an_answer_is_settled_by_what_the_list_shows(landed):
         thin.orders[OrderId("1")] = msgspec.structs.replace(
             shown, client_order_id=ClientOrderId("lost-1")
         )
-    memory = Memory(m.JournalFate.FOUND, (m.OpenIntent(order, RequestBody(b"")),))
+    memory = RecoveredState(m.JournalFate.FOUND, (m.UnconfirmedCreate(order, RequestBody(b"")),))
     plan, _ = dry(thin, memory=memory)
     assert plan.settled
     kinds = [(each.kind, each.order) for each in plan.first]

@@ -3,7 +3,7 @@
 import msgspec
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core import messages as m
 from tests.explain.lived import Lived, config
 from venue.wire import model
@@ -19,7 +19,7 @@ class Listed(Lived):
         if isinstance(request, m.ReadSeries):
             (event,) = answer.body.events
             event = msgspec.structs.replace(event, status=self.status)
-            return m.Done(m.SeriesShown((event,), ""))
+            return m.Ok(m.SeriesBody((event,), ""))
         return answer
 
 

@@ -5,11 +5,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from tests.explain.lived import CONFIG, FIRST, Lived, config
 
 TAKER = """\
-from bot.core.strategy import Strategy, Take
+from bot.strategy.api import Strategy, Take
 from venue.wire.money import BookSide, Qty
 
 

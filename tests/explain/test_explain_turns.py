@@ -5,8 +5,8 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.settings import RiskSettings
-from bot.core.strategy import Quote, Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import Quote, Strategy
 from tests.bot.thin import Thin
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, canonical
@@ -39,7 +39,7 @@ class Busy(Thin):
 
     def answer(self, request: m.Request) -> m.Answer:
         if self.busy:
-            return m.Refused(429, "rate_limited", "")
+            return m.Rejected(429, "rate_limited", "")
         return super().answer(request)
 
 

@@ -21,34 +21,34 @@ CONTRACTS = tomllib.loads(tree.text(tree.ROOT / "pyproject.toml"))["tool"]["impo
 
 # One forbidden import per contract: (contract id, file, the import).
 PLANTS = [
-    ("one-arrow", "venue/core/planted_arrow.py", "import bot.core.settings"),
-    ("venue-layers", "venue/wire/planted_up.py", "import venue.core.messages"),
+    ("one-arrow", "venue/engine/planted_arrow.py", "import bot.core.settings"),
+    ("venue-layers", "venue/wire/planted_up.py", "import venue.engine.messages"),
     ("bot-layers", "bot/core/planted_up.py", "import bot.io"),
-    ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.desk.desk"),
-    ("shell-layers", "bot/io/folder/planted_up.py", "import bot.io.run.runner"),
+    ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.orders.manager"),
+    ("shell-layers", "bot/io/state/planted_up.py", "import bot.io.run.runner"),
     ("lab-layers", "bot/lab/sim/planted_up.py", "import bot.lab.report.page"),
     ("simulator-layers", "bot/lab/sim/judge/planted_up.py", "import bot.lab.sim.world"),
-    ("venue-edges", "venue/read/planted_edge.py", "import venue.core.planted_engine"),
-    ("judge", "venue/check/planted_types.py", "import venue.wire.model"),
-    ("bot-core", "bot/core/planted_venue.py", "import venue.core.messages"),
-    ("bot-io", "bot/io/planted_venue.py", "import venue.read"),
-    ("bot-records", "bot/records/planted_venue.py", "import venue.read"),
+    ("venue-edges", "venue/views/planted_edge.py", "import venue.engine.planted_engine"),
+    ("judge", "venue/conformance/planted_types.py", "import venue.wire.model"),
+    ("bot-core", "bot/core/planted_venue.py", "import venue.engine.messages"),
+    ("bot-io", "bot/io/planted_venue.py", "import venue.views"),
+    ("bot-records", "bot/records/planted_venue.py", "import venue.views"),
     ("strategies", "strategies/planted_order.py", "import bot.core.messages"),
     ("pure", "bot/core/planted_clock.py", "import time"),
 ]
 # What a package may import of ours; a longer name goes before a shorter one.
 MAY_IMPORT = {
     "venue.wire": ("venue.wire",),
-    "venue.core": ("venue.core", "venue.wire"),
-    "venue.read": ("venue.read", "venue.core.messages", "venue.wire"),
-    "venue.http": ("venue.http", "venue.read", "venue.core.messages", "venue.wire"),
-    "venue.feed": ("venue.feed", "venue.read", "venue.core.messages", "venue.wire"),
-    "venue.journal": ("venue.journal", "venue.core.messages", "venue.durable", "venue.wire"),
-    "venue.control": (
-        "venue.control",
-        "venue.http",
-        "venue.read",
-        "venue.core.messages",
+    "venue.engine": ("venue.engine", "venue.wire"),
+    "venue.views": ("venue.views", "venue.engine.messages", "venue.wire"),
+    "venue.rest": ("venue.rest", "venue.views", "venue.engine.messages", "venue.wire"),
+    "venue.stream": ("venue.stream", "venue.views", "venue.engine.messages", "venue.wire"),
+    "venue.storage": ("venue.storage", "venue.engine.messages", "venue.durable", "venue.wire"),
+    "venue.admin": (
+        "venue.admin",
+        "venue.rest",
+        "venue.views",
+        "venue.engine.messages",
         "venue.blank",
         "venue.derived",
         "venue.durable",
@@ -57,20 +57,20 @@ MAY_IMPORT = {
         "venue.words",
         "venue.wire",
     ),
-    "venue.listen": ("venue.listen", "venue.http", "venue.feed", "venue.wire"),
-    "venue.check": ("venue.check",),
-    "venue.crowd": ("venue.crowd", "venue.seedfile", "venue.core.messages", "venue.wire"),
+    "venue.listen": ("venue.listen", "venue.rest", "venue.stream", "venue.wire"),
+    "venue.conformance": ("venue.conformance",),
+    "venue.crowd": ("venue.crowd", "venue.seedfile", "venue.engine.messages", "venue.wire"),
     "venue": ("venue",),
     "bot.core": ("bot.core", "venue.wire"),
     "bot.io": ("bot.io", "bot.core", "venue.wire"),
     "bot.records": ("bot.records", "bot.io", "bot.core", "bot.page", "venue.wire"),
     "bot.page": ("bot.page",),
-    "bot.lab.paper": ("bot", "venue.core", "venue.journal", "venue.wire"),
-    "bot.lab": ("bot", "venue.core", "venue.read", "venue.crowd", "venue.wire"),
+    "bot.lab.paper": ("bot", "venue.engine", "venue.storage", "venue.wire"),
+    "bot.lab": ("bot", "venue.engine", "venue.views", "venue.crowd", "venue.wire"),
     "bot": ("bot", "venue.begin", "venue.blank", "venue.quiet", "venue.wire"),
     "strategies": (
-        "bot.core.strategy",
-        "bot.core.pricing",
+        "bot.strategy.api",
+        "bot.strategy.pricing",
         "venue.wire.money",
         "venue.wire.names",
     ),
@@ -106,7 +106,7 @@ def test_every_import_contract_holds():
 
 
 def test_every_import_contract_breaks_when_its_forbidden_import_is_planted(copy):
-    (copy / "venue/core/planted_engine.py").write_text('"""A module to import."""\n')
+    (copy / "venue/engine/planted_engine.py").write_text('"""A module to import."""\n')
     for _, file, line in PLANTS:
         (copy / file).write_text(f'"""A planted import."""\n\n{line}\n')
     done = lint(copy)
@@ -148,17 +148,17 @@ def test_a_file_imports_only_what_the_table_of_its_package_allows(path):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("venue.wire.codec", "venue.core.messages.Deposit"),
-        ("venue.core.ledger", "venue.read.market"),
-        ("venue.read.market", "venue.core.engine.Engine"),
-        ("venue.http.trade", "venue.core.engine.Engine"),
+        ("venue.wire.codec", "venue.engine.messages.Deposit"),
+        ("venue.engine.ledger", "venue.views.market"),
+        ("venue.views.market", "venue.engine.engine.Engine"),
+        ("venue.rest.trade", "venue.engine.engine.Engine"),
         ("venue.server", "bot.core.messages"),
-        ("venue.check.judge", "venue.wire.model"),
-        ("venue.control.people", "venue.core.engine"),
+        ("venue.conformance.judge", "venue.wire.model"),
+        ("venue.admin.people", "venue.engine.engine"),
         ("bot.core.trader", "bot.io.client.rest"),
-        ("bot.core.trader", "venue.core.messages"),
-        ("bot.io.client.rest", "venue.http.app"),
-        ("bot.cli", "venue.core.engine"),
+        ("bot.core.trader", "venue.engine.messages"),
+        ("bot.io.client.rest", "venue.rest.app"),
+        ("bot.cli.main", "venue.engine.engine"),
         ("strategies.mine", "bot.core.orders.order"),
         ("strategies.mine", "venue.wire.codec"),
     ],

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core.settings import TraderSettings
 from tests.house import tree
 from venue.seed import read_seed

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.cli import app as bot
+from bot.cli.main import app as bot
 from tests.house import tree
 from venue.cli import app as venue
 

@@ -34,7 +34,7 @@ BANNED_MODULES = {
 }
 BANNED_CALLS = {"open", "print", "input", "eval", "exec", "hash", "__import__"}
 BANNED_CLOCKS = {"now", "utcnow", "today"}
-FLOAT_FREE = ("venue/core", "venue/wire")
+FLOAT_FREE = ("venue/engine", "venue/wire")
 
 
 def unordered(node: ast.expr) -> bool:

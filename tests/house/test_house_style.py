@@ -109,10 +109,10 @@ def test_the_mirror_check_sees_what_it_is_for():
 
 # Published numbers distinctive enough to be known by sight, and where they must not be retyped.
 PUBLISHED = {
-    250: ("venue/core", "venue/http", "venue/read", "venue/feed"),
-    1_000_000: ("venue/core", "venue/http", "venue/feed"),
-    100_000_000: ("bot", "venue/core", "venue/http", "venue/read", "venue/feed"),
-    16_384: ("bot", "venue/core", "venue/http", "venue/read", "venue/feed"),
+    250: ("venue/engine", "venue/rest", "venue/views", "venue/stream"),
+    1_000_000: ("venue/engine", "venue/rest", "venue/stream"),
+    100_000_000: ("bot", "venue/engine", "venue/rest", "venue/views", "venue/stream"),
+    16_384: ("bot", "venue/engine", "venue/rest", "venue/views", "venue/stream"),
 }
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.instead.session import Session, session_of
 from bot.lab.session import TO_THE_END, Run, runs_meant
 from bot.lab.sim.odds import draw, narrowed
+from bot.lab.what_if.session import Session, session_of
 from tests.replay.recorded import MOODS, recorded
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -72,7 +72,7 @@ def market(state: str = "active") -> model.Market:
     )
 
 
-def listed(*states: str) -> m.SeriesShown:
+def listed(*states: str) -> m.SeriesBody:
     """A page of the series."""
     event = model.Event(
         event_ticker=EVENT,
@@ -86,7 +86,7 @@ def listed(*states: str) -> m.SeriesShown:
         resolution_date=instant.from_ns(ns(90 * 86_400)),
         markets=tuple(market(state) for state in states or ("active",)),
     )
-    return m.SeriesShown((event,), "")
+    return m.SeriesBody((event,), "")
 
 
 def order(
@@ -142,14 +142,14 @@ def fill(
     )
 
 
-def replied(*bodies: m.Body) -> list[m.Replied]:
+def replied(*bodies: m.Body) -> list[m.Response]:
     """Answers that show these."""
-    return [m.Replied(m.RequestId(9_000 + n), m.Done(body)) for n, body in enumerate(bodies)]
+    return [m.Response(m.RequestId(9_000 + n), m.Ok(body)) for n, body in enumerate(bodies)]
 
 
-def book(at: float, bids: list[tuple[int, int]], asks: list[tuple[int, int]]) -> m.BookSeen:
+def book(at: float, bids: list[tuple[int, int]], asks: list[tuple[int, int]]) -> m.BookUpdate:
     """A frame of the rung."""
-    return m.BookSeen(
+    return m.BookUpdate(
         MARKET,
         ns(at),
         tuple((Price(price), Qty(size)) for price, size in bids),
@@ -157,9 +157,9 @@ def book(at: float, bids: list[tuple[int, int]], asks: list[tuple[int, int]]) ->
     )
 
 
-def trade(name: str, at: float, price: int, qty: int, *, bought_yes: bool) -> m.TradeSeen:
+def trade(name: str, at: float, price: int, qty: int, *, bought_yes: bool) -> m.Trade:
     """A print of the rung."""
-    return m.TradeSeen(MARKET, ns(at), name, Price(price), Qty(qty), bought_yes)
+    return m.Trade(MARKET, ns(at), name, Price(price), Qty(qty), bought_yes)
 
 
 def by_hand(path: Path, rows: Iterable[tuple[float, m.Event | m.Effect]]) -> Session:

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bot.config import ConfigFault, finish, read_draft
+from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.core import messages as m
-from bot.lab.instead.changes import Trial
+from bot.lab.what_if.changes import Trial
 
 CONFIG = """
 series: ACME-VAL

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
@@ -95,7 +95,7 @@ def test_what_happened_is_what_the_journal_holds(state, entries):
 
 
 FAULTY = """
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Faulty(Strategy):

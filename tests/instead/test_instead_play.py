@@ -5,17 +5,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Head, framed
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
-from bot.lab.instead.changes import Trial
-from bot.lab.instead.play import Play, SessionMarket, Setup
-from bot.lab.instead.session import session_of
 from bot.lab.session import TO_THE_END
+from bot.lab.what_if.changes import Trial
+from bot.lab.what_if.play import Play, SessionMarket, Setup
+from bot.lab.what_if.session import session_of
 from tests.instead.made import (
     MARKET,
     book,
@@ -28,7 +28,7 @@ from tests.instead.made import (
     run_of,
     trade,
 )
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import codec, model
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS
@@ -96,7 +96,7 @@ def with_event(path: Path, at: float, event: m.Event, into: Path) -> Path:
     place = next(
         n
         for n in range(round(at * len(entries)), len(entries))
-        if isinstance(entries[n].message, m.Beat)
+        if isinstance(entries[n].message, m.Tick)
     )
     entries.insert(place, msgspec.structs.replace(entries[place], message=event))
     into.write_bytes(b"".join((OPENING, framed(Head(0, ())), *map(framed, entries))))
@@ -143,10 +143,10 @@ def test_what_filled_us_then_meets_others_at_its_price_if_nobody_of_ours_is_ther
     session = by_hand(
         tmp_path / "run.log",
         [
-            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
             late(book(0.5, [(40, 16), (39, 9)], [(60, 5)])),
             late(trade("a", 1, 40, 4, bought_yes=False)),
-            (3, *replied(m.FillsShown((fill("1", 40, 4, 1, trade="a"),), ""))),
+            (3, *replied(m.FillsBody((fill("1", 40, 4, 1, trade="a"),), ""))),
         ],
     )
     venue = elsewhere(session)
@@ -181,8 +181,8 @@ def test_what_was_held_and_the_cash_are_what_they_were(tmp_path, held):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (0.1, *replied(m.BalanceShown(balance))),
-            (0.1, *replied(m.PositionsShown((position,), ""))),
+            (0.1, *replied(m.BalanceBody(balance))),
+            (0.1, *replied(m.PositionsBody((position,), ""))),
             late(book(0.5, [(40, 16)], [(60, 5)])),
         ],
     )

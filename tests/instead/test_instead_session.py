@@ -5,8 +5,8 @@ from msgspec import structs
 
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
-from bot.lab.instead.session import GIVEN_BACK_NS, session_of
 from bot.lab.session import Until
+from bot.lab.what_if.session import GIVEN_BACK_NS, session_of
 from tests.instead.made import (
     MARKET,
     book,
@@ -22,7 +22,7 @@ from tests.instead.made import (
     trade,
     written,
 )
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import FeeRate
 
@@ -39,7 +39,7 @@ def bids(session):
     return [
         ((act.seen.ts_ns - ns(0)) / NS_PER_SECOND, act.seen.bids)
         for act in session.acts
-        if isinstance(act.seen, m.BookSeen)
+        if isinstance(act.seen, m.BookUpdate)
     ]
 
 
@@ -48,7 +48,7 @@ def prints(session):
     return [
         (act.seen.price, act.seen.size, act.ours)
         for act in session.acts
-        if isinstance(act.seen, m.TradeSeen)
+        if isinstance(act.seen, m.Trade)
     ]
 
 
@@ -56,10 +56,10 @@ def test_our_own_shares_are_taken_out_of_the_books(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (1.2, *replied(m.OrderShown(order("1", 40, 10, 1)))),
+            (1.2, *replied(m.OrderBody(order("1", 40, 10, 1)))),
             seen(book(0.5, [(40, 30)], [(60, 5)])),
             seen(book(1, [(40, 40), (39, 7)], [(60, 5)])),
-            (3.2, *replied(m.OrderShown(order("1", 41, 10, 3, created=1)))),
+            (3.2, *replied(m.OrderBody(order("1", 41, 10, 3, created=1)))),
             seen(book(3, [(41, 10), (40, 30)], [(60, 5)])),
         ],
     )
@@ -75,7 +75,7 @@ def test_shares_of_ours_that_a_book_does_not_show_are_told(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (1.2, *replied(m.OrderShown(order("1", 40, 10, 1)))),
+            (1.2, *replied(m.OrderBody(order("1", 40, 10, 1)))),
             seen(book(2, [(40, 4)], [(60, 5)])),
         ],
     )
@@ -88,7 +88,7 @@ def test_so_are_those_of_a_price_that_it_does_not_show_at_all(tmp_path, shown, s
     session = by_hand(
         tmp_path / "run.log",
         [
-            (1.2, *replied(m.OrderShown(order("1", 40, 5, 1)))),
+            (1.2, *replied(m.OrderBody(order("1", 40, 5, 1)))),
             seen(book(2, shown, [(60, 5)])),
         ],
     )
@@ -99,11 +99,11 @@ def test_a_print_that_filled_us_stays_and_is_marked(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
             seen(book(0.5, [(40, 10)], [(60, 5)])),
             seen(trade("a", 1, 40, 4, bought_yes=False)),
             seen(trade("b", 2, 40, 3, bought_yes=False)),
-            (3, *replied(m.FillsShown((fill("1", 40, 4, 1, trade="a"),), ""))),
+            (3, *replied(m.FillsBody((fill("1", 40, 4, 1, trade="a"),), ""))),
         ],
     )
     assert prints(session) == [(40, 4, True), (40, 3, False)]
@@ -113,9 +113,9 @@ def test_a_fill_whose_print_did_not_come_is_put_in(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
             seen(book(0.5, [(40, 10)], [(60, 5)])),
-            (3, *replied(m.FillsShown((fill("1", 40, 4, 1),), ""))),
+            (3, *replied(m.FillsBody((fill("1", 40, 4, 1),), ""))),
         ],
     )
     assert prints(session) == [(40, 4, True)]
@@ -125,10 +125,10 @@ def test_fills_of_earlier_runs_are_none_of_the_session_and_no_prints(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
         [
-            (0.1, *replied(m.FillsShown((fill("9", 45, 70, -3600), fill("8", 44, 3, -60)), ""))),
-            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            (0.1, *replied(m.FillsBody((fill("9", 45, 70, -3600), fill("8", 44, 3, -60)), ""))),
+            (0.2, *replied(m.OrderBody(order("1", 40, 10, 0.1)))),
             seen(book(0.5, [(40, 10)], [(60, 5)])),
-            (3, *replied(m.FillsShown((fill("1", 40, 4, 1),), ""))),
+            (3, *replied(m.FillsBody((fill("1", 40, 4, 1),), ""))),
         ],
     )
     assert [each.qty for each in session.fills] == [4]
@@ -143,7 +143,7 @@ def taken(path, *books):
         path,
         [
             seen(book(0.5, [(40, 10)], [(60, 5)])),
-            *((1.1, each) for each in replied(m.OrderShown(bought), m.FillsShown((took,), ""))),
+            *((1.1, each) for each in replied(m.OrderBody(bought), m.FillsBody((took,), ""))),
             seen(trade("mine", 1, 60, 4, bought_yes=True)),
             *map(seen, books),
         ],
@@ -151,7 +151,7 @@ def taken(path, *books):
 
 
 def asks(session):
-    return [act.seen.asks for act in session.acts if isinstance(act.seen, m.BookSeen)]
+    return [act.seen.asks for act in session.acts if isinstance(act.seen, m.BookUpdate)]
 
 
 def test_what_we_took_is_given_back_and_its_print_is_gone(tmp_path):
@@ -248,6 +248,6 @@ def test_a_page_of_the_series_that_cannot_be_read_is_passed_over(tmp_path, spoil
     else:
         other = structs.replace(event, markets=(structs.replace(market(), **{spoiled: "little"}),))
     shown = (0.5, book(0.4, [(40, 30)], [(60, 5)]))
-    session = by_hand(tmp_path / "run.log", [shown, (1, *replied(m.SeriesShown((other,), "")))])
+    session = by_hand(tmp_path / "run.log", [shown, (1, *replied(m.SeriesBody((other,), "")))])
     fees = [each.maker_fee_rate for each in session.catalogue if isinstance(each, v.ListMarket)]
     assert fees == [FeeRate.parse("0.0100")]

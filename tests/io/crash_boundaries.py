@@ -107,7 +107,7 @@ def _end(world: World) -> None:
     world.deliver(m.StopRequested("the end"))
     world.run_until(world.now_ns + _WITHIN_NS, lambda: world.finished is not None)
     trader, truth = world.trader, world.truth
-    _check(world.finished == m.Finished((), ()), f"ended with {world.finished}")
+    _check(world.finished == m.DrainComplete((), ()), f"ended with {world.finished}")
     world.run_until(world.now_ns + _LATER_NS)
     _check(not truth.resting(), f"left resting: {truth.resting()}")
     _check(not truth.broken, truth.broken)

@@ -21,13 +21,13 @@ from bot.core.settings import (
     TrustSettings,
 )
 from bot.core.trader import Trader
-from bot.io.journal.memory import Memory, Trail, recall
+from bot.io.journal.memory import RecoveredState, RunningState, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import MS, SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.simulated import CROWD, SERIES, SimulatedVenue, market_id
 from strategies.fixed_spread import FixedSpread
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.model import RESTING
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
@@ -99,11 +99,11 @@ class Disk:
     """The journal's segments in memory; group commit as `bot.io.journal.journal` does it."""
 
     def __init__(self, earlier: tuple[bytes, ...], now_ns: int) -> None:
-        self.memory: Memory = recall(
+        self.memory: RecoveredState = recall(
             Segment(data, f"segment {number}")
             for number, data in reversed(list(enumerate(earlier)))
         )
-        self._trail = Trail(self.memory.head(now_ns))
+        self._trail = RunningState(self.memory.head(now_ns))
         self._sealed = earlier
         self._open = OPENING + framed(self._trail.head(now_ns))
         self._pending: list[bytes] = []
@@ -226,7 +226,7 @@ class World:
         self._syncing = False
         self._subscribed = False
         self._beat_ns: int | None = None
-        self.finished: m.Finished | None = None
+        self.finished: m.DrainComplete | None = None
         self.kept = 0
         self.at(self.now_ns, self._begin)
 
@@ -310,14 +310,14 @@ class World:
         for effect in effects:
             kind = getattr(effect, "request", effect)
             self._pass(f"effect {type(kind).__name__}", lambda effect=effect: self._perform(effect))
-        if not isinstance(event, m.Beat):
+        if not isinstance(event, m.Tick):
             self._plan_beat(self.now_ns)
 
     def _take_down(self, event: m.Event) -> None:
         self.disk.append(self.now_ns, event)
-        if isinstance(event, m.Replied):
+        if isinstance(event, m.Response):
             request = self._asked.pop(event.request_id)
-            if isinstance(request, m.Create) and isinstance(event.answer, m.Done):
+            if isinstance(request, m.Create) and isinstance(event.answer, m.Ok):
                 self.answered.add(request.order.client_order_id)
 
     def _perform(self, effect: m.Effect) -> None:
@@ -335,9 +335,9 @@ class World:
                 self.at(self.now_ns + _ONE_WAY_NS, self._show_book)
             case m.WakeAt():
                 self._plan_beat(effect.at_ns)
-            case m.TakenOver():
+            case m.OrdersAdopted():
                 self.kept = len(effect.order_ids)
-            case m.Finished():
+            case m.DrainComplete():
                 self.finished = effect
 
     def _plan_beat(self, at_ns: int) -> None:
@@ -348,7 +348,7 @@ class World:
         def beat() -> None:
             if self._beat_ns == at_ns:
                 self._beat_ns = None
-                self.deliver(m.Beat())
+                self.deliver(m.Tick())
 
         self.at(at_ns, beat)
 
@@ -408,7 +408,7 @@ class World:
         self.at(self.now_ns + _ONE_WAY_NS, lambda: self._reply(request_id, answer))
 
     def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
-        self.deliver(m.Replied(request_id, answer))
+        self.deliver(m.Response(request_id, answer))
 
     # --- the venue --------------------------------------------------------------------------------
 
@@ -448,7 +448,7 @@ class World:
             if isinstance(event, v.TradePrinted):
                 bought = (event.taker_outcome is Outcome.YES) == (event.taker_side is Side.BUY)
                 self.deliver(
-                    m.TradeSeen(RUNG, event.at_ns, event.trade_id, event.price, event.qty, bought)
+                    m.Trade(RUNG, event.at_ns, event.trade_id, event.price, event.qty, bought)
                 )
         if any(isinstance(event, v.LevelChanged) for event in shown):
             self._show_book()

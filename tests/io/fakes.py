@@ -10,8 +10,8 @@ from bot.io.client.feed import Feed, FeedTimes
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
-from bot.io.run.beside import Companion
-from bot.io.run.runner import Ended, Runner
+from bot.io.run.runner import Runner, RunResult
+from bot.io.run.sidecar import Sidecar
 from bot.io.secret import Secret
 from tests.io.samples import report
 
@@ -36,7 +36,7 @@ class FakeTrader:
         self._patient = patient
         self._unanswered = 0
         self._more = asyncio.Event()
-        self.left = m.Finished((), ())
+        self.left = m.DrainComplete((), ())
         self.effects: list[m.Effect] = []
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
@@ -47,9 +47,9 @@ class FakeTrader:
         self._more.set()
         effects = [] if self._behave is None else self._behave(event)
         self._unanswered += sum(isinstance(effect, m.Send) for effect in effects)
-        self._unanswered -= isinstance(event, m.Replied)
+        self._unanswered -= isinstance(event, m.Response)
         done = self._finishes and not (self._patient and self._unanswered)
-        if self.stopping and done and isinstance(event, m.Beat):
+        if self.stopping and done and isinstance(event, m.Tick):
             effects = [*effects, self.left]
         return effects
 
@@ -64,7 +64,7 @@ class FakeTrader:
         """A picture."""
         return report(Phase.STOPPED if self.stopping else Phase.QUOTING, now_ns)
 
-    def left_over(self) -> m.Finished:
+    def left_over(self) -> m.DrainComplete:
         """What is said to be left when time runs out."""
         return self.left
 
@@ -80,7 +80,7 @@ def runner_of(
     drain_ns: int = 10**9,
     *,
     keeps: bool = False,
-    companions: tuple[Companion, ...] = (),
+    companions: tuple[Sidecar, ...] = (),
 ) -> Runner:
     """A runner of that trader; its channel leads nowhere. keeps: latch, crashes and heartbeat."""
     clock = Clock()
@@ -97,7 +97,7 @@ def runner_of(
     )
 
 
-async def run(runner: Runner, run_ns: int | None = 50_000_000, children=()) -> Ended:
+async def run(runner: Runner, run_ns: int | None = 50_000_000, children=()) -> RunResult:
     """Run it, within the patience of a test."""
     async with asyncio.timeout(10):
         return await runner.run("ab" * 10, children, run_ns)

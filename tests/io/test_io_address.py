@@ -30,7 +30,7 @@ def begin(folder, base_url=HERE, *, embedded=False):
 def answered():
     """The answer that shows the create resting."""
     shown = codec.decode(ORDER_JSON, model.Order)
-    return m.Replied(m.RequestId(1), m.Done(m.OrderShown(shown)))
+    return m.Response(m.RequestId(1), m.Ok(m.OrderBody(shown)))
 
 
 def leave_a_create_without_an_answer(folder):

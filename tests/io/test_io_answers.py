@@ -66,7 +66,7 @@ def test_what_can_be_meant_is_done():
         (m.ReadBalance(), BALANCE),
         (m.ReadBook(RUNG), BOOK),
     ]
-    assert [type(asked(*each)) for each in asks] == [m.Done] * len(asks)
+    assert [type(asked(*each)) for each in asks] == [m.Ok] * len(asks)
 
 
 def in_capitals(body: object) -> object:
@@ -122,7 +122,7 @@ def test_a_uuid_in_capitals_is_the_same_market():
     ]
     for request, body in asks:
         answer = asked(request, body)
-        assert isinstance(answer, m.Done)
+        assert isinstance(answer, m.Ok)
         assert asked(request, in_capitals(body)) == answer
 
 
@@ -139,7 +139,7 @@ def test_an_order_at_no_price_is_unreadable(price):
 
 @pytest.mark.parametrize("price", [1, 99])
 def test_an_order_at_the_ends_of_the_prices_is_readable(price):
-    assert isinstance(of_order(price=price), m.Done)
+    assert isinstance(of_order(price=price), m.Ok)
 
 
 @pytest.mark.parametrize("name", ["qty", "remaining_qty", "filled_qty"])
@@ -151,7 +151,7 @@ def test_an_order_of_a_size_that_none_has_is_unreadable(name, qty):
 @pytest.mark.parametrize("name", ["qty", "remaining_qty", "filled_qty"])
 @pytest.mark.parametrize("qty", [0, 10**9])
 def test_sizes_beyond_the_ceiling_of_our_own_venue_are_readable(name, qty):
-    assert isinstance(of_order(**{name: qty}), m.Done)
+    assert isinstance(of_order(**{name: qty}), m.Ok)
 
 
 @pytest.mark.parametrize("order_id", ["", "0x83", "..", "7 ", "1" * 21, "１２"])
@@ -183,7 +183,7 @@ def test_of_a_list_with_one_row_that_cannot_be_meant_nothing_is_believed():
 def test_who_only_cancels_what_a_list_names_gets_all_of_it():
     body = {"orders": [ORDER, {**ORDER, "order_id": "0x83", "price": 1000}], "cursor": ""}
     answer = asked(m.ReadResting(""), body, sane_only=False)
-    assert isinstance(answer, m.Done)
+    assert isinstance(answer, m.Ok)
     assert [each.order_id for each in answer.body.orders] == [ORDER_ID, "0x83"]
 
 
@@ -208,7 +208,7 @@ def test_a_fill_that_cannot_be_meant_makes_its_page_unreadable(other):
 
 @pytest.mark.parametrize("price", [0, 100])
 def test_a_fill_may_be_at_the_very_ends_of_the_scale(price):
-    assert isinstance(of_fill(outcome_price=price, trade_price=100 - price), m.Done)
+    assert isinstance(of_fill(outcome_price=price, trade_price=100 - price), m.Ok)
 
 
 @pytest.mark.parametrize("qty", [-1, 10**9 + 1])

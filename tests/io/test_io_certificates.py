@@ -63,7 +63,7 @@ async def met(own: tuple[Path, Path]) -> tuple[m.Answer, int]:
 async def test_a_certificate_that_the_environment_names_is_believed_by_nobody(own, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(own[0]))
     answer, shaken = await met(own)
-    assert isinstance(answer, m.Refused)
+    assert isinstance(answer, m.Rejected)
     assert "CERTIFICATE_VERIFY_FAILED" in answer.message
     assert shaken == 0
 
@@ -72,5 +72,5 @@ async def test_one_that_is_believed_opens_both(own, monkeypatch):
     believed = ssl.create_default_context(cafile=str(own[0]))
     monkeypatch.setattr(sockets.httpx, "create_ssl_context", lambda **_: believed)
     answer, shaken = await met(own)
-    assert not isinstance(answer, m.Refused) or answer.status
+    assert not isinstance(answer, m.Rejected) or answer.status
     assert shaken

@@ -17,8 +17,8 @@ from typing import get_args
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.config import finish, read_draft
+from bot.cli.main import app
+from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.core.trader import Trader
 from bot.io.journal.journal import read_journal, segments

@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import bot.cli
+import bot.cli.main
 import venue.cli
 from tests.house.tree import ROOT
 

@@ -8,14 +8,23 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.config import ReaperSettings, read_draft
-from bot.io.folder.statedir import StateDirectory
+from bot.cli.main import app
+from bot.config.bot_config import ReaperSettings, read_draft
+from bot.io.state.state_directory import StateDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo.yaml"
 PAPER = ROOT / "configs" / "paper.yaml"
-HEAVY = ("httpx", "numpy", "pydantic", "structlog", "uvicorn", "bot.core", "bot.lab", "bot.config")
+HEAVY = (
+    "httpx",
+    "numpy",
+    "pydantic",
+    "structlog",
+    "uvicorn",
+    "bot.core",
+    "bot.lab",
+    "bot.config.bot_config",
+)
 
 
 def invoke(*arguments: str):
@@ -38,7 +47,7 @@ def paper(folder: Path, reaper: str = "reaper: {key_file: reaper.key}\n") -> Pat
 def test_every_command_has_an_example_and_the_help_loads_nothing_heavy():
     code = f"""\
 import sys
-from bot.cli import app
+from bot.cli.main import app
 try:
     app(["--help"])
 except SystemExit:
@@ -208,7 +217,7 @@ def test_no_memory_is_dumped_of_a_command_that_is_about_to_read_a_key(tmp_path, 
     words += ["--status-port", "0"] if command == "run" else []
     code = f"""\
 import resource
-from bot.cli import app
+from bot.cli.main import app
 try:
     app({words!r})
 except SystemExit as end:

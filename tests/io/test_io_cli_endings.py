@@ -17,10 +17,10 @@ import typer
 from typer.testing import CliRunner
 
 import bot.__main__
-import bot.cli
+import bot.cli.main
 import venue.__main__
-from bot.commands.running import told
-from bot.io.folder.latch import Latch
+from bot.cli.running import told
+from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.house.tree import ROOT
 from venue.quiet import Quiet
 
@@ -67,7 +67,7 @@ def test_output_that_a_full_disk_refuses_is_told_in_one_line(words):
 
 SHOWS_A_TABLE = """
 import typer
-from venue.check.cli import _show
+from venue.conformance.cli import _show
 from venue.quiet import Quiet
 app = typer.Typer(cls=Quiet)
 app.callback()(lambda: None)
@@ -156,9 +156,9 @@ def refuses(thread):
         raise RuntimeError("can't start new thread")
     start(thread)
 threading.Thread.start = refuses
-import bot.cli
+import bot.cli.main
 sys.argv[0] = "bot"
-bot.cli.main()
+bot.cli.main.main()
 """
 
 
@@ -238,7 +238,7 @@ def test_a_run_whose_output_was_closed_before_it_began_ends_as_asked(tmp_path):
 
 
 def test_a_reset_whose_input_is_closed_has_nobody_to_ask(tmp_path):
-    Latch(tmp_path).set("loss_cents", "breaker", 1)
+    KillSwitchFile(tmp_path).set("loss_cents", "breaker", 1)
     done = without(0, "bot", "reset", "configs/demo.yaml", "--state-dir", str(tmp_path))
     assert done.returncode == 2
     assert done.stderr.startswith("nobody to ask here")

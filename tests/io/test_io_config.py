@@ -8,12 +8,12 @@ import msgspec
 import pydantic
 import pytest
 
-from bot import sections
-from bot.config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
+from bot.config import sections
+from bot.config.bot_config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TrustSettings
 from bot.io.settings.retired import RETIRED_KEYS
-from bot.io.settings.typed import typed
-from bot.io.settings.yamltext import read_yaml
+from bot.io.settings.strict_yaml import read_yaml
+from bot.io.settings.validation import typed
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """\
@@ -213,7 +213,7 @@ TRAPS = [
     # strategy
     ("name: fixed_spread", "name: fixed_sperad", "did you mean fixed_spread?"),
     ("name: fixed_spread", "name: nobody.home:Strategy", "cannot be imported"),
-    ("name: fixed_spread", "name: bot.core.books.book:Book", "no class made from"),
+    ("name: fixed_spread", "name: bot.core.market_data.book:Book", "no class made from"),
     ("name: fixed_spread", "name: ./nowhere.py:Mine", "no such Python file"),
     ("name: fixed_spread", "name: __init__", "no strategy"),
     ("half_spread_cents: 3", "half_spread_cent: 3", "did you mean half_spread_cents?"),
@@ -416,7 +416,7 @@ def test_a_strategy_in_a_file_is_found_beside_the_configuration(tmp_path):
         textwrap.dedent(
             '''
             """A strategy that wants nothing."""
-            from bot.core.strategy import Strategy
+            from bot.strategy.api import Strategy
 
             class Mine(Strategy):
                 class Params(Strategy.Params):

@@ -9,8 +9,8 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.io.folder.latch import Latch
 from bot.io.secret import Secret
+from bot.io.state.kill_switch_file import KillSwitchFile
 from bot.io.status.control import TOKEN_NAME, Action, Control, ControlFault, token_in
 from bot.io.status.status import make_app
 from tests.io.pages import TOKEN, Told, app_of, client_of, seen, served, shown_by
@@ -77,11 +77,11 @@ async def test_a_reason_is_one_line_that_steers_no_terminal():
 
 
 async def test_a_reset_takes_the_latch_away_and_tells_the_trader_why(tmp_path):
-    Latch(tmp_path).set("loss_cents: 501", "breaker", 0)
+    KillSwitchFile(tmp_path).set("loss_cents: 501", "breaker", 0)
     look = in_phase(Phase.LATCHED, latched="loss_cents: 501")
     answer, events = await asked("reset", look, state=tmp_path)
     assert answer.status_code == 202
-    assert Latch(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read() is None
     assert events == [m.LatchCleared("a test")]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.custody.custody import Custody
+from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.settings import Strangers
 from bot.io.journal.intents import Intents
 from tests.io.crash_boundaries import Broken, campaign, places
@@ -47,12 +47,12 @@ def test_a_start_that_refuses_strangers_takes_none_of_its_own_for_one():
     assert campaign(places(PLACES)[::35], 0, Strangers.REFUSE)["runs"] > 0
 
 
-def forgetful(self: Intents) -> tuple[m.OpenIntent, ...]:
+def forgetful(self: Intents) -> tuple[m.UnconfirmedCreate, ...]:
     """A journal that remembers no create."""
     return ()
 
 
-def careless(self: Custody, order: object, now_ns: int) -> None:
+def careless(self: OpenOrderSync, order: object, now_ns: int) -> None:
     """A start that leaves alone what rests."""
 
 
@@ -60,7 +60,7 @@ def careless(self: Custody, order: object, now_ns: int) -> None:
     ("home", "name", "broken", "told"),
     [
         (Intents, "open", forgetful, "forgotten"),
-        (Custody, "_cancel", careless, "quoted beside|unmanaged|never quoted"),
+        (OpenOrderSync, "_cancel", careless, "quoted beside|unmanaged|never quoted"),
     ],
 )
 def test_the_alarm_sounds_when_a_rule_is_taken_out(monkeypatch, home, name, broken, told):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.io.folder import crashes
-from bot.io.folder.crashes import CrashLog, Moment, now
-from bot.io.folder.latch import Latch, LatchFault
+from bot.io.state import crashes
+from bot.io.state.crashes import CrashLog, Moment, now
+from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault
 from venue.wire.instant import NS_PER_SECOND
 
 MINUTE = 60 * NS_PER_SECOND
@@ -60,7 +60,7 @@ def test_the_fourth_start_after_three_unclean_ends_stays_down_with_a_clear_text(
     crash(tmp_path, machine, 3)
     with pytest.raises(LatchFault, match=r"3 unclean ends within 10 minutes; .*bot reset CONFIG"):
         CrashLog(tmp_path, machine.now).begin()
-    assert Latch(tmp_path).read().by == "crash-loop"
+    assert KillSwitchFile(tmp_path).read().by == "crash-loop"
 
 
 def test_every_start_after_it_stays_down_however_long_it_waits(tmp_path, machine):
@@ -75,7 +75,7 @@ def test_after_a_reset_the_bot_starts_and_counts_anew(tmp_path, machine):
     crash(tmp_path, machine, 3)
     with pytest.raises(LatchFault):
         CrashLog(tmp_path, machine.now).begin()
-    Latch(tmp_path).clear()
+    KillSwitchFile(tmp_path).clear()
     CrashLog(tmp_path, machine.now).forget()
     crash(tmp_path, machine, 3)
     with pytest.raises(LatchFault):
@@ -91,7 +91,7 @@ def test_clean_ends_are_no_crashes(tmp_path, machine):
 
 def test_crashes_longer_ago_than_ten_minutes_do_not_count(tmp_path, machine):
     crash(tmp_path, machine, 12, every_ns=5 * MINUTE + 1)
-    assert Latch(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read() is None
 
 
 def test_crashes_just_within_ten_minutes_count(tmp_path, machine):
@@ -114,7 +114,7 @@ def test_a_stepped_wall_clock_makes_no_crash_loop(tmp_path, machine, step_ns):
     for _ in range(6):
         crash(tmp_path, machine, 1, every_ns=6 * MINUTE)
         machine.wall_ns += step_ns
-    assert Latch(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read() is None
 
 
 def test_a_machine_that_reboots_each_time_is_a_crash_loop_too(tmp_path, machine):
@@ -126,7 +126,7 @@ def test_a_machine_that_reboots_each_time_is_a_crash_loop_too(tmp_path, machine)
 
 
 def test_a_latch_of_somebody_else_does_not_keep_the_bot_down_but_is_returned(tmp_path, machine):
-    Latch(tmp_path).set("no heartbeat", "reaper", machine.wall_ns)
+    KillSwitchFile(tmp_path).set("no heartbeat", "reaper", machine.wall_ns)
     assert CrashLog(tmp_path, machine.now).begin().by == "reaper"
 
 

@@ -59,7 +59,7 @@ class Heard:
                 await self._more.wait()
 
     def kinds(self) -> list[str]:
-        return [type(event).__name__ for event in self.events if not isinstance(event, m.FeedHeard)]
+        return [type(event).__name__ for event in self.events if not isinstance(event, m.FeedAlive)]
 
 
 @asynccontextmanager
@@ -93,7 +93,7 @@ def targets_of(raw) -> list[dict]:
 
 
 def test_no_bids_become_yes_asks_best_first():
-    assert event_of(BOOK) == m.BookSeen(RUNG, 5, ((40, 7), (38, 1)), ((45, 3), (50, 9)))
+    assert event_of(BOOK) == m.BookUpdate(RUNG, 5, ((40, 7), (38, 1)), ((45, 3), (50, 9)))
 
 
 def test_a_uuid_in_capitals_is_the_same_market():
@@ -110,7 +110,7 @@ def test_a_print_says_which_side_its_taker_took(outcome, side, bought):
         '"taker":{"outcome":"yes","side":"buy"}',
         f'"taker":{{"outcome":"{outcome}","side":"{side}"}}',
     )
-    assert event_of(text) == m.TradeSeen(RUNG, 6, "t1", 45, 3, bought)
+    assert event_of(text) == m.Trade(RUNG, 6, "t1", 45, 3, bought)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_print_says_which_side_its_taker_took(outcome, side, bought):
 )
 def test_a_frame_that_cannot_be_used_is_garbled(frame, known):
     event = event_of(frame)
-    assert isinstance(event, m.FrameGarbled)
+    assert isinstance(event, m.MalformedFrame)
     assert event.known is known
 
 
@@ -142,7 +142,7 @@ def test_an_implied_value_must_be_a_number_of_dollars(value):
         f'"marketId":"{OTHER}","impliedValue":"VALUE","confidence":"0.5"}}}}'
     )
     assert event_of(frame.replace("VALUE", "2.5e9")) == m.ImpliedValueSeen(OTHER, 1, 2.5e9, 0.5)
-    assert isinstance(event_of(frame.replace("VALUE", value)), m.FrameGarbled)
+    assert isinstance(event_of(frame.replace("VALUE", value)), m.MalformedFrame)
 
 
 async def test_frames_arrive_as_events_in_order():
@@ -157,7 +157,7 @@ async def test_frames_arrive_as_events_in_order():
 
     async with channel(talk) as (feed, heard):
         feed.subscribe(m.SubscribeTo((RUNG,), ()))
-        await heard.until(m.FrameGarbled)
+        await heard.until(m.MalformedFrame)
     assert heard.kinds() == [
         "FeedOpened",
         "SubscriptionAccepted",
@@ -245,20 +245,20 @@ async def test_a_lost_channel_is_told_and_opened_again_without_the_old_set():
         await heard.until(m.FeedOpened)
         feed.subscribe(m.SubscribeTo((RUNG,), ()))
         await heard.until(m.FeedOpened, 2)
-        await heard.until(m.FeedHeard)
+        await heard.until(m.FeedAlive)
     assert heard.kinds() == ["FeedOpened", "FeedClosed", "FeedOpened"]
     assert len(frames) == 1
 
 
 async def test_a_pong_is_heard():
     async with channel(listen) as (_, heard):
-        await heard.until(m.FeedHeard, 2)
+        await heard.until(m.FeedAlive, 2)
     assert "FeedClosed" not in heard.kinds()
 
 
 async def test_the_first_ping_leaves_as_the_channel_opens():
     async with channel(listen, FeedTimes(ping_s=60.0)) as (_, heard):
-        await heard.until(m.FeedHeard)
+        await heard.until(m.FeedAlive)
 
 
 async def test_a_channel_that_answers_no_ping_is_closed():
@@ -287,7 +287,7 @@ async def test_a_channel_that_answers_no_ping_is_closed():
     server.close()
     await server.wait_closed()
     assert "no pong" in closed.reason
-    assert not any(isinstance(event, m.FeedHeard) for event in heard.events)
+    assert not any(isinstance(event, m.FeedAlive) for event in heard.events)
 
 
 async def test_a_channel_whose_far_end_takes_nothing_more_is_closed():
@@ -362,7 +362,7 @@ async def test_a_cancel_in_the_very_moment_in_which_the_channel_breaks_ends_the_
 
         def __call__(self, event: m.Event) -> None:
             super().__call__(event)
-            if isinstance(event, m.FeedHeard):
+            if isinstance(event, m.FeedAlive):
                 running.cancel()
                 raise ConnectionResetError
 

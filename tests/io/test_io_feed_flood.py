@@ -109,7 +109,7 @@ async def test_garbled_frames_that_come_slowly_close_nothing(monkeypatch):
         await listen(socket)
 
     async with channel(talk) as (_, heard):
-        await heard.until(m.FrameGarbled, GARBLED_MAX + 10)
+        await heard.until(m.MalformedFrame, GARBLED_MAX + 10)
     assert "FeedClosed" not in heard.kinds()
 
 
@@ -120,7 +120,7 @@ async def test_frames_of_an_unknown_type_close_nothing():
         await listen(socket)
 
     async with channel(talk) as (_, heard):
-        await heard.until(m.FrameGarbled, 2 * GARBLED_MAX)
+        await heard.until(m.MalformedFrame, 2 * GARBLED_MAX)
     assert "FeedClosed" not in heard.kinds()
 
 
@@ -135,9 +135,9 @@ async def test_what_nobody_asked_for_goes_no_further():
 
     async with channel(talk) as (feed, heard):
         await heard.until(m.FeedOpened)
-        await heard.until(m.FeedHeard)
+        await heard.until(m.FeedAlive)
         feed.subscribe(m.SubscribeTo((RUNG,), (OTHER,)))
-        await heard.until(m.FrameGarbled)
+        await heard.until(m.MalformedFrame)
     assert heard.kinds() == [
         "FeedOpened",
         "BookSeen",
@@ -156,7 +156,7 @@ async def test_the_rest_of_the_loop_has_its_turn_between_frames_that_are_there_a
         """Counts frames by the turn of the loop in which they came."""
 
         def __call__(self, event: m.Event) -> None:
-            if isinstance(event, m.FrameGarbled):
+            if isinstance(event, m.MalformedFrame):
                 in_turn[turn] += 1
             super().__call__(event)
 
@@ -170,6 +170,6 @@ async def test_the_rest_of_the_loop_has_its_turn_between_frames_that_are_there_a
     heard = Counted()
     counting = asyncio.ensure_future(turns())
     async with channel(talk, heard=heard):
-        await heard.until(m.FrameGarbled, FRAMES)
+        await heard.until(m.MalformedFrame, FRAMES)
     counting.cancel()
     assert max(in_turn.values()) <= FRAMES_PER_TURN

@@ -3,9 +3,9 @@
 import pytest
 
 from bot.core import messages as m
-from bot.io.folder.latch import LatchFault
-from bot.io.run.ended import Ended, Exit
-from bot.io.run.fleet import Fleet, worst
+from bot.io.run.multi_runner import MultiRunner, worst
+from bot.io.run.result import Exit, RunResult
+from bot.io.state.kill_switch_file import LatchFault
 from tests.io.samples import report
 from venue.wire.names import Ticker
 
@@ -29,15 +29,15 @@ class Told:
         """Nothing runs here."""
 
 
-async def ended(left: tuple[str, ...]) -> tuple[Ended, ...]:
+async def ended(left: tuple[str, ...]) -> tuple[RunResult, ...]:
     """What comes of two series of which one stays down and the other leaves these orders."""
 
-    async def run(runner: Told, _children: object) -> Ended:
+    async def run(runner: Told, _children: object) -> RunResult:
         if runner.ticker == DOWN:
             raise LatchFault("stays down")
-        return Ended(report(), m.Finished(left, ()), overdue=False, died=())
+        return RunResult(report(), m.DrainComplete(left, ()), overdue=False, died=())
 
-    return await Fleet({each: Told(each) for each in (DOWN, OTHER)}, ()).run(run)
+    return await MultiRunner({each: Told(each) for each in (DOWN, OTHER)}, ()).run(run)
 
 
 async def test_a_series_that_stays_down_is_the_fault_of_the_process():

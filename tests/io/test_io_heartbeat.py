@@ -9,8 +9,15 @@ import time
 import pytest
 from structlog.testing import capture_logs
 
-from bot.io.folder.heartbeat import BEAT_NS, HANGS_NS, Beats, Heartbeat, Silence, read_pulse
-from bot.io.folder.vigil import Vigil
+from bot.io.state.heartbeat import (
+    BEAT_NS,
+    HANGS_NS,
+    Heartbeat,
+    HeartbeatWatcher,
+    HeartbeatWriter,
+    read_pulse,
+)
+from bot.io.state.persistent_guards import PersistentGuards
 
 S = 1_000_000_000
 T0 = 50 * S
@@ -116,7 +123,7 @@ class StandsStill:
 
 
 def test_a_disk_that_stands_still_holds_up_no_loop_and_counts_as_failing(tmp_path, monkeypatch):
-    beats = Beats(Heartbeat(tmp_path, "ab"))
+    beats = HeartbeatWriter(Heartbeat(tmp_path, "ab"))
     disk = StandsStill(monkeypatch)
     beats.beat(T0)
     beats.beat(T0 + HANGS_NS)
@@ -132,7 +139,7 @@ def test_a_disk_that_stands_still_holds_up_no_loop_and_counts_as_failing(tmp_pat
 
 
 def test_a_beat_that_is_being_written_keeps_no_run_from_deciding(tmp_path, monkeypatch):
-    vigil = Vigil(tmp_path, "ab" * 10)
+    vigil = PersistentGuards(tmp_path, "ab" * 10)
     vigil.begin()
     disk = StandsStill(monkeypatch)
     vigil.beat(T0)
@@ -171,7 +178,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
 
 def silences(*looks: tuple[str | None, float]) -> list[float]:
     """The silence in seconds after each (mark, seconds)."""
-    silence = Silence()
+    silence = HeartbeatWatcher()
     return [silence.look(mark, T0 + int(at * S)) / S for mark, at in looks]
 
 
@@ -200,7 +207,7 @@ def test_a_reader_that_slept_has_not_watched():
 
 
 def test_after_forgetting_the_beat_seen_last_is_a_stale_one():
-    silence = Silence()
+    silence = HeartbeatWatcher()
     for number in range(3):
         silence.look(str(number), T0 + number * S)
     silence.forget()
@@ -210,7 +217,7 @@ def test_after_forgetting_the_beat_seen_last_is_a_stale_one():
 
 
 def test_a_stepped_wall_clock_changes_neither_the_beat_nor_its_age(tmp_path, monkeypatch):
-    heart, silence = Heartbeat(tmp_path, "ab"), Silence()
+    heart, silence = Heartbeat(tmp_path, "ab"), HeartbeatWatcher()
 
     def look(at_s: float) -> int:
         pulse = read_pulse(tmp_path)

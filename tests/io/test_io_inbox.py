@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io.run.inbox import GARBLED_MAX, Inbox
+from bot.io.run.inbox import GARBLED_MAX, ConflatingQueue
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 
@@ -20,20 +20,20 @@ def anyio_backend():
     return "asyncio"
 
 
-def book(market: str, ts_ns: int) -> m.BookSeen:
-    return m.BookSeen(MarketId(market), ts_ns, (), ())
+def book(market: str, ts_ns: int) -> m.BookUpdate:
+    return m.BookUpdate(MarketId(market), ts_ns, (), ())
 
 
-def trade(number: int) -> m.TradeSeen:
-    return m.TradeSeen(MarketId("a"), number, f"t{number}", Price(50), Qty(1), True)
+def trade(number: int) -> m.Trade:
+    return m.Trade(MarketId("a"), number, f"t{number}", Price(50), Qty(1), True)
 
 
-def taken(inbox: Inbox, most: int = 10_000) -> list[m.Event]:
+def taken(inbox: ConflatingQueue, most: int = 10_000) -> list[m.Event]:
     return [arrived.event for arrived in inbox.take(most)]
 
 
 async def test_only_the_newest_book_of_a_market_waits():
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for ts_ns in range(5):
         inbox.put(book("a", ts_ns), ts_ns)
     inbox.put(book("b", 9), 9)
@@ -42,7 +42,7 @@ async def test_only_the_newest_book_of_a_market_waits():
 
 
 async def test_a_newer_book_does_not_move_before_the_opening_that_brought_it():
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     inbox.put(book("a", 1), 1)
     inbox.put(m.FeedClosed("x"), 2)
     inbox.put(m.FeedOpened(), 3)
@@ -51,7 +51,7 @@ async def test_a_newer_book_does_not_move_before_the_opening_that_brought_it():
 
 
 async def test_prints_are_kept_up_to_the_cap_and_the_oldest_go():
-    inbox = Inbox(trades_max=3)
+    inbox = ConflatingQueue(trades_max=3)
     for number in range(5):
         inbox.put(trade(number), number)
     assert taken(inbox) == [trade(2), trade(3), trade(4)]
@@ -59,9 +59,9 @@ async def test_prints_are_kept_up_to_the_cap_and_the_oldest_go():
 
 
 FLOODS = {
-    "garbled": lambda number: m.FrameGarbled(f"no {number}", known=True),
-    "unknown": lambda number: m.FrameGarbled(f"no {number}", known=False),
-    "pongs": lambda _: m.FeedHeard(),
+    "garbled": lambda number: m.MalformedFrame(f"no {number}", known=True),
+    "unknown": lambda number: m.MalformedFrame(f"no {number}", known=False),
+    "pongs": lambda _: m.FeedAlive(),
     "accepted": lambda _: m.SubscriptionAccepted(),
     "refused": lambda number: m.SubscriptionRefused("unknown_target", f"no {number}"),
 }
@@ -69,7 +69,7 @@ FLOODS = {
 
 @pytest.mark.parametrize("kind", FLOODS)
 def test_whatever_the_far_end_repeats_without_end_waits_as_its_last_few(kind):
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for number in range(10_000):
         inbox.put(FLOODS[kind](number), number)
         assert len(inbox) <= GARBLED_MAX
@@ -78,7 +78,7 @@ def test_whatever_the_far_end_repeats_without_end_waits_as_its_last_few(kind):
 
 
 def test_as_many_garbled_frames_wait_as_make_the_trader_ask_for_all_books_anew():
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for number in range(10):
         inbox.put(FLOODS["garbled"](number), number)
         inbox.put(FLOODS["unknown"](number), number)
@@ -88,7 +88,7 @@ def test_as_many_garbled_frames_wait_as_make_the_trader_ask_for_all_books_anew()
 
 
 def test_the_last_garbled_frame_stays_behind_the_book_that_came_before_it():
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for number in range(5):
         inbox.put(FLOODS["garbled"](number), number)
     inbox.put(book("a", 5), 5)
@@ -97,7 +97,7 @@ def test_the_last_garbled_frame_stays_behind_the_book_that_came_before_it():
 
 
 def test_a_garbled_frame_counts_anew_once_it_was_taken():
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for number in range(3 * GARBLED_MAX):
         inbox.put(FLOODS["garbled"](number), number)
         assert taken(inbox) == [FLOODS["garbled"](number)]
@@ -109,13 +109,13 @@ FIRST = [
     m.PauseRequested("a person"),
     m.LatchSet("the reaper"),
     m.JournalFailed("disk full"),
-    m.Replied(m.RequestId(1), m.Unknown("cut")),
+    m.Response(m.RequestId(1), m.Unknown("cut")),
 ]
 
 
 @pytest.mark.parametrize("event", FIRST, ids=lambda event: type(event).__name__)
 def test_what_is_no_word_of_the_channel_is_in_the_next_batch_whatever_waits(event):
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for number in range(1_000):
         inbox.put(trade(number), number)
     inbox.put(event, 1_000)
@@ -124,14 +124,17 @@ def test_what_is_no_word_of_the_channel_is_in_the_next_batch_whatever_waits(even
 
 
 def test_what_fits_into_one_batch_is_in_order_of_arrival():
-    inbox, events = Inbox(), [trade(0), FIRST[0], book("a", 2), FIRST[4], m.FeedClosed("x")]
+    inbox, events = (
+        ConflatingQueue(),
+        [trade(0), FIRST[0], book("a", 2), FIRST[4], m.FeedClosed("x")],
+    )
     for at_ns, event in enumerate(events):
         inbox.put(event, at_ns)
     assert taken(inbox, 5) == events
 
 
 async def test_a_batch_takes_no_more_than_asked_for():
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for number in range(5):
         inbox.put(trade(number), number)
     assert taken(inbox, 2) == [trade(0), trade(1)]
@@ -139,7 +142,7 @@ async def test_a_batch_takes_no_more_than_asked_for():
 
 
 async def test_waiting_ends_with_an_event_or_with_the_time():
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     await inbox.wait(1_000_000)
     assert taken(inbox) == []
     waiting = asyncio.ensure_future(inbox.wait(60 * 10**9))
@@ -168,7 +171,7 @@ def are_in_order(arrived) -> bool:
 
 @given(EVENTS, st.integers(1, 5))
 def test_what_is_taken_holds_the_newest_of_everything_and_nothing_overtakes_its_like(events, batch):
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for at_ns, event in enumerate(events):
         inbox.put(event, at_ns)
     out = []
@@ -181,10 +184,10 @@ def test_what_is_taken_holds_the_newest_of_everything_and_nothing_overtakes_its_
     newest = {
         event.market_id: (at_ns, event)
         for at_ns, event in enumerate(events)
-        if isinstance(event, m.BookSeen)
+        if isinstance(event, m.BookUpdate)
     }
     others = [
-        (at_ns, event) for at_ns, event in enumerate(events) if not isinstance(event, m.BookSeen)
+        (at_ns, event) for at_ns, event in enumerate(events) if not isinstance(event, m.BookUpdate)
     ]
     assert sorted([(each.at_ns, each.event) for each in out], key=_at) == sorted(
         [*newest.values(), *others], key=_at

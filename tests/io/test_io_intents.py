@@ -5,9 +5,9 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.journal.intents import OPEN_MAX, Intents
-from bot.io.journal.memory import WINNERS_MAX, Trail
+from bot.io.journal.memory import WINNERS_MAX, RunningState
 from bot.io.journal.records import Entry, Head
-from bot.io.journal.working import WORKING_MAX, Working
+from bot.io.journal.working import WORKING_MAX, OpenOrderIndex
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire import codec, model
 from venue.wire.money import Outcome, Price, Qty
@@ -15,8 +15,8 @@ from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend
 
 SHOWN = codec.decode(ORDER_JSON, model.Order)
-DONE = m.Done(m.OrderShown(SHOWN))
-REFUSED = m.Refused(422, "market_halted", "no")
+DONE = m.Ok(m.OrderBody(SHOWN))
+REFUSED = m.Rejected(422, "market_halted", "no")
 UNKNOWN = m.Unknown("502")
 NAME = ClientOrderId("a-1")
 FIRST, AGAIN = sent(create("a-1"), 1), sent(create("a-1", again=True), 2)
@@ -25,17 +25,17 @@ CANCEL = sent(m.CancelResting(ORDER_ID), 4)
 LOOK = sent(m.ReadOrder(ORDER_ID), 5)
 
 
-def intent(name: str) -> m.OpenIntent:
+def intent(name: str) -> m.UnconfirmedCreate:
     made = create(name)
-    return m.OpenIntent(made.order, made.body)
+    return m.UnconfirmedCreate(made.order, made.body)
 
 
-def reply(answer: m.Answer, number: int = 1) -> m.Replied:
-    return m.Replied(m.RequestId(number), answer)
+def reply(answer: m.Answer, number: int = 1) -> m.Response:
+    return m.Response(m.RequestId(number), answer)
 
 
-def shown(**other) -> m.Done:
-    return m.Done(m.OrderShown(msgspec.structs.replace(SHOWN, **other)))
+def shown(**other) -> m.Ok:
+    return m.Ok(m.OrderBody(msgspec.structs.replace(SHOWN, **other)))
 
 
 # --- creates --------------------------------------------------------------------------------------
@@ -53,20 +53,20 @@ def shown(**other) -> m.Done:
         ([FIRST, reply(UNKNOWN), AGAIN, reply(DONE, 2)], False),
         ([FIRST, reply(REFUSED), AGAIN, reply(REFUSED, 2)], False),
         ([FIRST, reply(REFUSED), AGAIN], True),
-        ([FIRST, reply(m.Refused(0, "", "connect"))], False),
-        ([FIRST, reply(m.Refused(503, "result_unknown", ""))], True),
-        ([FIRST, reply(m.Refused(500, "of a later version", ""))], True),
-        ([FIRST, reply(m.Refused(422, "duplicate_order_id", ""))], True),
-        ([FIRST, reply(UNKNOWN), AGAIN, reply(m.Refused(422, "market_resolved", ""), 2)], False),
-        ([FIRST, reply(UNKNOWN), m.IntentSettled(NAME)], False),
-        ([FIRST, reply(UNKNOWN), m.IntentSettled(ClientOrderId("a-2"))], True),
+        ([FIRST, reply(m.Rejected(0, "", "connect"))], False),
+        ([FIRST, reply(m.Rejected(503, "result_unknown", ""))], True),
+        ([FIRST, reply(m.Rejected(500, "of a later version", ""))], True),
+        ([FIRST, reply(m.Rejected(422, "duplicate_order_id", ""))], True),
+        ([FIRST, reply(UNKNOWN), AGAIN, reply(m.Rejected(422, "market_resolved", ""), 2)], False),
+        ([FIRST, reply(UNKNOWN), m.CreateResolved(NAME)], False),
+        ([FIRST, reply(UNKNOWN), m.CreateResolved(ClientOrderId("a-2"))], True),
         ([FIRST, m.Started("b", ()), AGAIN, reply(REFUSED, 2)], True),
         ([FIRST, m.Started("b", ()), reply(DONE)], True),
         ([FIRST, m.Started("b", (), new_account=True)], False),
-        ([FIRST, m.Finished((), ())], False),
-        ([FIRST, m.Finished((ORDER_ID,), ())], True),
-        ([FIRST, m.Finished((), (NAME,))], True),
-        ([FIRST, m.Finished((), (), unshown=True)], True),
+        ([FIRST, m.DrainComplete((), ())], False),
+        ([FIRST, m.DrainComplete((ORDER_ID,), ())], True),
+        ([FIRST, m.DrainComplete((), (NAME,))], True),
+        ([FIRST, m.DrainComplete((), (), unshown=True)], True),
         ([CANCEL, reply(UNKNOWN, 4)], False),
     ],
 )
@@ -107,14 +107,14 @@ def test_more_open_creates_than_can_be_are_seen():
 # --- orders ---------------------------------------------------------------------------------------
 
 RESTS = [FIRST, reply(DONE)]
-KNOWN = m.KnownOrder(
+KNOWN = m.JournaledOrder(
     NAME, ORDER_ID, SHOWN.market_id, create().order.outcome, create().order.side,
     Price(40), Qty(10), Qty(0), placed_ns=1,
 )  # fmt: skip
 
 
-def followed(messages, working: Working | None = None) -> tuple[m.KnownOrder, ...]:
-    working = working or Working()
+def followed(messages, working: OpenOrderIndex | None = None) -> tuple[m.JournaledOrder, ...]:
+    working = working or OpenOrderIndex()
     for at_ns, each in enumerate(messages):
         working.follow(each, at_ns)
     return working.orders()
@@ -127,13 +127,13 @@ def test_an_order_is_known_as_the_answer_to_its_create_shows_it():
 @pytest.mark.parametrize(
     "end",
     [
-        [CANCEL, reply(m.Done(m.CancelShown(SHOWN, Qty(10))), 4)],
-        [CANCEL, reply(m.Refused(422, "order_not_cancelable", ""), 4)],
+        [CANCEL, reply(m.Ok(m.CancelBody(SHOWN, Qty(10))), 4)],
+        [CANCEL, reply(m.Rejected(422, "order_not_cancelable", ""), 4)],
         [AMEND, reply(shown(status=model.OrderStatus.FILLED), 3)],
         [LOOK, reply(shown(status=model.OrderStatus.FILLED), 5)],
-        [m.TakenOver(())],
-        [m.TakenOver((OrderId("7"),))],
-        [m.Finished((), ())],
+        [m.OrdersAdopted(())],
+        [m.OrdersAdopted((OrderId("7"),))],
+        [m.DrainComplete((), ())],
         [m.Started("b", (), new_account=True)],
     ],
 )
@@ -160,12 +160,12 @@ def test_a_create_that_fills_at_once_is_never_known():
 @pytest.mark.parametrize(
     "other",
     [
-        [m.TakenOver((ORDER_ID,))],
-        [m.Finished((ORDER_ID,), ())],
-        [m.Finished((), (), unshown=True)],
+        [m.OrdersAdopted((ORDER_ID,))],
+        [m.DrainComplete((ORDER_ID,), ())],
+        [m.DrainComplete((), (), unshown=True)],
         [m.Started("b", ())],
-        [CANCEL, reply(m.Refused(429, "rate_limited", ""), 4)],
-        [CANCEL, reply(m.Refused(404, "order_not_found", ""), 4)],
+        [CANCEL, reply(m.Rejected(429, "rate_limited", ""), 4)],
+        [CANCEL, reply(m.Rejected(404, "order_not_found", ""), 4)],
         [LOOK, reply(UNKNOWN, 5)],
         [LOOK, reply(DONE, 5)],
     ],
@@ -182,7 +182,7 @@ def test_an_order_stays_known_and_settled(other):
         [AMEND, m.Started("b", ())],
         [CANCEL],
         [CANCEL, reply(UNKNOWN, 4)],
-        [CANCEL, reply(m.Refused(503, "result_unknown", ""), 4)],
+        [CANCEL, reply(m.Rejected(503, "result_unknown", ""), 4)],
         [AMEND, reply(UNKNOWN, 3), LOOK, reply(DONE, 5)],
     ],
 )
@@ -232,12 +232,12 @@ def test_a_read_tells_of_fills_and_never_takes_one_back():
 
 def test_an_answer_in_the_next_segment_settles_an_order_of_the_one_before():
     waiting = msgspec.structs.replace(KNOWN, settled=False)
-    working = Working((waiting,), (AMEND,))
+    working = OpenOrderIndex((waiting,), (AMEND,))
     assert followed([reply(shown(price=Price(41)), 3)], working)[0].settled
 
 
 def test_no_more_orders_are_remembered_than_the_bound():
-    working = Working()
+    working = OpenOrderIndex()
     for number in range(WORKING_MAX + 5):
         working.follow(sent(create(f"a-{number}"), 1), number)
         working.follow(reply(shown(order_id=OrderId(str(number)))), number)
@@ -246,14 +246,14 @@ def test_no_more_orders_are_remembered_than_the_bound():
 
 
 def test_a_create_found_by_a_list_is_known_from_there_on():
-    trail = Trail()
-    for at_ns, each in enumerate([FIRST, reply(UNKNOWN), m.IntentSettled(NAME, ORDER_ID)]):
+    trail = RunningState()
+    for at_ns, each in enumerate([FIRST, reply(UNKNOWN), m.CreateResolved(NAME, ORDER_ID)]):
         trail.follow(Entry(at_ns, each))
     assert trail.head(9) == Head(9, (), (msgspec.structs.replace(KNOWN, placed_ns=2),), ())
 
 
 def test_a_head_names_the_writes_that_wait_for_an_answer():
-    trail = Trail()
+    trail = RunningState()
     for each in (FIRST, LOOK, AMEND, reply(UNKNOWN, 3)):
         trail.follow(Entry(1, each))
     assert trail.head(2).under_way == (FIRST,)
@@ -269,23 +269,23 @@ TOLD = m.Noted("debug", "winner_told", {"market_id": MARKET, "winner": "yes"})
 
 
 def test_a_winner_that_was_told_is_in_the_next_head_and_in_what_a_run_begins_with():
-    trail = Trail()
+    trail = RunningState()
     trail.follow(Entry(1, m.Noted("info", "rung_settled", TOLD.fields)))
     assert trail.memory().winners == ()
     trail.follow(Entry(2, TOLD))
     trail.follow(Entry(3, m.Started("0" * 20, ())))
     assert trail.memory().winners == trail.head(4).winners == (WON,)
-    assert Trail(trail.head(4)).memory().winners == (WON,)
+    assert RunningState(trail.head(4)).memory().winners == (WON,)
 
 
 def test_the_winners_of_an_account_that_is_gone_are_forgotten():
-    trail = Trail(Head(0, (), winners=(WON,)))
+    trail = RunningState(Head(0, (), winners=(WON,)))
     trail.follow(Entry(1, m.Started("0" * 20, (), new_account=True)))
     assert trail.memory().winners == ()
 
 
 def test_no_more_winners_are_remembered_than_a_series_can_have():
-    trail = Trail()
+    trail = RunningState()
     for number in range(WINNERS_MAX + 1):
         trail.follow(
             Entry(1, m.Noted("debug", "winner_told", TOLD.fields | {"market_id": str(number)}))

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io.folder.statedir import StateDirectory, StateFault
 from bot.io.journal import journal as journal_module
 from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, Segment, framed
+from bot.io.state.state_directory import StateDirectory, StateFault
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire import codec, model
 from venue.wire.names import ClientOrderId
 
 pytestmark = pytest.mark.anyio
 
-DONE = m.Done(m.OrderShown(codec.decode(ORDER_JSON, model.Order)))
+DONE = m.Ok(m.OrderBody(codec.decode(ORDER_JSON, model.Order)))
 
 
 @pytest.fixture
@@ -30,25 +30,25 @@ def anyio_backend():
     return "asyncio"
 
 
-def intent(name: str) -> m.OpenIntent:
+def intent(name: str) -> m.UnconfirmedCreate:
     made = create(name)
-    return m.OpenIntent(made.order, made.body)
+    return m.UnconfirmedCreate(made.order, made.body)
 
 
-def reply(answer: m.Answer, number: int = 1) -> m.Replied:
-    return m.Replied(m.RequestId(number), answer)
+def reply(answer: m.Answer, number: int = 1) -> m.Response:
+    return m.Response(m.RequestId(number), answer)
 
 
 SAMPLE: list[m.Event | m.Effect] = [
     m.Started("ab" * 10, (intent("old-1"),)),
-    m.Beat(),
-    m.BookSeen(create().order.market_id, 5, ((40, 7),), ((45, 3),)),
+    m.Tick(),
+    m.BookUpdate(create().order.market_id, 5, ((40, 7),), ((45, 3),)),
     sent(create("a-1"), 1),
     sent(m.CancelResting(ORDER_ID), 2),
     reply(DONE, 1),
     m.Noted("info", "quoting", {"rungs": 3, "text": "x"}),
     m.WakeAt(9),
-    m.Finished((ORDER_ID,), (ClientOrderId("a-2"),)),
+    m.DrainComplete((ORDER_ID,), (ClientOrderId("a-2"),)),
 ]
 
 
@@ -144,9 +144,9 @@ async def test_what_is_durable_can_be_read_by_another_process(tmp_path):
 
 async def test_what_nobody_waits_for_is_written_at_the_end(tmp_path):
     writing = Writing(tmp_path)
-    writing.journal.append(5, m.Beat())
+    writing.journal.append(5, m.Tick())
     await writing.stop()
-    assert [entry.message for entry in read_journal(segments(tmp_path)[0])] == [m.Beat()]
+    assert [entry.message for entry in read_journal(segments(tmp_path)[0])] == [m.Tick()]
 
 
 async def test_many_waiters_share_few_syncs(tmp_path, monkeypatch):

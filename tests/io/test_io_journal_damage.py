@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.core import messages as m
 from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
-from bot.io.journal.memory import Memory, recall
+from bot.io.journal.memory import RecoveredState, recall
 from bot.io.journal.records import (
     MAGIC,
     OPENING,
@@ -29,17 +29,17 @@ from venue.wire.names import ClientOrderId, OrderId
 
 CORPUS = Path(__file__).parent / "corpus"
 RUNG = create().order.market_id
-KNOWN = m.KnownOrder(
+KNOWN = m.JournaledOrder(
     ClientOrderId("k-1"), OrderId("11"), RUNG, Outcome.YES, Side.BUY, Price(40), Qty(7), Qty(3), 5
 )
 
 
-def intent(name: str) -> m.OpenIntent:
+def intent(name: str) -> m.UnconfirmedCreate:
     made = create(name)
-    return m.OpenIntent(made.order, made.body)
+    return m.UnconfirmedCreate(made.order, made.body)
 
 
-def head(*names: str, working: tuple[m.KnownOrder, ...] = ()) -> bytes:
+def head(*names: str, working: tuple[m.JournaledOrder, ...] = ()) -> bytes:
     return OPENING + framed(Head(1, tuple(intent(name) for name in names), working))
 
 
@@ -47,7 +47,7 @@ def entries(*messages: m.Event | m.Effect) -> bytes:
     return b"".join(framed(Entry(at_ns, each)) for at_ns, each in enumerate(messages))
 
 
-def told(*newest_first: bytes) -> Memory:
+def told(*newest_first: bytes) -> RecoveredState:
     return recall(Segment(data, f"s{number}") for number, data in enumerate(newest_first))
 
 
@@ -81,8 +81,8 @@ def test_64_kib_cut_at_any_byte_lose_the_last_record_at_most():
 
 
 def test_a_tail_of_zeros_is_a_torn_one():
-    segment = Segment(head() + entries(m.Beat()) + bytes(4096), "s")
-    assert [entry.message for entry in segment.entries()] == [m.Beat()]
+    segment = Segment(head() + entries(m.Tick()) + bytes(4096), "s")
+    assert [entry.message for entry in segment.entries()] == [m.Tick()]
     assert segment.damaged_at is None
 
 
@@ -91,7 +91,7 @@ def test_a_torn_head_hides_nothing_of_the_segment_before():
     for cut in range(len(before)):
         memory = told(head("b-1")[:cut], before)
         expected = intent("b-1") if cut == len(head("b-1")) else intent("a-1")
-        assert memory == Memory(m.JournalFate.FOUND, (expected,), (KNOWN,))
+        assert memory == RecoveredState(m.JournalFate.FOUND, (expected,), (KNOWN,))
         if cut == len(head("b-1")) - 1:
             break
 
@@ -128,26 +128,26 @@ def test_a_damaged_head_is_told_and_the_segment_before_still_counts():
 
 
 def test_no_segment_at_all_is_a_lost_journal():
-    assert told() == Memory(m.JournalFate.LOST)
-    assert told(OPENING) == Memory(m.JournalFate.LOST)
+    assert told() == RecoveredState(m.JournalFate.LOST)
+    assert told(OPENING) == RecoveredState(m.JournalFate.LOST)
 
 
 def test_a_damaged_segment_is_kept_for_a_person_and_ends_a_reading_with_a_fault(tmp_path):
     path = tmp_path / "journal-00000001.log"
-    record = bytearray(entries(m.Beat()))
+    record = bytearray(entries(m.Tick()))
     record[-1] ^= 1
-    data = head("a-1") + entries(m.FeedHeard()) + record + entries(m.FeedOpened())
+    data = head("a-1") + entries(m.FeedAlive()) + record + entries(m.FeedOpened())
     path.write_bytes(data)
     assert cut_torn_tail(path) == 0
     reading = read_journal(path)
-    assert next(reading).message == m.FeedHeard()
+    assert next(reading).message == m.FeedAlive()
     with pytest.raises(JournalFault, match=r"damaged at byte \d+"):
         next(reading)
     journal = Journal(tmp_path, 1, print)
     journal.close()
     assert journal.memory.fate is m.JournalFate.DAMAGED
     assert path.read_bytes() == data
-    assert remember(segments(tmp_path)) == Memory(m.JournalFate.FOUND, (intent("a-1"),))
+    assert remember(segments(tmp_path)) == RecoveredState(m.JournalFate.FOUND, (intent("a-1"),))
 
 
 # --- versions -------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, vers
 @pytest.mark.parametrize("kind", [b"Bead", b"B\xffat"])
 def test_a_record_of_a_kind_that_is_not_known_is_refused_by_name(tmp_path, kind):
     path = tmp_path / "journal-00000001.log"
-    payload = entries(m.Beat())[8:].replace(b"Beat", kind)
+    payload = entries(m.Tick())[8:].replace(b"Beat", kind)
     path.write_bytes(head() + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload)
     with pytest.raises(JournalFault, match="a whole record that cannot be read"):
         list(read_journal(path))

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bot import config as configuration
-from bot.commands.sites import venue_for_a_moment
-from bot.config import ConfigFault, ExternalSettings, finish, read_draft
+from bot.cli.sites import venue_for_a_moment
+from bot.config import bot_config as configuration
+from bot.config.bot_config import ConfigFault, ExternalSettings, finish, read_draft
+from bot.config.secrets import KeyPlace
 from bot.io.secret import from_environment, from_file
-from bot.keyplaces import KeyPlace
 from tests.house.tree import ROOT
 
 FILE = """

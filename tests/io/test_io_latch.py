@@ -9,14 +9,15 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core.inconsistency import Contradiction, Inconsistency
 from bot.core.report import BreakerReport, Phase
-from bot.io.folder import crashes, whole
-from bot.io.folder.crashes import CrashLog
-from bot.io.folder.latch import Latch, LatchFault, LatchRecord
-from bot.io.folder.statedir import BOT_LOCK
 from bot.io.metrics.metrics import Metrics
+from bot.io.state import atomic_file as whole
+from bot.io.state import crashes
+from bot.io.state.crashes import CrashLog
+from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault, LatchRecord
+from bot.io.state.state_directory import BOT_LOCK
 from bot.io.status.snapshot import Snapshot
 from tests.io.samples import report
 
@@ -36,20 +37,20 @@ risk:
 
 
 def test_a_folder_without_a_latch_is_not_latched(tmp_path):
-    assert Latch(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read() is None
 
 
 def test_what_is_set_is_read_by_another_process_and_by_no_other_user(tmp_path):
-    Latch(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
-    assert Latch(tmp_path).read() == LatchRecord(
+    KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
+    assert KillSwitchFile(tmp_path).read() == LatchRecord(
         "loss_cents: 501, at most 500", "2027-01-15T08:00:00.000000000Z", "breaker"
     )
-    assert stat.S_IMODE(Latch(tmp_path).path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(KillSwitchFile(tmp_path).path.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["latch.json"]
 
 
 def test_a_reset_does_not_claim_that_a_bot_runs(tmp_path):
-    Latch(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
+    KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
     (tmp_path / BOT_LOCK).touch()
     config = tmp_path / "bot.yaml"
     config.write_text(CONFIG)
@@ -59,16 +60,16 @@ def test_a_reset_does_not_claim_that_a_bot_runs(tmp_path):
 
 
 def test_the_first_reason_stands(tmp_path):
-    Latch(tmp_path).set("first", "breaker", WALL_NS)
-    assert Latch(tmp_path).set("second", "reaper", WALL_NS).reason == "first"
-    assert Latch(tmp_path).read().reason == "first"
+    KillSwitchFile(tmp_path).set("first", "breaker", WALL_NS)
+    assert KillSwitchFile(tmp_path).set("second", "reaper", WALL_NS).reason == "first"
+    assert KillSwitchFile(tmp_path).read().reason == "first"
 
 
 def test_a_contradiction_is_kept_over_another_reason_and_names_it(tmp_path):
     """Only a reset for a contradiction opens the books anew: the person has to know of it."""
-    Latch(tmp_path).set("silent", "reaper", WALL_NS)
-    Latch(tmp_path).set("cash_differs: by 5 cents.", "contradiction", WALL_NS)
-    kept = Latch(tmp_path).set("loss", "breaker", WALL_NS)
+    KillSwitchFile(tmp_path).set("silent", "reaper", WALL_NS)
+    KillSwitchFile(tmp_path).set("cash_differs: by 5 cents.", "contradiction", WALL_NS)
+    kept = KillSwitchFile(tmp_path).set("loss", "breaker", WALL_NS)
     assert (kept.by, kept.reason) == (
         "contradiction",
         "cash_differs: by 5 cents. Before that, reaper: silent",
@@ -79,15 +80,15 @@ def test_a_contradiction_is_kept_over_another_reason_and_names_it(tmp_path):
     "content", [b"", b"{", b"[]", b'{"reason":1}', b'{"reason":"\xff"}', b"\x00" * 70_000]
 )
 def test_a_latch_that_cannot_be_read_is_set(tmp_path, content):
-    Latch(tmp_path).path.write_bytes(content)
-    assert "holds no latch that can be read" in Latch(tmp_path).read().reason
+    KillSwitchFile(tmp_path).path.write_bytes(content)
+    assert "holds no latch that can be read" in KillSwitchFile(tmp_path).read().reason
 
 
 def test_a_link_in_the_place_of_the_latch_counts_as_set_and_is_not_followed(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text('{"reason":"secret","at":"","by":"x"}')
-    Latch(tmp_path).path.symlink_to(secret)
-    record = Latch(tmp_path).read()
+    KillSwitchFile(tmp_path).path.symlink_to(secret)
+    record = KillSwitchFile(tmp_path).read()
     assert record is not None
     assert record.reason != "secret"
 
@@ -98,27 +99,27 @@ def failing(monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> None:
     def refused(*_arguments: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("bot.io.folder.latch.read_file", refused)
+    monkeypatch.setattr("bot.io.state.kill_switch_file.read_file", refused)
     if blind:
         monkeypatch.setattr(Path, "lstat", refused)
 
 
 def test_a_read_that_fails_where_there_is_no_latch_finds_none(tmp_path, monkeypatch):
     failing(monkeypatch)
-    assert Latch(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read() is None
 
 
 def test_a_read_that_fails_where_there_is_a_latch_finds_one(tmp_path, monkeypatch):
-    Latch(tmp_path).set("x", "breaker", WALL_NS)
+    KillSwitchFile(tmp_path).set("x", "breaker", WALL_NS)
     failing(monkeypatch)
-    record = Latch(tmp_path).read()
+    record = KillSwitchFile(tmp_path).read()
     assert "cannot be read: Input/output error" in record.reason
     assert not record.is_doubt
 
 
 def test_a_disk_that_tells_nothing_at_all_is_a_latch_that_nobody_set(tmp_path, monkeypatch):
     failing(monkeypatch, blind=True)
-    assert Latch(tmp_path).read().is_doubt
+    assert KillSwitchFile(tmp_path).read().is_doubt
 
 
 @pytest.mark.parametrize("blind", [False, True])
@@ -127,12 +128,12 @@ def test_a_latch_is_written_though_it_cannot_be_read_whether_one_stands(
 ):
     with monkeypatch.context() as broken:
         failing(broken, blind=blind)
-        Latch(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
-    assert Latch(tmp_path).read().reason == "loss_cents: 501, at most 500"
+        KillSwitchFile(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
+    assert KillSwitchFile(tmp_path).read().reason == "loss_cents: 501, at most 500"
 
 
 def test_clearing_says_whether_there_was_a_latch(tmp_path):
-    latch = Latch(tmp_path)
+    latch = KillSwitchFile(tmp_path)
     latch.set("x", "breaker", WALL_NS)
     assert latch.clear()
     assert not latch.clear()
@@ -146,7 +147,7 @@ def test_a_disk_that_takes_nothing_is_told_and_leaves_nothing_behind(tmp_path, m
 
     monkeypatch.setattr(os, call, full)
     with pytest.raises(LatchFault, match="No space left on device"):
-        Latch(tmp_path).set("x", "breaker", WALL_NS)
+        KillSwitchFile(tmp_path).set("x", "breaker", WALL_NS)
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
 
@@ -180,10 +181,10 @@ def reset(folder: Path, *more: str, answer: str | None = None):
     return CliRunner().invoke(app, arguments, input=answer)
 
 
-def latched(folder: Path) -> Latch:
+def latched(folder: Path) -> KillSwitchFile:
     """A latch in the state directory."""
     (folder / "state").mkdir()
-    latch = Latch(folder / "state")
+    latch = KillSwitchFile(folder / "state")
     latch.set("loss_cents: 501, at most 500", "breaker", WALL_NS)
     return latch
 
@@ -201,7 +202,7 @@ def test_a_reset_after_a_contradiction_shows_its_sentence_and_says_that_the_book
 ):
     (tmp_path / "state").mkdir()
     sentence = Contradiction(Inconsistency.CASH_DIFFERS, "5 cents").sentence
-    Latch(tmp_path / "state").set(sentence, "contradiction", WALL_NS)
+    KillSwitchFile(tmp_path / "state").set(sentence, "contradiction", WALL_NS)
     done = reset(tmp_path, "--yes")
     assert f"by contradiction: {sentence}" in done.stdout
     assert "once its books are opened anew" in done.stdout
@@ -222,7 +223,7 @@ def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 3), ("y\n", 0)])
 def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code):
     latch = latched(tmp_path)
-    monkeypatch.setattr("bot.commands.reset._somebody_is_there", lambda: True)
+    monkeypatch.setattr("bot.cli.reset._somebody_is_there", lambda: True)
     done = reset(tmp_path, answer=answer)
     assert done.exit_code == code
     assert (latch.read() is None) == (code == 0)
@@ -230,7 +231,7 @@ def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code)
 
 def test_reset_shows_the_reason_and_asks_beside_the_line_of_json(tmp_path, monkeypatch):
     latched(tmp_path)
-    monkeypatch.setattr("bot.commands.reset._somebody_is_there", lambda: True)
+    monkeypatch.setattr("bot.cli.reset._somebody_is_there", lambda: True)
     done = reset(tmp_path, "--json", answer="y\n")
     echoed, line = done.stdout.splitlines()
     assert echoed.strip() == "y"  # as a terminal shows what is typed

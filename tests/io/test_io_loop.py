@@ -61,7 +61,7 @@ def test_a_lookup_without_an_answer_holds_up_no_end_and_is_not_begun_twice(monke
         assert time.monotonic() - last_word_s < 5
     finally:
         over.set()
-    assert all(isinstance(each, m.Refused) and each.status == 0 for each in answers)
+    assert all(isinstance(each, m.Rejected) and each.status == 0 for each in answers)
     assert asked == ["venue.example"]
 
 
@@ -102,7 +102,7 @@ def test_a_name_that_was_not_found_is_looked_up_anew(monkeypatch):
             return answers
 
     first, second = loop.run(tries)
-    assert isinstance(first, m.Refused)
+    assert isinstance(first, m.Rejected)
     assert first.status == 0
     assert isinstance(second, m.Unknown), "it was sent, and the answer is no balance"
 

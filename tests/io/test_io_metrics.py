@@ -12,18 +12,18 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.core import messages as m
-from bot.core.orders.life import Finding
+from bot.core.orders.transitions import OrderFinding
 from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
-from bot.core.strategy import EventView, Quotes, Strategy
-from bot.io.folder.heartbeat import REAPER, Heartbeat
 from bot.io.journal.journal import Journal
 from bot.io.metrics.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
 from bot.io.metrics.notes import FINDINGS, NOTES
 from bot.io.metrics.tally import Surroundings
-from bot.io.run.inbox import Inbox
-from bot.io.run.watched import Watch
+from bot.io.run.inbox import ConflatingQueue
+from bot.io.run.strategy_watchdog import StrategyWatchdog
+from bot.io.state.heartbeat import REAPER, Heartbeat
 from bot.io.status.shown import Shown
 from bot.io.status.status import REAPER_HEADER, make_app
+from bot.strategy.api import EventView, Quotes, Strategy
 from tests.house.tree import python_files
 from tests.io.samples import ORDER_ID, RUNG, create, report, sent
 from tests.strategies import views
@@ -124,7 +124,7 @@ def test_requests_are_timed_by_kind_and_answer_and_no_id_is_a_label():
     metrics = Metrics(report)
     metrics.did(sent(create(), 1), 0)
     metrics.did(sent(m.CancelResting(ORDER_ID), 2), 0)
-    metrics.saw(m.Replied(m.RequestId(1), m.Unknown("x")), 20 * MS)
+    metrics.saw(m.Response(m.RequestId(1), m.Unknown("x")), 20 * MS)
     found = samples(metrics)
     assert found["laddermaker_request_seconds_count", ("Unknown", "Create")] == 1
     assert found["laddermaker_request_seconds_sum", ("Unknown", "Create")] == 0.02
@@ -134,16 +134,16 @@ def test_requests_are_timed_by_kind_and_answer_and_no_id_is_a_label():
 @pytest.mark.parametrize(
     ("answer", "code", "outcome"),
     [
-        (m.Refused(429, "rate_limited", ""), "rate_limited", "refused"),
-        (m.Refused(418, "short_and_stout", ""), "other", "refused"),
-        (m.Refused(0, "", "no connection"), "not_sent", "refused"),
+        (m.Rejected(429, "rate_limited", ""), "rate_limited", "refused"),
+        (m.Rejected(418, "short_and_stout", ""), "other", "refused"),
+        (m.Rejected(0, "", "no connection"), "not_sent", "refused"),
         (m.Unknown("timeout"), "no_answer", "unknown"),
     ],
 )
 def test_answers_are_counted_by_kind_code_and_outcome(answer, code, outcome):
     metrics = Metrics(report)
     metrics.did(sent(create(), 1), 0)
-    metrics.saw(m.Replied(m.RequestId(1), answer), MS)
+    metrics.saw(m.Response(m.RequestId(1), answer), MS)
     assert samples(metrics)["laddermaker_answers_total", (code, "create", outcome)] == 1
 
 
@@ -151,8 +151,8 @@ def test_what_the_venue_says_of_the_budget_is_shown():
     metrics = Metrics(report)
     for number, (left, wait_ns) in enumerate([(40, None), (0, SECOND), (None, SECOND // 2)], 1):
         metrics.did(sent(create(), number), 0)
-        refused = m.Refused(429, "rate_limited", "")
-        metrics.saw(m.Replied(m.RequestId(number), refused, left, wait_ns), MS)
+        refused = m.Rejected(429, "rate_limited", "")
+        metrics.saw(m.Response(m.RequestId(number), refused, left, wait_ns), MS)
     found = samples(metrics)
     assert found["laddermaker_venue_tokens", ("trade",)] == 0
     assert found["laddermaker_retry_after_seconds_total", ()] == 1.5
@@ -181,16 +181,16 @@ def test_everything_that_the_trader_may_note_is_counted_from_the_start(call):
     ]
     assert len(named) > 5
     assert set(named) <= {*known}
-    assert {*Finding} <= {*FINDINGS}
+    assert {*OrderFinding} <= {*FINDINGS}
 
 
 def test_what_is_counted_for_the_first_time_was_there_before_with_nothing():
     metrics = Metrics(report)
     before = samples(metrics)
     metrics.did(m.Noted("error", "cash_differs", {}), 0)
-    for number, answer in enumerate((m.Refused(401, "unauthenticated", ""), m.Unknown("x")), 1):
+    for number, answer in enumerate((m.Rejected(401, "unauthenticated", ""), m.Unknown("x")), 1):
         metrics.did(sent(create(), number), 0)
-        metrics.saw(m.Replied(m.RequestId(number), answer), MS)
+        metrics.saw(m.Response(m.RequestId(number), answer), MS)
     after = samples(metrics)
     assert after.keys() == before.keys()
     assert before["laddermaker_notes_total", ("error", "cash_differs")] == 0
@@ -213,7 +213,7 @@ def test_a_rung_without_a_fill_has_the_metrics_of_one_with_fills_but_for_its_mar
 
 
 def test_what_went_unread_is_counted_by_kind():
-    inbox = Inbox()
+    inbox = ConflatingQueue()
     for ts_ns in range(4):
         inbox.put(book(ts_ns), ts_ns)
     found = samples(Metrics(report, around=Surroundings(lambda: 0, dropped=lambda: inbox.dropped)))
@@ -235,17 +235,17 @@ class Asked:
         return Metrics(report, around=Surroundings(lambda: 0, asked=lambda: self.times))
 
 
-def book(ts_ns: int) -> m.BookSeen:
-    return m.BookSeen(RUNG, ts_ns, ((Price(39), Qty(5)),), ())
+def book(ts_ns: int) -> m.BookUpdate:
+    return m.BookUpdate(RUNG, ts_ns, ((Price(39), Qty(5)),), ())
 
 
 def test_only_a_beat_that_asks_a_strategy_is_a_decision():
     asked = Asked()
     metrics = asked.metrics()
-    metrics.saw(m.Beat(), 0, 3 * MS)
+    metrics.saw(m.Tick(), 0, 3 * MS)
     asked.times = 1
-    metrics.saw(m.Beat(), MS, 2 * MS)
-    metrics.saw(m.Beat(), 2 * MS, 5 * MS)
+    metrics.saw(m.Tick(), MS, 2 * MS)
+    metrics.saw(m.Tick(), 2 * MS, 5 * MS)
     found = samples(metrics)
     assert found["laddermaker_decision_seconds_count", ()] == 1
     assert found["laddermaker_decision_seconds_sum", ()] == 0.002
@@ -259,7 +259,7 @@ def test_a_write_is_timed_from_the_oldest_news_of_its_decision_to_its_leaving():
     asked.times = 1
     metrics.did(sent(create(), 1), 50 * MS)
     metrics.did(sent(m.ReadBalance(), 2), 50 * MS)
-    metrics.saw(m.Beat(), 50 * MS)
+    metrics.saw(m.Tick(), 50 * MS)
     metrics.tally.left(m.RequestId(1), 60 * MS)
     metrics.tally.left(m.RequestId(2), 60 * MS)
     found = samples(metrics)
@@ -272,7 +272,7 @@ def test_a_write_that_follows_from_no_news_is_not_timed():
     asked = Asked()
     metrics = asked.metrics()
     metrics.saw(book(1), 0)
-    metrics.saw(m.Beat(), 2 * SECOND)  # nothing was asked about it for so long
+    metrics.saw(m.Tick(), 2 * SECOND)  # nothing was asked about it for so long
     asked.times = 1
     metrics.did(sent(create(), 1), 3 * SECOND)
     metrics.tally.left(m.RequestId(1), 3 * SECOND)
@@ -439,7 +439,7 @@ async def test_a_journal_tells_how_far_the_disk_is_behind_and_catches_up(
     journal = Journal(tmp_path, 0, lambda reason: None)
     monkeypatch.setattr(os, "fdatasync", slow)
     assert (journal.lag_s(), journal.waiting_bytes) == (0, 0)
-    journal.append(2 * SECOND, m.Beat())
+    journal.append(2 * SECOND, m.Tick())
     assert journal.waiting_bytes > 0
     writing = asyncio.ensure_future(journal.run())
     assert not await journal.durable(0.3)
@@ -461,7 +461,7 @@ async def test_a_loop_that_is_held_is_not_laid_on_the_disk(tmp_path, anyio_backe
     monkeypatch.setattr(os, "fdatasync", lambda file: hold(0.1))
     journal = Journal(tmp_path, 0, lambda reason: None)
     writing = asyncio.ensure_future(journal.run())
-    journal.append(2 * SECOND, m.Beat())
+    journal.append(2 * SECOND, m.Tick())
     hold()  # as a slow strategy does, before the disk was asked
     assert journal.lag_s() == 0
     given = asyncio.ensure_future(journal.durable())
@@ -487,7 +487,7 @@ class Quiet(Strategy):
 
 
 def test_every_call_of_a_strategy_is_counted_and_timed():
-    watch = Watch(10 * MS)
+    watch = StrategyWatchdog(10 * MS)
     took: list[int] = []
     watch.timed = took.append
     view = views.view(views.rung(0, 50.0))

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from bot.io.folder import pageplace
-from bot.io.folder.pageplace import keep_page, page_kept
-from bot.io.folder.statedir import StateDirectory
+from bot.io.state import status_url as pageplace
+from bot.io.state.state_directory import StateDirectory
+from bot.io.state.status_url import keep_page, page_kept
 from bot.io.status.serving import address
 from tests.io.test_io_cli_asking import DEMO, body, invoke, site, state
 

@@ -8,7 +8,7 @@ from tests.house.tree import ROOT
 COUNTS = """
 import gc
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Counts(Strategy):

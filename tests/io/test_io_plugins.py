@@ -10,9 +10,8 @@ import pytest
 from pydantic import Field
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.config import ConfigFault, finish, read_draft
-from bot.core.strategy import Strategy
+from bot.cli.main import app
+from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.io.settings.parameters import parameters_of
 from bot.io.settings.plugins import (
     StrategyFault,
@@ -22,6 +21,7 @@ from bot.io.settings.plugins import (
     listed_strategies,
     made,
 )
+from bot.strategy.api import Strategy
 
 SHIPPED = {
     "amm",
@@ -40,7 +40,7 @@ MINE = '''"""Nothing at all.
 More of it.
 """
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Idle(Strategy):
@@ -239,7 +239,7 @@ def test_two_files_of_one_name_are_two_modules(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine.py").write_text(
             f'"""Of folder {folder}."""\n'
-            "from bot.core.strategy import Strategy\n"
+            "from bot.strategy.api import Strategy\n"
             "class Mine(Strategy): name = 'mine'\n"
             "STRATEGY = Mine\n"
         )
@@ -255,7 +255,7 @@ def test_a_file_that_could_not_be_imported_is_imported_once_it_can(tmp_path):
         find_strategy("./mended.py", tmp_path)
     assert "strategy_mended" not in sys.modules
     path.write_text(
-        "from bot.core.strategy import Strategy\nclass Mended(Strategy): pass\nSTRATEGY = Mended\n"
+        "from bot.strategy.api import Strategy\nclass Mended(Strategy): pass\nSTRATEGY = Mended\n"
     )
     assert find_strategy("./mended.py", tmp_path).__name__ == "Mended"
 

@@ -7,15 +7,15 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.commands.pnl import _account
-from bot.config import ConfigFault, finish, read_draft
+from bot.cli.main import app
+from bot.cli.pnl import _account
+from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.core import messages as m
 from bot.core.report import Against, MarkoutReport, ProfitReport, ProfitRow, Report
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.io.metrics.profits import MILLI, part_samples, plain_profit, row_cents
+from bot.strategy.api import Strategy
 from tests.bot.thin import EVENT, Thin
 from tests.io.samples import report
 from venue.wire import instant, model
@@ -81,7 +81,7 @@ class Filling(Thin):
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.ReadFills):
-            return m.Done(m.FillsShown(tuple(reversed(self.fills)), ""))
+            return m.Ok(m.FillsBody(tuple(reversed(self.fills)), ""))
         return super().answer(request)
 
     @property
@@ -129,7 +129,7 @@ def lived(tmp_path_factory) -> Filling:
     venue.start()
     venue.run(1)
     _, bid = venue.bid
-    venue.give(m.TradeSeen(bid.market_id, venue.now_ns, "t1", bid.price, Qty(4), False))
+    venue.give(m.Trade(bid.market_id, venue.now_ns, "t1", bid.price, Qty(4), False))
     venue.fill(4)
     venue.run(15, least_ns=NS_PER_SECOND // 10)
     return venue

@@ -6,7 +6,7 @@ import asyncio
 import pytest
 
 from bot.core import messages as m
-from bot.io.client import probe
+from bot.io.client import preflight as probe
 from bot.io.client.rest import Reply
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import Balance
@@ -23,7 +23,7 @@ class Throttled:
 
     def __init__(self, waits_ns: int | None, *, shows_balance: bool = False) -> None:
         self.done: list[object] = []
-        self._reply = Reply(m.Refused(429, "rate_limited", ""), retry_after_ns=waits_ns)
+        self._reply = Reply(m.Rejected(429, "rate_limited", ""), retry_after_ns=waits_ns)
         self._shows_balance = shows_balance
 
     def key_for(self, request: m.Request) -> m.Key:
@@ -34,7 +34,7 @@ class Throttled:
         """Refuse it, but for the balance where that is shown."""
         self.done.append(type(request))
         if self._shows_balance and isinstance(request, m.ReadBalance):
-            return Reply(m.Done(m.BalanceShown(Balance(Cents(1), Cents(0), Cents(1)))))
+            return Reply(m.Ok(m.BalanceBody(Balance(Cents(1), Cents(0), Cents(1)))))
         return self._reply
 
     async def sleep(self, seconds: float) -> None:
@@ -72,11 +72,11 @@ async def test_a_check_asks_nothing_more_before_the_wait_that_a_throttled_venue_
 @pytest.mark.parametrize(
     ("answer", "advice"),
     [
-        (m.Refused(404, "market_not_found", ""), "look up the series ticker"),
-        (m.Done(m.SeriesShown((), "")), "look up the series ticker"),
-        (m.Refused(400, "invalid_cursor", ""), "the venue answers otherwise"),
+        (m.Rejected(404, "market_not_found", ""), "look up the series ticker"),
+        (m.Ok(m.SeriesBody((), "")), "look up the series ticker"),
+        (m.Rejected(400, "invalid_cursor", ""), "the venue answers otherwise"),
         (m.Unknown("cut off"), "the venue answers otherwise"),
-        (m.Refused(503, "engine_unavailable", ""), "check again in a moment"),
+        (m.Rejected(503, "engine_unavailable", ""), "check again in a moment"),
     ],
     ids=["not found", "no events", "a cursor that was not sent", "cut off", "not now"],
 )
@@ -91,10 +91,10 @@ async def test_the_ticker_is_blamed_only_where_the_venue_has_no_such_series(answ
 
         async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
             if isinstance(request, m.ReadBalance):
-                return Reply(m.Done(m.BalanceShown(Balance(Cents(1), Cents(0), Cents(1)))))
+                return Reply(m.Ok(m.BalanceBody(Balance(Cents(1), Cents(0), Cents(1)))))
             if isinstance(request, m.ReadSeries):
                 return Reply(answer)
-            return Reply(m.Refused(404, "order_not_found", ""))
+            return Reply(m.Rejected(404, "order_not_found", ""))
 
     found = await probe.probe(Answers(), "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
     (series,) = [each for each in found if each.name == "series"]
@@ -106,7 +106,7 @@ async def test_the_ticker_is_blamed_only_where_the_venue_has_no_such_series(answ
     [
         ([m.SubscriptionRefused("unknown_target", "")], False, "unknown_target"),
         ([m.SubscriptionAccepted()], True, "opens and takes a subscription"),
-        ([m.FeedHeard()], True, "opens and answers"),
+        ([m.FeedAlive()], True, "opens and answers"),
         ([], False, "opens but says nothing"),
     ],
     ids=["refused", "accepted", "a later pong alone", "nothing more"],
@@ -124,7 +124,7 @@ async def test_a_pong_that_comes_first_is_no_answer_to_the_subscription(
             pass
 
         async def run(self) -> None:
-            for event in (m.FeedOpened(), m.FeedHeard(), *told):
+            for event in (m.FeedOpened(), m.FeedAlive(), *told):
                 self._emit(event)
                 await asyncio.sleep(0)
             await asyncio.Event().wait()

@@ -14,9 +14,6 @@ from bot.core.sweeper import Clean, SweepSettings
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import client_beside
 from bot.io.clock import Clock
-from bot.io.folder import heartbeat as heartbeat_module
-from bot.io.folder.heartbeat import REAPER, Heartbeat, read_pulse
-from bot.io.folder.latch import Latch, LatchFault, LatchRecord
 from bot.io.run import reaper as reaper_module
 from bot.io.run.reaper import (
     Phase,
@@ -29,6 +26,9 @@ from bot.io.run.reaper import (
 )
 from bot.io.run.sweeping import sweep
 from bot.io.secret import Secret
+from bot.io.state import heartbeat as heartbeat_module
+from bot.io.state.heartbeat import REAPER, Heartbeat, read_pulse
+from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault, LatchRecord
 from bot.io.status.snapshot import Snapshot
 from bot.io.status.status import listen, serve
 from tests.io.hostile import drip, hostile, says
@@ -131,12 +131,12 @@ async def watching(
     folder,
     *,
     at_once: bool = False,
-    latch: Latch | None = None,
+    latch: KillSwitchFile | None = None,
     series: Ticker | None = None,
 ) -> AsyncIterator[Reaper]:
     """A reaper on that account and folder, running."""
     async with account.served() as rest:
-        latch = latch or Latch(folder)
+        latch = latch or KillSwitchFile(folder)
         source, heart = file_source(folder), heart_in(folder)
         made = Reaper(source, rest, Clock(), latch, AFTER_NS, SWEEP, heart, series)
         task = asyncio.ensure_future(made.run(at_once=at_once))
@@ -154,7 +154,7 @@ async def until(true, longest_s: float = 5.0) -> None:
 
 
 async def test_silence_latches_first_and_then_cancels_everything(tmp_path):
-    account, latch = Account("1", "2", "3"), Latch(tmp_path)
+    account, latch = Account("1", "2", "3"), KillSwitchFile(tmp_path)
     latched_at_cancel = []
     account.at_cancel = lambda: latched_at_cancel.append(latch.read() is not None)
     async with watching(account, tmp_path) as reaper:
@@ -176,7 +176,7 @@ async def test_a_bot_that_was_never_seen_to_beat_is_no_dead_bot(tmp_path):
         await asyncio.sleep(3 * AFTER_NS / 1e9)
         assert reaper.phase is Phase.WAITING
     assert account.resting == ["1"]
-    assert Latch(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read() is None
 
 
 async def test_a_reaper_started_again_acts_for_a_bot_that_died_while_there_was_none(tmp_path):
@@ -187,11 +187,11 @@ async def test_a_reaper_started_again_acts_for_a_bot_that_died_while_there_was_n
     async with watching(account, tmp_path) as second:
         await until(lambda: second.phase is Phase.REAPING and second.clean)
     assert account.resting == []
-    assert Latch(tmp_path).read() is not None
+    assert KillSwitchFile(tmp_path).read() is not None
 
 
 async def test_a_reaper_started_again_after_a_reset_waits_for_a_first_beat(tmp_path):
-    account, latch = Account(), Latch(tmp_path)
+    account, latch = Account(), KillSwitchFile(tmp_path)
     async with watching(account, tmp_path) as first:
         await Bot(tmp_path).beats(0.1)
         await until(lambda: first.phase is Phase.REAPING and first.clean)
@@ -210,7 +210,7 @@ async def test_asked_to_act_at_once_it_waits_for_no_beat(tmp_path):
     async with watching(account, tmp_path, at_once=True) as reaper:
         await until(lambda: account.resting == [])
         assert reaper.phase is Phase.REAPING
-    assert Latch(tmp_path).read() is not None
+    assert KillSwitchFile(tmp_path).read() is not None
 
 
 async def test_a_bot_that_says_it_cannot_cancel_is_swept_up_after_though_it_beats(tmp_path):
@@ -220,7 +220,7 @@ async def test_a_bot_that_says_it_cannot_cancel_is_swept_up_after_though_it_beat
         bot.heart.plead("key_refused")
         await bot.beats(0.2)
         assert account.resting == []
-    record = Latch(tmp_path).read()
+    record = KillSwitchFile(tmp_path).read()
     assert record is not None
     assert "key_refused" in record.reason
 
@@ -241,7 +241,7 @@ async def test_a_latch_that_the_bot_set_is_looked_after_too_but_not_at_once(tmp_
     account, bot = Account("1"), Bot(tmp_path)
     async with watching(account, tmp_path) as reaper:
         await bot.beats(0.1)
-        Latch(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
+        KillSwitchFile(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
         await bot.beats(0.05)
         assert reaper.phase is Phase.REAPING
         assert account.resting == ["1"], "the bot cancels by itself first"
@@ -253,7 +253,7 @@ async def test_a_bot_that_latched_itself_and_beats_loses_the_orders_of_its_serie
     account, bot = Account(OAK, "1"), Bot(tmp_path)
     async with watching(account, tmp_path, series=Ticker("OAK")) as reaper:
         await bot.beats(0.1)
-        Latch(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
+        KillSwitchFile(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
         await bot.beats(0.5)
         assert reaper.phase is Phase.REAPING
         assert account.resting == ["1"]
@@ -263,7 +263,7 @@ async def test_a_bot_that_latched_itself_and_is_silent_loses_every_order(tmp_pat
     account, bot = Account(OAK, "1"), Bot(tmp_path)
     async with watching(account, tmp_path, series=Ticker("OAK")):
         await bot.beats(0.1)
-        Latch(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
+        KillSwitchFile(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
         await bot.beats(0.5)
         await until(lambda: account.resting == [])
 
@@ -284,7 +284,7 @@ async def test_reset_by_a_person_it_waits_for_a_beat_and_watches_again(tmp_path)
         await bot.beats(0.1)
         await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
         account.resting.append("2")
-        Latch(tmp_path).clear()
+        KillSwitchFile(tmp_path).clear()
         await asyncio.sleep(0.05 + 2 * AFTER_NS / 1e9)
         assert reaper.phase is Phase.WAITING
         await bot.beats(0.1)
@@ -300,10 +300,10 @@ async def test_a_plea_that_was_answered_latches_no_second_time_until_the_bot_bea
         await bot.beats(0.1)
         bot.heart.plead("key_refused")
         await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
-        Latch(tmp_path).clear()
+        KillSwitchFile(tmp_path).clear()
         await until(lambda: reaper.phase is Phase.WAITING)
         await asyncio.sleep(0.1)
-        assert Latch(tmp_path).read() is None
+        assert KillSwitchFile(tmp_path).read() is None
         bot.beat()
         await until(lambda: reaper.phase is Phase.REAPING)
 
@@ -312,7 +312,7 @@ async def test_a_sweep_under_way_ends_when_a_person_resets_the_latch(tmp_path):
     account = Account("1")
     async with watching(account, tmp_path, at_once=True) as reaper:
         await until(lambda: account.resting == [])
-        Latch(tmp_path).clear()
+        KillSwitchFile(tmp_path).clear()
         await until(lambda: reaper.phase is Phase.WAITING)
         account.resting.append("2")
         await asyncio.sleep(1.3)
@@ -324,7 +324,7 @@ async def test_a_latch_that_went_with_its_folder_ends_no_sweep(tmp_path):
     folder.mkdir()
     account.refusal = (409, "venue_halted")
     async with watching(account, folder, at_once=True) as reaper:
-        await until(lambda: Latch(folder).read() is not None)
+        await until(lambda: KillSwitchFile(folder).read() is not None)
         folder.rename(tmp_path / "moved")
         await asyncio.sleep(0.1)
         assert reaper.phase is Phase.REAPING
@@ -336,17 +336,17 @@ async def test_a_latch_that_was_only_feared_makes_it_forget_no_silent_bot(tmp_pa
     def refused(*_arguments: object) -> None:
         raise OSError(5, "Input/output error")
 
-    account, latch = Account("1"), Latch(tmp_path)
+    account, latch = Account("1"), KillSwitchFile(tmp_path)
     feared = asyncio.Event()
 
     def read() -> LatchRecord | None:
         feared.set()
-        return Latch.read(latch)
+        return KillSwitchFile.read(latch)
 
     async with watching(account, tmp_path, latch=latch) as reaper:
         await Bot(tmp_path).beats(0.1)
         with monkeypatch.context() as broken:
-            broken.setattr("bot.io.folder.latch.read_file", refused)
+            broken.setattr("bot.io.state.kill_switch_file.read_file", refused)
             broken.setattr(Path, "lstat", refused)
             broken.setattr(latch, "read", read)
             await feared.wait()
@@ -359,7 +359,7 @@ async def test_a_latch_that_cannot_be_written_stops_no_cancel(tmp_path, monkeypa
     def full(*_: object) -> None:
         raise LatchFault("no space left on device")
 
-    account, bot, latch = Account("1"), Bot(tmp_path), Latch(tmp_path)
+    account, bot, latch = Account("1"), Bot(tmp_path), KillSwitchFile(tmp_path)
     monkeypatch.setattr(latch, "set", full)
     async with watching(account, tmp_path, latch=latch) as reaper:
         await bot.beats(0.1)
@@ -409,7 +409,7 @@ async def test_a_key_that_is_refused_is_found_out_before_it_is_needed(refusal, s
     account.refusal = refusal
     async with account.served() as rest:
         trouble = await key_trouble(rest)
-    assert isinstance(trouble, m.Refused)
+    assert isinstance(trouble, m.Rejected)
     assert trouble.status == status
 
 
@@ -436,7 +436,9 @@ async def pleading(folder) -> AsyncIterator[Account]:
     account.refusal = (401, "unauthenticated")
     async with account.served() as rest:
         heart = heart_in(folder)
-        made = Reaper(file_source(folder), rest, Clock(), Latch(folder), AFTER_NS, SWEEP, heart)
+        made = Reaper(
+            file_source(folder), rest, Clock(), KillSwitchFile(folder), AFTER_NS, SWEEP, heart
+        )
         task = asyncio.ensure_future(made.run())
         await until(lambda: (pulse := read_pulse(folder, REAPER)) is not None and pulse.plea)
         yield account

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from bot.io.folder.latch import Latch
 from bot.io.run import reaper as reaper_module
 from bot.io.run.reaper import Phase
+from bot.io.state.kill_switch_file import KillSwitchFile
 from tests.io.test_io_reaper import Account, Bot, until, watching
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ def quick(monkeypatch):
 
 async def test_a_disk_that_stands_still_keeps_nothing_from_being_cancelled(tmp_path, monkeypatch):
     """Neither the latch nor the reaper's own beats are waited for as long as that."""
-    account, latch, goes = Account("1", "2"), Latch(tmp_path), threading.Event()
+    account, latch, goes = Account("1", "2"), KillSwitchFile(tmp_path), threading.Event()
     real = os.open
 
     def still(path, flags, *more: int, **others: int) -> int:
@@ -55,7 +55,7 @@ async def test_a_reset_is_heeded_in_a_folder_that_took_the_place_of_the_first_on
         folder.mkdir()
         await Bot(folder).beats(0.1)
         await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
-        Latch(folder).clear()
+        KillSwitchFile(folder).clear()
         await until(lambda: reaper.phase is Phase.WAITING)
         account.resting.append("2")
         await Bot(folder).beats(0.1)

@@ -59,7 +59,7 @@ async def test_every_kind_of_http_failure_is_never_left_or_unknown(kind, monkeyp
     answer = (await rest.ask(create())).answer
     await rest.drain()
     if issubclass(kind, NEVER_LEFT):
-        assert isinstance(answer, m.Refused)
+        assert isinstance(answer, m.Rejected)
         assert (answer.status, answer.code) == (0, "")
     else:
         assert isinstance(answer, m.Unknown)
@@ -84,7 +84,7 @@ async def test_a_refused_connection_never_left_this_host():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         reply = await ask(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", create())
-    assert isinstance(reply.answer, m.Refused)
+    assert isinstance(reply.answer, m.Rejected)
     assert reply.answer.status == 0
 
 
@@ -100,7 +100,7 @@ async def test_a_reply_cut_anywhere_is_unknown(kept):
 async def test_a_whole_reply_is_done():
     async with hostile(blurts(WHOLE)) as site:
         answer = (await ask(site.base_url, create())).answer
-    assert isinstance(answer, m.Done)
+    assert isinstance(answer, m.Ok)
     assert answer.body.order.order_id == ORDER_ID
 
 
@@ -119,20 +119,20 @@ HTML = b"<html><body>bad gateway</body></html>"
     [
         (200, b"", m.Unknown),
         (200, HTML, m.Unknown),
-        (201, ORDER_JSON, m.Done),
+        (201, ORDER_JSON, m.Ok),
         (204, b"", m.Unknown),
         (502, HTML, m.Unknown),
         (504, HTML, m.Unknown),
         (500, b'{"code":"internal_error","error":"x"}', m.Unknown),
         (503, b'{"code":"result_unknown","error":"x"}', m.Unknown),
-        (503, b'{"code":"engine_unavailable","error":"x"}', m.Refused),
+        (503, b'{"code":"engine_unavailable","error":"x"}', m.Rejected),
         (503, b'{"code":"engine_unav', m.Unknown),
         (404, HTML, m.Unknown),
         (408, b"", m.Unknown),
         (403, b'{"code":"","error":"x"}', m.Unknown),
-        (404, b'{"code":"order_not_found"}', m.Refused),
-        (418, b'{"code":"brand_new_code","error":"x"}', m.Refused),
-        (429, b"", m.Refused),
+        (404, b'{"code":"order_not_found"}', m.Rejected),
+        (418, b'{"code":"brand_new_code","error":"x"}', m.Rejected),
+        (429, b"", m.Rejected),
         (401, b"{}", m.Unknown),
         (422, b'{"code":7}', m.Unknown),
         (300, b"", m.Unknown),
@@ -142,13 +142,13 @@ async def test_an_answer_is_judged_by_the_errors_table(status, body, kind):
     async with hostile(says(status, body)) as site:
         answer = (await ask(site.base_url, create())).answer
     assert type(answer) is kind
-    if isinstance(answer, m.Refused):
+    if isinstance(answer, m.Rejected):
         assert answer.status == status
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 422])
 def test_a_read_refused_without_a_code_is_refused(status):
-    assert answer_of(m.ReadOrder(ORDER_ID), status, HTML) == m.Refused(status, "", "")
+    assert answer_of(m.ReadOrder(ORDER_ID), status, HTML) == m.Rejected(status, "", "")
 
 
 @pytest.mark.parametrize("code", list(Code))
@@ -160,7 +160,7 @@ def test_every_code_is_judged_by_its_own_row(code):
         assert isinstance(answer, m.Unknown)
         assert code.value in answer.reason
     else:
-        assert answer == m.Refused(row.status, code.value, "text")
+        assert answer == m.Rejected(row.status, code.value, "text")
 
 
 READS: list[m.Request] = [
@@ -242,7 +242,7 @@ async def test_a_create_is_sent_byte_for_byte():
 async def test_an_id_that_could_name_another_route_never_leaves(request_):
     async with hostile(says(200, b"{}")) as site:
         answer = (await ask(site.base_url, request_)).answer
-    assert isinstance(answer, m.Refused)
+    assert isinstance(answer, m.Rejected)
     assert answer.status == 0
     assert site.requests == []
 
@@ -303,7 +303,7 @@ async def test_what_may_not_leave_is_refused_and_never_sent():
     async def never() -> bool:
         return False
 
-    replies: list[m.Replied] = []
+    replies: list[m.Response] = []
     async with hostile(says(201, ORDER_JSON)) as site:
         rest = rest_at(site.base_url)
         rest.start(sent(create()), replies.append, never)
@@ -313,7 +313,7 @@ async def test_what_may_not_leave_is_refused_and_never_sent():
 
 
 async def test_cancelling_whoever_waits_does_not_lose_the_answer():
-    replies: list[m.Replied] = []
+    replies: list[m.Response] = []
 
     async def slow(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.1)
@@ -331,7 +331,7 @@ async def test_cancelling_whoever_waits_does_not_lose_the_answer():
         task.cancel()
         await asyncio.wait([task])
         await rest.drain()
-    assert [(reply.request_id, type(reply.answer)) for reply in replies] == [(7, m.Done)]
+    assert [(reply.request_id, type(reply.answer)) for reply in replies] == [(7, m.Ok)]
 
 
 async def test_more_requests_than_connections_are_all_answered_once():
@@ -375,9 +375,9 @@ async def test_no_answer_repeats_the_key_though_the_far_end_does(status, body):
     async with hostile(says(status, json.dumps(body).encode(), f"X-Key: {KEY}")) as site:
         answer = (await ask(f"http://127.0.0.1:{site.port}/v1", m.ReadOrder(OrderId("1")))).answer
     assert KEY not in str(answer)
-    assert not isinstance(answer, m.Done)
+    assert not isinstance(answer, m.Ok)
     if status == 401:
-        assert answer == m.Refused(401, "unauthenticated", "the key [masked] was revoked")
+        assert answer == m.Rejected(401, "unauthenticated", "the key [masked] was revoked")
 
 
 async def test_no_fault_of_the_wire_repeats_the_key():

@@ -32,9 +32,9 @@ def rest_at(base_url: str, **more) -> Rest:
     return Rest(base_url, Secret("lm_trade_0123"), 4, **more)
 
 
-def begun(rest: Rest, request: m.Request, may_leave=None) -> asyncio.Future[m.Replied]:
+def begun(rest: Rest, request: m.Request, may_leave=None) -> asyncio.Future[m.Response]:
     """A request that is under way; its answer."""
-    answered: asyncio.Future[m.Replied] = asyncio.get_running_loop().create_future()
+    answered: asyncio.Future[m.Response] = asyncio.get_running_loop().create_future()
     rest.start(sent(request), answered.set_result, may_leave)
     return answered
 
@@ -52,7 +52,7 @@ async def test_a_create_that_waits_for_the_disk_while_a_429_is_read_does_not_lea
         on_disk.set()
         held = await waiting
         await rest.drain()
-    assert held.answer == m.Refused(0, "", "the venue asks to wait, so not sent")
+    assert held.answer == m.Rejected(0, "", "the venue asks to wait, so not sent")
     assert 800_000_000 < held.retry_after_ns < 1_000_000_000
     assert len(site.requests) == 1
 
@@ -76,7 +76,7 @@ async def test_a_create_that_waits_for_a_connection_while_a_429_is_read_does_not
         connected.set()
         held = await waiting
         await rest.drain()
-    assert held.answer == m.Refused(0, "", "the venue asks to wait, so not sent")
+    assert held.answer == m.Rejected(0, "", "the venue asks to wait, so not sent")
     assert len(site.requests) == 1
 
 

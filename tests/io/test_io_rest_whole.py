@@ -61,7 +61,7 @@ async def asked(talk: Talk, whole_s: float = WHOLE_S) -> AsyncIterator[tuple[Hos
 
 @ENDLESS
 async def test_a_request_whose_answer_never_ends_is_unknown_in_the_end(talk):
-    replies: asyncio.Queue[m.Replied] = asyncio.Queue()
+    replies: asyncio.Queue[m.Response] = asyncio.Queue()
     began_s = time.monotonic()
     async with asyncio.timeout(10), asked(talk) as (_, rest):
         rest.start(sent(create(), 7), replies.put_nowait)
@@ -74,7 +74,7 @@ async def test_a_request_whose_answer_never_ends_is_unknown_in_the_end(talk):
 
 @ENDLESS
 async def test_a_drain_ends_though_an_answer_does_not(talk):
-    replies: list[m.Replied] = []
+    replies: list[m.Response] = []
     async with asyncio.timeout(10), asked(talk) as (_, rest):
         rest.start(sent(m.CancelResting(ORDER_ID), 1), replies.append)
         assert await rest.drain() == 0
@@ -92,7 +92,7 @@ async def test_a_request_that_was_given_up_gives_its_connection_back():
             every = [rest.ask(m.ReadOrder(ORDER_ID)) for _ in range(rest._connections)]
             assert {type(each.answer) for each in await asyncio.gather(*every)} == {m.Unknown}
         calm = True
-        assert isinstance((await rest.ask(m.ReadOrder(ORDER_ID))).answer, m.Done)
+        assert isinstance((await rest.ask(m.ReadOrder(ORDER_ID))).answer, m.Ok)
 
 
 async def test_a_request_held_back_for_too_long_ends_no_drain_and_never_leaves():
@@ -100,7 +100,7 @@ async def test_a_request_held_back_for_too_long_ends_no_drain_and_never_leaves()
         return await let_go.wait()
 
     let_go = asyncio.Event()
-    replies: asyncio.Queue[m.Replied] = asyncio.Queue()
+    replies: asyncio.Queue[m.Response] = asyncio.Queue()
     async with asyncio.timeout(10), hostile(says(200, ORDER_JSON)) as site:
         rest = Rest(site.base_url, Secret("lm_x"), 4, request_s=0.05)
         rest.start(sent(create(), 1), replies.put_nowait, held)
@@ -157,7 +157,7 @@ async def keeping(
 
 def shown(reply: m.Answer) -> str:
     """The order of an answer, or its kind."""
-    is_order = isinstance(reply, m.Done) and isinstance(reply.body, m.OrderShown)
+    is_order = isinstance(reply, m.Ok) and isinstance(reply.body, m.OrderBody)
     return reply.body.order.order_id if is_order else type(reply).__name__
 
 
@@ -195,7 +195,7 @@ async def test_answers_that_come_once_keep_their_connection():
 
 
 async def test_at_the_end_of_a_run_a_read_that_hangs_is_not_waited_for_and_has_its_answer():
-    replies: list[m.Replied] = []
+    replies: list[m.Response] = []
     async with asyncio.timeout(10), hostile(lambda _: asyncio.sleep(4)) as site:
         rest = Rest(site.base_url, Secret("lm_x"), 4)
         rest.start(sent(m.ReadBalance(), 1), replies.append)
@@ -211,9 +211,9 @@ async def test_at_the_end_of_a_run_a_write_is_waited_for_all_the_same():
         await asyncio.sleep(0.5)
         await says(200, ORDER_JSON)(writer)
 
-    replies: list[m.Replied] = []
+    replies: list[m.Response] = []
     async with asyncio.timeout(10), hostile(late) as site:
         rest = Rest(site.base_url, Secret("lm_x"), 4)
         rest.start(sent(create(), 1), replies.append)
         assert await rest.drain(reads_s=0.05) == 0
-    assert [type(each.answer) for each in replies] == [m.Done]
+    assert [type(each.answer) for each in replies] == [m.Ok]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bot.core import messages as m
-from bot.io.client.probe import probe
+from bot.io.client.preflight import probe
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import trusted
 from bot.io.secret import Secret
@@ -83,7 +83,7 @@ async def test_a_read_that_is_hung_up_on_is_unknown_and_costs_one_request():
         rest = rest_at(site.port)
         answers = [(await rest.ask(m.ReadOrder(ORDER_ID))).answer for _ in range(3)]
         await rest.drain()
-    assert [type(each) for each in answers] == [m.Done, m.Unknown, m.Done]
+    assert [type(each) for each in answers] == [m.Ok, m.Unknown, m.Ok]
     assert site.methods == [b"GET"] * 3
 
 
@@ -128,7 +128,7 @@ async def test_a_client_whose_connections_have_leaked_is_made_anew():
         began_s = time.monotonic()
         answers = [(await rest.ask(m.ReadOrder(ORDER_ID))).answer for _ in range(3)]
         assert time.monotonic() - began_s < 2.0
-        assert [type(each) for each in answers] == [m.Refused, m.Refused, m.Done]
+        assert [type(each) for each in answers] == [m.Rejected, m.Rejected, m.Ok]
         assert all("PoolTimeout" in each.message for each in answers[:2])
         assert rest._client is not poisoned
         assert poisoned.http.is_closed
@@ -142,7 +142,7 @@ async def test_a_client_that_is_replaced_is_closed_only_when_its_last_request_is
         await asyncio.sleep(1.5)
         await says(200, ORDER_JSON)(writer)
 
-    replies: list[m.Replied] = []
+    replies: list[m.Response] = []
     async with hostile(slow) as site, keeping(closes=1_000) as holder:
         rest = Rest(site.base_url, Secret(KEY), 1, timeouts=HASTY)
         old = rest._client
@@ -159,7 +159,7 @@ async def test_a_client_that_is_replaced_is_closed_only_when_its_last_request_is
         assert not old.http.is_closed
         await rest.drain()
         assert old.http.is_closed
-    assert isinstance(replies[0].answer, m.Done)
+    assert isinstance(replies[0].answer, m.Ok)
     for response in held:
         await response.aclose()
 
@@ -169,7 +169,7 @@ async def test_waiting_for_a_connection_while_all_are_busy_is_no_leak():
         await asyncio.sleep(0.3)
         await says(200, ORDER_JSON)(writer)
 
-    replies: list[m.Replied] = []
+    replies: list[m.Response] = []
     async with hostile(slow) as site:
         rest = Rest(site.base_url, Secret(KEY), 1, timeouts=HASTY)
         client = rest._client
@@ -177,7 +177,7 @@ async def test_waiting_for_a_connection_while_all_are_busy_is_no_leak():
             rest.start(sent(m.ReadOrder(ORDER_ID), number), replies.append)
         await rest.drain()
         assert rest._client is client
-    assert sum(isinstance(each.answer, m.Refused) for each in replies) == 5
+    assert sum(isinstance(each.answer, m.Rejected) for each in replies) == 5
 
 
 # --- keys -----------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ async def test_a_key_that_is_not_there_sends_nothing():
         rest = rest_at(site.port)
         answer = (await rest.ask(m.CancelResting(ORDER_ID), m.Key.STANDBY)).answer
         await rest.drain()
-    assert isinstance(answer, m.Refused)
+    assert isinstance(answer, m.Rejected)
     assert answer.status == 0
     assert site.requests == []
 

@@ -52,19 +52,19 @@ async def test_a_run_begins_with_what_the_last_one_left_open_at_the_same_venue(
 ):
     async with hostile(silence) as site:
         first = FakeTrader(once(m.Started, sent(create(), 3)), patient=False)
-        first.left = m.Finished((), (ClientOrderId("a-1"),))
+        first.left = m.DrainComplete((), (ClientOrderId("a-1"),))
         await run(runner_of(first, tmp_path, site.base_url), 20_000_000)
     second = FakeTrader()
     async with asyncio.timeout(10):
         await runner_of(second, tmp_path).run("cd" * 10, (), 20_000_000, new_account=new_account)
-    left = () if new_account else (m.OpenIntent(create().order, create().body),)
+    left = () if new_account else (m.UnconfirmedCreate(create().order, create().body),)
     assert second.events[0] == m.Started("cd" * 10, left, new_account)
 
 
 async def test_every_batch_is_followed_by_one_beat_and_time_never_steps_back(tmp_path):
     trader = FakeTrader()
     await run(runner_of(trader, tmp_path))
-    assert isinstance(trader.events[1], m.Beat)
+    assert isinstance(trader.events[1], m.Tick)
     assert trader.times == sorted(trader.times)
 
 
@@ -73,7 +73,7 @@ async def test_a_beat_comes_when_the_wake_up_falls_due(tmp_path):
     runner = runner_of(trader := FakeTrader(), tmp_path)
 
     def behave(event: m.Event) -> list[m.Effect]:
-        if isinstance(event, m.Beat):
+        if isinstance(event, m.Tick):
             woken.append(trader.times[-1])
             return [m.WakeAt(trader.times[-1] + 5_000_000)]
         return []
@@ -89,7 +89,7 @@ async def test_the_newest_wake_up_replaces_an_older_one(tmp_path):
 
     def behave(event: m.Event) -> list[m.Effect]:
         nonlocal beats
-        if not isinstance(event, m.Beat):
+        if not isinstance(event, m.Tick):
             return []
         beats += 1
         return [m.WakeAt(0), m.WakeAt(2**62)]
@@ -102,9 +102,9 @@ async def test_the_answer_to_a_request_comes_back_as_an_event(tmp_path):
     async with hostile(says(201, ORDER_JSON)) as site:
         trader = FakeTrader(once(m.Started, sent(create(), 3)))
         await run(runner_of(trader, tmp_path, site.base_url))
-    [replied] = trader.of(m.Replied)
+    [replied] = trader.of(m.Response)
     assert replied.request_id == 3
-    assert isinstance(replied.answer, m.Done)
+    assert isinstance(replied.answer, m.Ok)
 
 
 async def test_a_create_is_on_disk_before_its_bytes_leave(tmp_path):
@@ -127,7 +127,9 @@ async def test_every_event_and_effect_is_in_the_journal_in_order(tmp_path):
     written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
     assert written[:3] == [trader.events[0], *wishes]
     assert [each for each in written if isinstance(each, type(trader.events[1]))]
-    events = [each for each in written if not isinstance(each, m.Noted | m.WakeAt | m.Finished)]
+    events = [
+        each for each in written if not isinstance(each, m.Noted | m.WakeAt | m.DrainComplete)
+    ]
     assert events[: len(trader.events)] == trader.events
 
 
@@ -148,7 +150,7 @@ async def test_when_the_journal_fails_the_trader_hears_it_and_no_create_leaves(
         await run(runner_of(trader, tmp_path, site.base_url))
     assert len(trader.of(m.JournalFailed)) == 1
     assert [raw.split(b" ")[0] for raw in site.requests] == [b"DELETE"]
-    answers = {reply.request_id: reply.answer for reply in trader.of(m.Replied)}
+    answers = {reply.request_id: reply.answer for reply in trader.of(m.Response)}
     assert answers[1].status == 0
 
 
@@ -170,7 +172,7 @@ async def test_a_create_whose_record_is_late_on_the_disk_does_not_leave_after_it
         trader = FakeTrader(once(m.Started, *sends))
         await run(runner_of(trader, tmp_path, site.base_url), 800_000_000)
     assert [raw.split(b" ")[0] for raw in site.requests] == [b"DELETE"]
-    answers = {reply.request_id: reply.answer for reply in trader.of(m.Replied)}
+    answers = {reply.request_id: reply.answer for reply in trader.of(m.Response)}
     assert (answers[1].status, trader.of(m.JournalFailed)) == (0, [])
 
 
@@ -230,13 +232,13 @@ async def test_a_fault_of_the_shell_loses_no_answer_and_stops_in_good_order(tmp_
 
     monkeypatch.setattr(runner._rest, "start", broken)
     ended = await run(runner, None)
-    assert [type(reply.answer) for reply in trader.of(m.Replied)] == [m.Unknown]
+    assert [type(reply.answer) for reply in trader.of(m.Response)] == [m.Unknown]
     assert ended.died == ("shell",)
     assert ended.exit_code is Exit.BUG
 
 
 @pytest.mark.parametrize(
-    "left", [m.Finished((ORDER_ID,), ()), m.Finished((), (ClientOrderId("a"),))]
+    "left", [m.DrainComplete((ORDER_ID,), ()), m.DrainComplete((), (ClientOrderId("a"),))]
 )
 async def test_orders_left_behind_end_with_their_own_exit_code(tmp_path, left):
     trader = FakeTrader()
@@ -246,7 +248,7 @@ async def test_orders_left_behind_end_with_their_own_exit_code(tmp_path, left):
 
 async def test_a_drain_that_takes_too_long_gives_up_and_says_so(tmp_path):
     trader = FakeTrader(finishes=False)
-    trader.left = m.Finished((ORDER_ID,), ())
+    trader.left = m.DrainComplete((ORDER_ID,), ())
     ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
     assert ended.overdue
     assert ended.finished.left == (ORDER_ID,)
@@ -258,7 +260,7 @@ async def test_a_drain_without_its_last_reads_is_left_over_unless_a_list_shows_t
     tmp_path, unshown
 ):
     trader = FakeTrader(finishes=False)
-    trader.left = m.Finished((), (), unshown=unshown)
+    trader.left = m.DrainComplete((), (), unshown=unshown)
     ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
     assert ended.overdue
     assert ended.exit_code is (Exit.LEFT_OVER if unshown else Exit.OK)
@@ -273,7 +275,7 @@ async def test_a_run_waits_for_the_answers_still_under_way_and_journals_them(tmp
         trader = FakeTrader(once(m.Started, sent(create(), 3)), patient=False)
         await run(runner_of(trader, tmp_path, site.base_url), 20_000_000)
     written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
-    assert [each.request_id for each in written if isinstance(each, m.Replied)] == [3]
+    assert [each.request_id for each in written if isinstance(each, m.Response)] == [3]
 
 
 async def test_the_first_signal_stops_and_the_second_changes_nothing(tmp_path):
@@ -320,7 +322,7 @@ async def test_of_a_trader_that_cannot_say_what_is_left_nothing_is_written_down(
     ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
     assert ended.exit_code is not Exit.OK
     written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
-    assert not [each for each in written if isinstance(each, m.Finished)]
+    assert not [each for each in written if isinstance(each, m.DrainComplete)]
 
 
 async def test_signals_pause_and_resume(tmp_path):
@@ -366,7 +368,7 @@ async def test_the_summary_tells_what_a_run_came_to(tmp_path):
 @pytest.mark.parametrize("unshown", [False, True])
 async def test_the_summary_says_where_no_list_has_shown_that_nothing_rests(tmp_path, unshown):
     trader = FakeTrader(finishes=False)
-    trader.left = m.Finished((), (), unshown=unshown)
+    trader.left = m.DrainComplete((), (), unshown=unshown)
     ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
     told = summary_of(ended, ended.report.now_ns)
     assert told["left"] == told["unknown"] == []
@@ -382,8 +384,8 @@ async def test_what_an_overdue_drain_leaves_is_told_with_the_answers_that_came_l
         await says(404, b"")(writer)
 
     class Learns(FakeTrader):
-        def left_over(self) -> m.Finished:
-            return m.Finished(() if self.of(m.Replied) else (ORDER_ID,), ())
+        def left_over(self) -> m.DrainComplete:
+            return m.DrainComplete(() if self.of(m.Response) else (ORDER_ID,), ())
 
     async with hostile(slow) as site:
         cancel = once(m.StopRequested, sent(m.CancelResting(ORDER_ID), 3))
@@ -392,5 +394,7 @@ async def test_what_an_overdue_drain_leaves_is_told_with_the_answers_that_came_l
     assert ended.overdue
     assert ended.finished.left == ()
     written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
-    assert [each for each in written if isinstance(each, m.Finished)] == [m.Finished((), ())]
-    assert type(written[-1]) is m.Finished
+    assert [each for each in written if isinstance(each, m.DrainComplete)] == [
+        m.DrainComplete((), ())
+    ]
+    assert type(written[-1]) is m.DrainComplete

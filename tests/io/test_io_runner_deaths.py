@@ -11,8 +11,8 @@ from bot.core.report import Phase
 from bot.io.client.feed import Feed
 from bot.io.journal.journal import Journal
 from bot.io.metrics.metrics import Metrics
-from bot.io.run.inbox import Inbox
-from bot.io.run.runner import Child, Ended, Exit, Runner
+from bot.io.run.inbox import ConflatingQueue
+from bot.io.run.runner import Child, Exit, Runner, RunResult
 from tests.io.fakes import FakeTrader, run, runner_of
 from tests.io.hostile import hostile, says
 from tests.io.samples import ORDER_ID, create, sent
@@ -47,10 +47,10 @@ async def is_cancelled() -> None:
 DEATHS = (raises, returns, is_cancelled)
 
 
-def stopped_and_told(trader: FakeTrader, ended: Ended, name: str) -> None:
+def stopped_and_told(trader: FakeTrader, ended: RunResult, name: str) -> None:
     """What every death must lead to."""
     assert trader.of(m.StopRequested), "the trader was told to pull its quotes"
-    assert isinstance(trader.events[-1], m.Beat), "and got to act on it"
+    assert isinstance(trader.events[-1], m.Tick), "and got to act on it"
     assert name in ended.died
     assert ended.exit_code is Exit.BUG
 
@@ -106,7 +106,7 @@ def once_broken(real: Callable[..., object]) -> Callable[..., object]:
 @pytest.mark.parametrize(
     ("kind", "method", "name"),
     [
-        (Inbox, "take", "loop"),
+        (ConflatingQueue, "take", "loop"),
         (Journal, "append", "journal"),
         (Metrics, "saw", "shell"),
         (Runner, "_receive", "loop"),
@@ -181,7 +181,7 @@ async def test_a_trader_that_stops_by_itself_has_as_long_as_one_that_is_stopped(
         return []
 
     trader = FakeTrader(stop, finishes=False)
-    trader.left = m.Finished((ORDER_ID,), ())
+    trader.left = m.DrainComplete((ORDER_ID,), ())
     ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000), None)
     assert ended.overdue
     assert ended.exit_code is Exit.LEFT_OVER
@@ -191,6 +191,6 @@ async def test_a_failed_journal_bounds_the_drain_like_a_stop(tmp_path):
     trader = FakeTrader(finishes=False)
     loop = runner_of(trader, tmp_path, drain_ns=100_000_000)
     running = asyncio.ensure_future(run(loop, None))
-    await trader.until(m.Beat)
+    await trader.until(m.Tick)
     loop.tell(m.JournalFailed("disk full"))
     assert (await running).overdue

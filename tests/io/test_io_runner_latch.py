@@ -12,12 +12,13 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Report
-from bot.io.folder import crashes, vigil
-from bot.io.folder.heartbeat import Pulse, read_pulse
-from bot.io.folder.latch import Latch, LatchFault
 from bot.io.journal.journal import read_journal, segments
 from bot.io.run import runner
 from bot.io.run.runner import Exit
+from bot.io.state import crashes
+from bot.io.state import persistent_guards as vigil
+from bot.io.state.heartbeat import HeartbeatRecord, read_pulse
+from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault
 from tests.io.fakes import FakeTrader, run, runner_of
 from tests.io.samples import ORDER_ID
 
@@ -62,8 +63,8 @@ def record(folder: Path) -> dict:
 
 async def test_a_trip_is_on_disk_and_in_the_journal_before_the_run_is_over(tmp_path):
     ended = await run(runner_of(Tripping(), tmp_path, keeps=True))
-    assert Latch(tmp_path).read().reason == "loss_cents: 501, at most 500"
-    assert Latch(tmp_path).read().by == "breaker"
+    assert KillSwitchFile(tmp_path).read().reason == "loss_cents: 501, at most 500"
+    assert KillSwitchFile(tmp_path).read().by == "breaker"
     written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
     assert m.Latched("loss_cents: 501, at most 500") in written
     assert ended.exit_code is Exit.VENUE
@@ -83,7 +84,7 @@ async def test_a_latch_that_cannot_be_written_stops_the_bot_with_a_fault(tmp_pat
     def full(_path: Path, _content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bot.io.folder.latch.replace_file", full)
+    monkeypatch.setattr("bot.io.state.kill_switch_file.replace_file", full)
     trader = Tripping()
     ended = await run(runner_of(trader, tmp_path, keeps=True), None)
     assert trader.of(m.StopRequested) == [m.StopRequested("the latch cannot be kept")]
@@ -92,7 +93,7 @@ async def test_a_latch_that_cannot_be_written_stops_the_bot_with_a_fault(tmp_pat
 
 
 async def test_a_run_begins_with_the_reason_of_the_latch(tmp_path):
-    Latch(tmp_path).set("no heartbeat", "reaper", 0)
+    KillSwitchFile(tmp_path).set("no heartbeat", "reaper", 0)
     trader = FakeTrader()
     await run(runner_of(trader, tmp_path, keeps=True))
     [started] = trader.of(m.Started)
@@ -103,10 +104,10 @@ async def test_a_run_begins_with_the_reason_of_the_latch(tmp_path):
 async def test_a_latch_that_is_set_and_cleared_from_outside_is_told_each_time(tmp_path, quick):
     trader = FakeTrader()
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), None))
-    await trader.until(m.Beat)
-    Latch(tmp_path).set("no heartbeat", "reaper", 0)
+    await trader.until(m.Tick)
+    KillSwitchFile(tmp_path).set("no heartbeat", "reaper", 0)
     await trader.until(m.LatchSet)
-    Latch(tmp_path).clear()
+    KillSwitchFile(tmp_path).clear()
     await trader.until(m.LatchCleared)
     os.kill(os.getpid(), 15)
     await running
@@ -118,8 +119,8 @@ async def test_a_latch_that_went_with_its_folder_is_not_taken_for_cleared(tmp_pa
     trader, folder = FakeTrader(), tmp_path / "state"
     folder.mkdir()
     running = asyncio.ensure_future(run(runner_of(trader, folder, keeps=True), None))
-    await trader.until(m.Beat)
-    Latch(folder).set("no heartbeat", "reaper", 0)
+    await trader.until(m.Tick)
+    KillSwitchFile(folder).set("no heartbeat", "reaper", 0)
     await trader.until(m.LatchSet)
     folder.rename(tmp_path / "moved")
     folder.mkdir()
@@ -136,9 +137,9 @@ async def test_a_latch_that_was_only_feared_is_not_said_to_be_taken_away_by_a_pe
 
     trader = FakeTrader()
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), None))
-    await trader.until(m.Beat)
+    await trader.until(m.Tick)
     with monkeypatch.context() as broken:
-        broken.setattr("bot.io.folder.latch.read_file", refused)
+        broken.setattr("bot.io.state.kill_switch_file.read_file", refused)
         broken.setattr(Path, "lstat", refused)
         await trader.until(m.LatchSet)
     await trader.until(m.LatchCleared)
@@ -153,14 +154,14 @@ async def test_after_a_gap_the_latch_is_looked_at_before_the_next_decision(tmp_p
 
     def behave(event: m.Event) -> list[m.Effect]:
         if isinstance(event, m.PauseRequested):
-            Latch(tmp_path).set("no heartbeat", "reaper", 0)
+            KillSwitchFile(tmp_path).set("no heartbeat", "reaper", 0)
             time.sleep(0.1)
         return []
 
     trader = FakeTrader(behave)
     loop = runner_of(trader, tmp_path, keeps=True)
     running = asyncio.ensure_future(run(loop, None))
-    await trader.until(m.Beat)
+    await trader.until(m.Tick)
     loop.tell(m.PauseRequested("stand still"))
     await trader.until(m.LatchSet)
     at = trader.events.index(m.PauseRequested("stand still"))
@@ -203,7 +204,7 @@ async def test_starts_that_stay_down_add_nothing_to_the_journal_of_the_runs_that
 async def test_an_end_by_a_signal_is_clean(tmp_path, number):
     trader = FakeTrader()
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), None))
-    await trader.until(m.Beat)
+    await trader.until(m.Tick)
     assert record(tmp_path)["running"] is not None
     os.kill(os.getpid(), number)
     await running
@@ -217,7 +218,7 @@ async def test_an_end_when_the_time_is_over_is_clean(tmp_path):
 
 async def test_an_end_with_orders_left_is_clean_too(tmp_path):
     trader = FakeTrader()
-    trader.left = m.Finished((ORDER_ID,), ())
+    trader.left = m.DrainComplete((ORDER_ID,), ())
     ended = await run(runner_of(trader, tmp_path, keeps=True))
     assert ended.exit_code is Exit.LEFT_OVER
     assert record(tmp_path)["running"] is None
@@ -237,7 +238,7 @@ async def test_an_end_by_a_bug_is_a_crash(tmp_path):
 # --- the heartbeat --------------------------------------------------------------------------------
 
 
-async def pulse_with(folder: Path, plea: str) -> Pulse:
+async def pulse_with(folder: Path, plea: str) -> HeartbeatRecord:
     """The newest beat, once there is one that pleads so: a thread writes them."""
     for _ in range(500):
         pulse = read_pulse(folder)
@@ -250,7 +251,7 @@ async def pulse_with(folder: Path, plea: str) -> Pulse:
 async def test_the_heart_beats_with_the_decisions_and_says_when_the_run_is_over(tmp_path):
     trader = FakeTrader()
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), 200 * MS))
-    await trader.until(m.Beat)
+    await trader.until(m.Tick)
     pulse = await pulse_with(tmp_path, "")
     assert (pulse.boot, pulse.ended) == ("ab" * 10, False)
     await running
@@ -259,7 +260,7 @@ async def test_the_heart_beats_with_the_decisions_and_says_when_the_run_is_over(
 
 async def test_a_run_that_leaves_orders_does_not_say_that_it_is_over(tmp_path):
     trader = FakeTrader()
-    trader.left = m.Finished((ORDER_ID,), ())
+    trader.left = m.DrainComplete((ORDER_ID,), ())
     await run(runner_of(trader, tmp_path, keeps=True))
     assert not read_pulse(tmp_path).ended
 
@@ -274,7 +275,7 @@ async def test_a_bot_whose_key_is_refused_asks_for_help_until_it_works_again(tmp
 
     trader._behave = behave
     running = asyncio.ensure_future(run(loop, None))
-    await trader.until(m.Beat)
+    await trader.until(m.Tick)
     for event, plea in ((m.PauseRequested("x"), "key_refused"), (m.ResumeRequested(), "")):
         loop.tell(event)
         await trader.until(type(event))

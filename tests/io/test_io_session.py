@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from bot.io.folder.statedir import StateFault
 from bot.io.run.session import drawn_on, run_plans
 from bot.io.secret import Secret
+from bot.io.state.state_directory import StateFault
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import structlog
 from rich.console import Console
 
 from bot.core.report import Phase
-from bot.io.logs.logs import Masker, configure_logs, log_note
+from bot.io.logs.logs import SecretRedactor, configure_logs, log_note
 from bot.io.run.terminal import dollars, picture, show_lines
 from bot.io.secret import MASK, Secret
 from bot.io.status.snapshot import Snapshot
@@ -270,7 +270,7 @@ def test_cents_are_shown_as_dollars(cents, text):
 @pytest.fixture
 def logged():
     """What is logged while the test runs; logging is as before afterwards."""
-    root, stream, masker = logging.getLogger(), io.StringIO(), Masker()
+    root, stream, masker = logging.getLogger(), io.StringIO(), SecretRedactor()
     handlers, level = root.handlers[:], root.level
     root.handlers = []
     masker.learn(Secret("lm_canary_1"))

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.event.supervision import Conduct
 from bot.core.fault_text import fault_text
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.core.quoting.supervisor import StrategyHealth
 from bot.io.journal.journal import read_journal, segments
-from bot.io.run.watched import Retold, StrategyStalled, Watch, interruptions
+from bot.io.run.strategy_watchdog import Retold, StrategyStalled, StrategyWatchdog, interruptions
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot.thin import EVENT, START_NS, Thin
 from tests.io.fakes import FakeTrader, runner_of
 from tests.strategies import views
@@ -41,9 +41,9 @@ class Does(Strategy):
         return {}
 
 
-def watch(hard_ms: int = 50, budget_ms: int = 5) -> Watch:
+def watch(hard_ms: int = 50, budget_ms: int = 5) -> StrategyWatchdog:
     """A watch that interrupts soon."""
-    made = Watch(budget_ms * MS)
+    made = StrategyWatchdog(budget_ms * MS)
     made.hard_ns = hard_ms * MS
     return made
 
@@ -212,7 +212,7 @@ def overran(call: int, *, interrupted: bool = False) -> m.StrategyOverran:
 
 
 def test_three_slow_calls_in_a_row_pull_its_event_and_two_do_not():
-    of = Conduct("does")
+    of = StrategyHealth("does")
     assert [of.overran(overran(call), START_NS) for call in (4, 5, 7, 8)] == [False] * 4
     assert of.overran(overran(9), START_NS)
     assert of.pulled_until_ns == START_NS + 5 * SECOND
@@ -223,7 +223,7 @@ def test_three_slow_calls_in_a_row_pull_its_event_and_two_do_not():
 
 
 def test_pauses_rise_to_a_minute_and_a_minute_of_good_conduct_is_a_fresh_start():
-    of, now_ns, pauses = Conduct("does"), START_NS, []
+    of, now_ns, pauses = StrategyHealth("does"), START_NS, []
     for _ in range(6):
         of.raised(ValueError("no"), now_ns)
         pauses.append((of.pulled_until_ns - now_ns) // SECOND)
@@ -234,7 +234,7 @@ def test_pauses_rise_to_a_minute_and_a_minute_of_good_conduct_is_a_fresh_start()
 
 
 def test_a_fault_is_told_until_it_has_behaved():
-    of = Conduct("does")
+    of = StrategyHealth("does")
     of.raised(ValueError("no"), START_NS)
     assert "ValueError: no" in of.fault
     assert of.behaved()

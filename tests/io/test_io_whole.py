@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from bot.io.folder import whole
-from bot.io.folder.whole import replace_file, replace_named
+from bot.io.state import atomic_file as whole
+from bot.io.state.atomic_file import replace_file, replace_named
 
 
 def test_a_new_file_has_the_mode_of_any_new_file(tmp_path):
@@ -77,7 +77,7 @@ def test_another_process_of_this_number_may_replace_the_file_meanwhile(tmp_path,
     place, really = tmp_path / "a", os.fsync
     other = (
         f"import os; os.getpid = lambda: {os.getpid()}; from pathlib import Path; "
-        "from bot.io.folder.whole import replace_file; "
+        "from bot.io.state.atomic_file import replace_file; "
         f"replace_file(Path({str(place)!r}), b'other')"
     )
 

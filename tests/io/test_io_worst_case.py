@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core.report import EventReport, OrderReport, RungReport
 from bot.lab.worst_case import WhatIfFault, answers, events_of_status
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from bot.commands import progress as said
-from bot.commands.progress import progress
+from bot.cli import progress as said
+from bot.cli.progress import progress
 
 
 class Clock:

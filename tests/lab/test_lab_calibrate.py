@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.lab.calibrate.at_touch import at_touch
 from bot.lab.calibrate.calibrate import Forecast, calibrate, reliability, scores
 from tests.backtest.made import book

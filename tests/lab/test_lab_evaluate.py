@@ -12,7 +12,7 @@ from click.testing import Result
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.io.settings.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import page, results
 from bot.lab.evaluate.compare import Comparison, compare
@@ -245,9 +245,7 @@ def test_the_code_of_what_a_strategy_is_made_from_is_part_of_what_names_a_life(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     base, mine = tmp_path / "base_of_mine.py", tmp_path / "mine.py"
-    base.write_text(
-        "from bot.core.strategy import Strategy\nclass Base(Strategy):\n    cents = 1\n"
-    )
+    base.write_text("from bot.strategy.api import Strategy\nclass Base(Strategy):\n    cents = 1\n")
     mine.write_text("from base_of_mine import Base\nclass Mine(Base): pass\nSTRATEGY = Mine\n")
     before = code_digest("./mine.py", tmp_path)
     base.write_text(base.read_text().replace("= 1", "= 2"))
@@ -268,7 +266,7 @@ def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
     ):
         (package / f"{name}.py").write_text(text)
     (tmp_path / "mine.py").write_text(
-        "import json, numpy\nfrom bot.core.strategy import Strategy\n"
+        "import json, numpy\nfrom bot.strategy.api import Strategy\n"
         "from kit_of_mine.lots import lot\nclass Mine(Strategy): pass\nSTRATEGY = Mine\n"
     )
     names = {code_digest("./mine.py", tmp_path)}
@@ -294,7 +292,7 @@ def test_naming_a_life_runs_nothing_that_its_strategy_does_not(
     (tmp_path / "torn_of_mine.py").write_text("def (\n")
     (tmp_path / "script_of_mine.py").write_text("raise SystemExit(7)\n")
     (tmp_path / "mine.py").write_text(
-        "from bot.core.strategy import Strategy\n"
+        "from bot.strategy.api import Strategy\n"
         "try:\n    from absent_kit.fast import LOT\nexcept RuntimeError:\n    LOT = 2\n"
         "try:\n    import torn_of_mine\nexcept SyntaxError:\n    pass\n"
         "class Mine(Strategy):\n"
@@ -314,7 +312,7 @@ def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
     for cents in ("1", "2"):
         (tmp_path / cents).mkdir()
         (tmp_path / cents / "alike.py").write_text(
-            "from bot.core.strategy import Strategy\n"
+            "from bot.strategy.api import Strategy\n"
             f"class Alike(Strategy):\n    cents = {cents}\n"
             "STRATEGY = Alike\n"
         )
@@ -378,7 +376,7 @@ def test_what_cannot_be_evaluated_ends_with_two(option: str, value: str, said: s
 
 
 MINE = """
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 ASKED = []
 

@@ -9,7 +9,7 @@ from bot.lab.evaluate.draws import Class, Noise, draw
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.market import Crowd
 from bot.lab.evaluate.worlds import STEP_NS, sized, worlds_named
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Side
 from venue.wire.names import UserId
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.lab.evaluate.draws import Class, draw
 from bot.lab.evaluate.life import RunMetrics, live, profit_of
 from bot.lab.evaluate.market import TrueValueMarket
 from bot.lab.evaluate.worlds import Flow, World
 from bot.lab.exchange.exchange import MAKER
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder, TimeInForce

@@ -71,11 +71,13 @@ class Fed:
 
     def book(self, second: float, bids, asks, stamp: float | None = None) -> None:
         at_ns = self.at(second if stamp is None else stamp) + CLOCKS_NS
-        self.market.on_frame(m.BookSeen(self.id, at_ns, tuple(bids), tuple(asks)), self.at(second))
+        self.market.on_frame(
+            m.BookUpdate(self.id, at_ns, tuple(bids), tuple(asks)), self.at(second)
+        )
 
     def print(self, second: float, price: int, size: int, name: str, *, bought=False) -> None:
         at_ns = self.at(second) + CLOCKS_NS
-        seen = m.TradeSeen(self.id, at_ns, name, Price(price), Qty(size), bought)
+        seen = m.Trade(self.id, at_ns, name, Price(price), Qty(size), bought)
         self.market.on_frame(seen, self.at(second))
 
     def at(self, second: float) -> int:
@@ -142,9 +144,9 @@ def test_reads_of_the_series_list_halt_resume_and_end_markets():
 
     fed.book(1, [(45, 10)], [(60, 10)])
     now(2, model.MarketState.HALTED)
-    assert isinstance(fed.buy(2, 60, 5), m.Refused)
+    assert isinstance(fed.buy(2, 60, 5), m.Rejected)
     now(3, model.MarketState.ACTIVE)
-    assert isinstance(fed.buy(3, 60, 5), m.Done)
+    assert isinstance(fed.buy(3, 60, 5), m.Ok)
     now(4, model.MarketState.RESOLVED)
     assert fed.market.account.cash_cents == fed.market.gain_cents > 0
 
@@ -152,5 +154,5 @@ def test_reads_of_the_series_list_halt_resume_and_end_markets():
 @pytest.mark.parametrize("unknown", [MarketId("00000000-0000-4000-8000-000000000099")])
 def test_frames_of_a_market_that_is_not_listed_are_passed_over(unknown: MarketId):
     fed = Fed()
-    fed.market.on_frame(m.BookSeen(unknown, START_NS, (), ()), START_NS)
+    fed.market.on_frame(m.BookUpdate(unknown, START_NS, (), ()), START_NS)
     assert fed.market.frames(START_NS) == []

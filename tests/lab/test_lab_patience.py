@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import StrategyFault
 from bot.lab.evaluate import patience
 from bot.lab.evaluate.draws import draw
@@ -17,6 +16,7 @@ from bot.lab.evaluate.lineup import Entry
 from bot.lab.evaluate.patience import Stalled, ended_when_stalled
 from bot.lab.evaluate.results import Task, run_of
 from bot.lab.evaluate.worlds import World
+from bot.strategy.api import EventView, Quotes, Strategy
 from tests.house.tree import ROOT
 
 SMALL = World(steps=24, rungs=3)
@@ -133,7 +133,7 @@ def test_outside_the_main_thread_a_life_is_lived_without_a_timer() -> None:
 def test_an_evaluation_names_entry_world_and_seed_of_such_a_life(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
-        "from bot.core.strategy import Strategy\n\n\nclass STRATEGY(Strategy):\n"
+        "from bot.strategy.api import Strategy\n\n\nclass STRATEGY(Strategy):\n"
         "    def quote(self, view):\n        while True:\n            pass\n",
         encoding="utf-8",
     )

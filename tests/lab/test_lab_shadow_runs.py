@@ -9,8 +9,8 @@ import pytest
 from bot.core import messages as m
 from bot.core.report import ShadowReport
 from bot.core.settings import Candidate
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.lab.shadow.shadow import BEHIND_NS, Shadow
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT
 from tests.bot.thin import EVENT, Thin
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -93,7 +93,7 @@ class Shadowed(Thin):
     def print(self, price: int, size: int, name: str = "t") -> None:
         """Somebody sold YES of the first rung into the bids."""
         market, at_ns = self.markets[0].market_id, self.now_ns
-        self.give(m.TradeSeen(market, at_ns, name, Price(price), Qty(size), False))
+        self.give(m.Trade(market, at_ns, name, Price(price), Qty(size), False))
 
     def move(self, seconds: float = 5.0) -> None:
         """The market moves about for a while."""

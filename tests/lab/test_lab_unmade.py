@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from tests.backtest.made import book, configured, written
 
 UNMADE = """
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Unmade(Strategy):

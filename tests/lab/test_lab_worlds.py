@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bot.core.strategy import EventView, Quotes, Strategy
 from bot.lab.evaluate.draws import GRID, PAYOUT_MC, Act, Informed, Latent, Noise, draw, stream
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.worlds import NATURE, Flow, World, grid, sized, worlds_named
+from bot.strategy.api import EventView, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
 
 SMALL = World(steps=60, rungs=4)

@@ -8,7 +8,7 @@ is held against what the other events must have made of it. `observe` checks wha
 from fractions import Fraction
 from math import ceil
 
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.model import EventStatus, Liquidity, MarketState, OrderStatus
 from venue.wire.money import BookSide, Outcome, Side
 from venue.wire.requests import BudgetOrder, TimeInForce

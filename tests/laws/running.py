@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 import msgspec
 
 from tests.core.histories import RATES, USERS, History, opening, uuid
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.hold import Held
-from venue.http.app import make_app
-from venue.read.account import Scope
 from venue.recovery import fresh
+from venue.rest.app import make_app
 from venue.server import Venue
+from venue.views.account import Scope
 from venue.wire.model import STATUS_GROUPS
 from venue.wire.routes import KeyScope
 

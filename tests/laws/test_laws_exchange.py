@@ -6,8 +6,8 @@ import pytest
 from tests.core.histories import History
 from tests.core.world import CASH, NO, YES, M, World
 from tests.laws.auditor import Auditor, Violation
-from venue.core import messages as m
-from venue.core.engine import Engine
+from venue.engine import messages as m
+from venue.engine.engine import Engine
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus
 from venue.wire.money import BookSide, Side

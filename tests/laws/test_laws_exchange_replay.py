@@ -8,7 +8,7 @@ from pathlib import Path
 PROGRAM = """
 import hashlib
 from tests.core.histories import History
-from venue.core.engine import Engine
+from venue.engine.engine import Engine
 
 engine, history, told = Engine(b"key"), History(77, 1_500), hashlib.sha256()
 for now_ns, command in enumerate(history):

@@ -17,8 +17,8 @@ from tests.abuse.site import Site
 from tests.abuse.site import served as served_apart
 from tests.venue.rest_bench import ScriptedDesk
 from tests.venue.small_venue import ANNA, MARKET, OPENING
-from venue.core.messages import Answer, CancelOrder, Command, PlaceOrder
-from venue.http.app import EngineOverloaded, make_app
+from venue.engine.messages import Answer, CancelOrder, Command, PlaceOrder
+from venue.rest.app import EngineOverloaded, make_app
 from venue.server import QUEUE_MAX, Venue
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket

@@ -18,7 +18,7 @@ from tests.laws.running import (
     on_virtual_time,
     running,
 )
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.model import VenueState
 
 # So large that no price, size, volume or instant of these histories can look the same.

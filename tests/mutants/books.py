@@ -8,10 +8,10 @@ import msgspec
 from bot.core.account import portfolio
 from bot.core.account.fills import FillBooker, FillDeduplicator
 from bot.core.account.portfolio import OrderTally, Portfolio, _Market
-from bot.core.event.room import Ladder, Rung
-from bot.core.limits.risk import Exposure, Live
 from bot.core.orders.order import OwnOrder, State
-from bot.core.series.weighing import Weighing
+from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
+from bot.core.quoting.portfolio_risk import PortfolioRisk
+from bot.core.risk.exposure import Exposure, OpenExposure
 from bot.lab.sim.run import Patch
 from tests.mutants.bug import Bug
 from venue.wire import model
@@ -22,7 +22,7 @@ _page_booked = FillBooker.page
 _settle = Portfolio.settle
 
 
-def _by_none(self: Ladder, winner: Callable[[MarketId], Outcome | None]) -> list[Rung]:
+def _by_none(self: EventQuoter, winner: Callable[[MarketId], Outcome | None]) -> list[MarketQuoter]:
     return []
 
 
@@ -84,7 +84,7 @@ ACCOUNTS: Final = (
         (58, 32),
         "What a winner makes certain of the other rungs of its ladder is not looked at.",
         ("B4",),
-        (Patch(Ladder, "decide_by", _by_none),),
+        (Patch(EventQuoter, "decide_by", _by_none),),
         likely=("market_resolve",),
         profile="venue",
         shape=(("rungs", (5,)),),
@@ -94,20 +94,20 @@ ACCOUNTS: Final = (
 _exposure_of = OwnOrder.exposure
 
 
-def _settled_only(self: Weighing, ladder: Ladder) -> Exposure:
+def _settled_only(self: PortfolioRisk, ladder: EventQuoter) -> Exposure:
     ladder.worst_cents = None
     return self._held(ladder)
 
 
 def _not_counted(*states: State) -> Patch:
-    def exposure(self: OwnOrder) -> Live:
+    def exposure(self: OwnOrder) -> OpenExposure:
         live = _exposure_of(self)
         return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
 
     return Patch(OwnOrder, "exposure", exposure)
 
 
-def _one_event(self: Weighing, ladder: Ladder, *, wanted: bool = False) -> Cents:
+def _one_event(self: PortfolioRisk, ladder: EventQuoter, *, wanted: bool = False) -> Cents:
     return self._limits.event_loss_cents
 
 
@@ -117,7 +117,7 @@ LIMITS: Final = (
         (75,),
         "Limits count the settled position and nothing that is live.",
         ("B3",),
-        (Patch(Weighing, "exposure", _settled_only),),
+        (Patch(PortfolioRisk, "exposure", _settled_only),),
     ),
     Bug(
         "limit-forgets-unknown",
@@ -132,6 +132,6 @@ LIMITS: Final = (
         (78,),
         "The series has no limit of its own beside those of its events.",
         ("B3",),
-        (Patch(Weighing, "loss_limit_cents", _one_event),),
+        (Patch(PortfolioRisk, "loss_limit_cents", _one_event),),
     ),
 )

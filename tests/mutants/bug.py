@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from bot.core import messages as m
-from bot.core.desk.outbox import Pending
-from bot.core.orders.order import Fact, OwnOrder
+from bot.core.orders.order import OrderEvent, OwnOrder
+from bot.core.orders.outbox import Pending
 from bot.core.trader import Trader
 from bot.lab.sim.run import Patch
 
@@ -38,7 +38,7 @@ class Bug(NamedTuple):
 _order_answered = Trader._order_answered
 _answered = OwnOrder.answered
 
-NEVER_LEFT: Final = m.Refused(0, "", "planted")
+NEVER_LEFT: Final = m.Rejected(0, "", "planted")
 """What an answer is misread as: the request never left, so there is no order."""
 
 
@@ -55,8 +55,8 @@ def misread(
     return Patch(Trader, "_order_answered", order_answered)
 
 
-def forgets(when: Callable[[OwnOrder, Fact], bool], ends_by: Fact) -> Patch:
-    def answered(self: OwnOrder, fact: Fact, now_ns: int) -> None:
+def forgets(when: Callable[[OwnOrder, OrderEvent], bool], ends_by: OrderEvent) -> Patch:
+    def answered(self: OwnOrder, fact: OrderEvent, now_ns: int) -> None:
         if when(self, fact):
             self.last_write_ns = now_ns
             self.move(ends_by, now_ns)

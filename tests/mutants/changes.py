@@ -5,35 +5,35 @@ from typing import Final
 
 from msgspec import structs
 
-from bot.core.event.room import Ladder
-from bot.core.event.rung import Rung
+from bot.core.execution.pre_trade_checks import KillSwitch
 from bot.core.orders.order import OwnOrder
-from bot.core.sending.guard import Guard
-from bot.core.series.quoting import Quoting
-from bot.core.series.weighing import Weighing
+from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.event_quoter import EventQuoter
+from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Resting, Strategy
 from bot.lab.sim.run import Patch
+from bot.strategy.api import Resting, Strategy
 from tests.mutants.bug import Bug
 from venue.wire.money import Cents, Price, Qty
 
-_reconfigure = Quoting.reconfigure
-_cut = Weighing.cut
+_reconfigure = QuotingEngine.reconfigure
+_cut = PortfolioRisk.cut
 
 
 def _old_limits(
-    self: Quoting, settings: TraderSettings, make_strategy: Callable[[], Strategy]
+    self: QuotingEngine, settings: TraderSettings, make_strategy: Callable[[], Strategy]
 ) -> None:
     limits = self.weighing._limits
     _reconfigure(self, settings, make_strategy)
     self.weighing._limits = limits
 
 
-def _any_price(self: Guard, rung: Rung, own: OwnOrder, price: Price) -> str:
+def _any_price(self: KillSwitch, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:
     return ""
 
 
-def _half(self: Weighing, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
+def _half(self: PortfolioRisk, ladder: EventQuoter, quotes: Resting, loss_cents: Cents) -> Resting:
     return {
         market: tuple(structs.replace(each, qty=Qty(-(-each.qty // 2))) for each in admitted)
         for market, admitted in _cut(self, ladder, quotes, loss_cents).items()
@@ -46,7 +46,7 @@ CHANGES: Final = (
         (74,),
         "Limits that are changed while the bot runs are told as in force, and the old ones hold.",
         ("B3", "B2", "B12"),
-        (Patch(Quoting, "reconfigure", _old_limits),),
+        (Patch(QuotingEngine, "reconfigure", _old_limits),),
         likely=("reload",),
     ),
     Bug(
@@ -54,7 +54,7 @@ CHANGES: Final = (
         (71,),
         "A price leaves however far it is through the best one of others.",
         ("B3",),
-        (Patch(Guard, "_through", _any_price),),
+        (Patch(KillSwitch, "_through", _any_price),),
         likely=("greed",),
         shape=(("variants", {"ticks_through": "0"}),),
     ),
@@ -63,6 +63,6 @@ CHANGES: Final = (
         (75,),
         "What may be lost is counted twice, and half of what could be quoted is.",
         ("B2",),
-        (Patch(Weighing, "cut", _half),),
+        (Patch(PortfolioRisk, "cut", _half),),
     ),
 )

@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 import bot.core
-from bot.core.event.room import Rung
-from bot.core.plan.wishes import WantCreate
-from bot.core.series.weighing import Weighing
+from bot.core.planning.actions import CreateAction
+from bot.core.quoting.event_quoter import MarketQuoter
+from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.lab.pool import in_order
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import VARIANTS, Odds, draw, narrowed, often
@@ -45,7 +45,7 @@ BUGS: Final[tuple[Bug, ...]] = tuple(
 )
 
 
-def _unlimited(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+def _unlimited(self: PortfolioRisk, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> Qty:
     return wish.qty
 
 
@@ -54,7 +54,7 @@ CANARY: Final = Bug(
     (75,),
     "No limit of any kind holds a new order back.",
     ("B3", "B12"),
-    (Patch(Weighing, "admits_create", _unlimited),),
+    (Patch(PortfolioRisk, "admits_create", _unlimited),),
 )
 
 

@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from typing import Final
 
-from bot.core.books.book import Book
-from bot.core.books.others import Others
-from bot.core.event.rung import Rung
+from bot.core.market_data.book import Book
+from bot.core.market_data.external_book import ExternalBook
 from bot.core.orders.order import OwnOrder
-from bot.core.strategy import Levels
+from bot.core.quoting.market_quoter import MarketQuoter
 from bot.lab.sim.run import Patch
+from bot.strategy.api import Levels
 from tests.mutants.bug import Bug
 
 _believable = Book.believable
 
 
-def _kept(self: Rung) -> None:
+def _kept(self: MarketQuoter) -> None:
     self.doubt()
 
 
@@ -26,7 +26,7 @@ def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
         self.asks = asks
 
 
-def _ours_too(self: Others, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
+def _ours_too(self: ExternalBook, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
     return self._book.bids, self._book.asks
 
 
@@ -36,7 +36,7 @@ MARKET: Final = (
         (42,),
         "The book from before a disconnect is quoted on after it.",
         ("B4",),
-        (Patch(Rung, "forget_book", _kept),),
+        (Patch(MarketQuoter, "forget_book", _kept),),
         likely=("feed_close",),
     ),
     Bug(
@@ -44,7 +44,7 @@ MARKET: Final = (
         (47,),
         "Our own orders are left in the book that our quotes follow.",
         ("B2",),
-        (Patch(Others, "left", _ours_too),),
+        (Patch(ExternalBook, "left", _ours_too),),
     ),
     Bug(
         "crossed-book-quoted",

@@ -6,11 +6,11 @@ from typing import Any, Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.account.account import Account, Walk
-from bot.core.desk.desk import Desk
-from bot.core.desk.spend import Pace
-from bot.core.orders.order import Fact, OwnOrder, State
-from bot.core.plan import reconcile
+from bot.core.account.poller import AccountPoller, PagedRead
+from bot.core.orders.manager import OrderManager
+from bot.core.orders.order import OrderEvent, OwnOrder, State
+from bot.core.orders.request_budget import WriteThrottle
+from bot.core.planning import diff as reconcile
 from bot.core.trader import Trader
 from bot.lab.sim.run import Patch
 from tests.mutants.bug import FORGOTTEN, Bug, forgets
@@ -19,19 +19,19 @@ from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId
 
 _started = Trader._started
-_recover = Desk.recover
+_recover = OrderManager.recover
 
 
 def _same_nonce(self: Trader, event: m.Started) -> None:
     _started(self, msgspec.structs.replace(event, boot_nonce="0" * 20))
 
 
-def _gives_up(self: Desk, now_ns: int) -> None:
+def _gives_up(self: OrderManager, now_ns: int) -> None:
     for own in list(self._attention):
         since_ns = self._unknown.get(own, now_ns)
         if own.state is State.LOST and now_ns - since_ns > 2 * NS_PER_SECOND:
             own.gone(now_ns)
-            self._out.effects.append(m.IntentSettled(own.client_order_id))
+            self._out.effects.append(m.CreateResolved(own.client_order_id))
             self._file(own, now_ns)
     _recover(self, now_ns)
 
@@ -50,7 +50,12 @@ CREATES: Final = (
         (24,),
         "duplicate_order_id is taken for a rejection, though it says that the order exists.",
         FORGOTTEN,
-        (forgets(lambda own, fact: own.state is State.LOST and fact is Fact.EXISTS, Fact.GONE),),
+        (
+            forgets(
+                lambda own, fact: own.state is State.LOST and fact is OrderEvent.EXISTS,
+                OrderEvent.GONE,
+            ),
+        ),
         likely=("says_duplicate", "lost_after", "result_unknown_after"),
     ),
     Bug(
@@ -58,19 +63,19 @@ CREATES: Final = (
         (25,),
         "A create without an answer is declared rejected after a few tries.",
         ("B7",),
-        (Patch(Desk, "recover", _gives_up),),
+        (Patch(OrderManager, "recover", _gives_up),),
     ),
 )
 
 _order_answered = OwnOrder.answered
 
 
-def _unchanged(self: OwnOrder, fact: Fact, now_ns: int) -> None:
-    is_amend = self.state is State.AMENDING and fact is Fact.NO_ANSWER
-    _order_answered(self, Fact.REFUSED if is_amend else fact, now_ns)
+def _unchanged(self: OwnOrder, fact: OrderEvent, now_ns: int) -> None:
+    is_amend = self.state is State.AMENDING and fact is OrderEvent.NO_ANSWER
+    _order_answered(self, OrderEvent.REFUSED if is_amend else fact, now_ns)
 
 
-def _always(self: Pace, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
+def _always(self: WriteThrottle, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
     return True
 
 
@@ -88,7 +93,7 @@ CHANGES: Final = (
         (38,),
         "A flickering book is answered with a write at every tick.",
         ("B2", "B5"),
-        (Patch(Pace, "admits", _always),),
+        (Patch(WriteThrottle, "admits", _always),),
         likely=("flicker", "mad_strategy"),
     ),
 )
@@ -110,13 +115,15 @@ CROSSES: Final = (
     ),
 )
 
-_take_answer = Account.take_answer
+_take_answer = AccountPoller.take_answer
 
 
-def _one_page(self: Account, request: m.Read, answer: m.Answer, now_ns: int) -> Walk | None:
-    body: Any = answer.body if isinstance(answer, m.Done) else None
+def _one_page(
+    self: AccountPoller, request: m.Read, answer: m.Answer, now_ns: int
+) -> PagedRead | None:
+    body: Any = answer.body if isinstance(answer, m.Ok) else None
     if getattr(body, "cursor", ""):
-        answer = m.Done(msgspec.structs.replace(body, cursor=""))
+        answer = m.Ok(msgspec.structs.replace(body, cursor=""))
     return _take_answer(self, request, answer, now_ns)
 
 
@@ -126,7 +133,7 @@ READS: Final = (
         (37,),
         "The cursor of a list is not followed.",
         (*FORGOTTEN, "findings"),
-        (Patch(Account, "take_answer", _one_page),),
+        (Patch(AccountPoller, "take_answer", _one_page),),
     ),
 )
 ORDERS: Final[Sequence[Bug]] = (*CREATES, *CHANGES, *CROSSES, *READS)

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.limits.breaker import Breakers
+from bot.core.risk.breakers import CircuitBreakers
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents
 from bot.lab.sim.run import Patch
@@ -59,12 +59,12 @@ RESTART: Final = (
 )
 
 
-def _never_trips(self: Breakers, request: m.Request, now_ns: int) -> bool:
+def _never_trips(self: CircuitBreakers, request: m.Request, now_ns: int) -> bool:
     return True
 
 
 def _never_judges(
-    self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int
+    self: CircuitBreakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int
 ) -> str:
     return ""
 
@@ -92,8 +92,8 @@ OPERATOR: Final = (
         "The breakers count and never trip.",
         ("B13",),
         (
-            Patch(Breakers, "admits", _never_trips),
-            Patch(Breakers, "judge", _never_judges),
+            Patch(CircuitBreakers, "admits", _never_trips),
+            Patch(CircuitBreakers, "judge", _never_judges),
         ),
         likely=("mad_strategy", "fat_finger"),
         shape=(("creates_per_minute", 30),),

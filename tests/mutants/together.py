@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from bot.core.desk import outbox
-from bot.core.desk.outbox import _Credential, _joined
-from bot.core.desk.spend import Purse
-from bot.core.limits.accountrisk import AccountRisk
+from bot.core.orders import outbox
+from bot.core.orders.outbox import _Credential, _joined
+from bot.core.orders.request_budget import RequestBudget
+from bot.core.risk.account_risk import AccountRisk
 from bot.core.settings import BudgetSettings
 from bot.lab.sim.run import Patch
 from tests.mutants.bug import Bug
@@ -19,7 +19,7 @@ def _nothing(self: AccountRisk, member: int) -> Cents:
     return Cents(0)
 
 
-def _its_own(purse: Purse | None, budget: BudgetSettings) -> _Credential:
+def _its_own(purse: RequestBudget | None, budget: BudgetSettings) -> _Credential:
     return _joined(None, budget)
 
 

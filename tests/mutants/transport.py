@@ -7,15 +7,15 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import NEVER_NS
-from bot.core.desk.refusals import Refusals
-from bot.core.desk.spend import Lane, Purse
-from bot.core.event.rung import Rung
-from bot.core.orders.order import Fact, OwnOrder
-from bot.core.plan.wishes import Wish
-from bot.core.sending.sending import Sending
-from bot.core.series.parking import Parking
+from bot.core.execution.executor import OrderExecutor
+from bot.core.orders.manager import OrderManager
+from bot.core.orders.order import OrderEvent, OwnOrder
+from bot.core.orders.outbox import NEVER_NS
+from bot.core.orders.rejects import RejectHistory
+from bot.core.orders.request_budget import Priority, RequestBudget
+from bot.core.planning.actions import Action
+from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.suspensions import Suspensions
 from bot.lab.sim.run import Patch
 from tests.mutants.bug import FORGOTTEN, Bug, misread
 from venue.wire import codec
@@ -23,19 +23,23 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import ClientOrderId
 
 
-def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
+def _resend_as_new(self: OrderManager, own: OwnOrder, now_ns: int) -> None:
     name = ClientOrderId(f"{own.client_order_id}r")
     order = msgspec.structs.replace(own.intent.order, client_order_id=name)
-    own.intent = m.OpenIntent(order, codec.encode_new_order(order))
-    if self._out.send(m.Create(order, own.intent.body, False), Lane.RECOVER, "retry", now_ns, own):
-        own.move(Fact.RESEND, own.last_write_ns)
+    own.intent = m.UnconfirmedCreate(order, codec.encode_new_order(order))
+    if self._out.send(
+        m.Create(order, own.intent.body, False), Priority.RECOVER, "retry", now_ns, own
+    ):
+        own.move(OrderEvent.RESEND, own.last_write_ns)
         own.due_ns = NEVER_NS
 
 
-_cancel = Sending.cancel
+_cancel = OrderExecutor.cancel
 
 
-def _where_quoted(self: Sending, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
+def _where_quoted(
+    self: OrderExecutor, wishes: Sequence[tuple[MarketQuoter, Action]], now_ns: int
+) -> None:
     _cancel(self, [each for each in wishes if not each[0].blocked], now_ns)
 
 
@@ -45,7 +49,7 @@ TRANSPORT: Final = (
         (1,),
         "A create without an answer is sent again under a new client_order_id.",
         ("B1", "B3"),
-        (Patch(Desk, "_resend", _resend_as_new),),
+        (Patch(OrderManager, "_resend", _resend_as_new),),
         likely=("lost_after", "result_unknown_before", "garbled_reply"),
     ),
     Bug(
@@ -61,25 +65,29 @@ TRANSPORT: Final = (
         (7, 45),
         "Where a book may not be quoted on nothing new is sent, and what rests stays.",
         ("B4",),
-        (Patch(Sending, "cancel", _where_quoted),),
+        (Patch(OrderExecutor, "cancel", _where_quoted),),
         likely=("feed_stall", "half_open", "feed_close"),
     ),
 )
 
-_wait = Purse._wait
-_spend = Purse.spend
+_wait = RequestBudget._wait
+_spend = RequestBudget.spend
 
 
-def _no_wait(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int) -> None:
+def _no_wait(
+    self: RequestBudget, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int
+) -> None:
     pass
 
 
-def _with_jitter(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int) -> None:
+def _with_jitter(
+    self: RequestBudget, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int
+) -> None:
     later_ns = int(random.random() * NS_PER_SECOND)
     _wait(self, (retry_after_ns or 0) + later_ns, backoff_ns_max, now_ns)
 
 
-def _no_reserve(self: Purse, lane: Lane, now_ns: int, user: int = 0) -> bool:
+def _no_reserve(self: RequestBudget, lane: Priority, now_ns: int, user: int = 0) -> bool:
     kept, self.reserve = self.reserve, 0
     try:
         return _spend(self, lane, now_ns, user)
@@ -87,11 +95,11 @@ def _no_reserve(self: Purse, lane: Lane, now_ns: int, user: int = 0) -> bool:
         self.reserve = kept
 
 
-def _asked_again(self: Refusals, request: m.Write) -> bool:
+def _asked_again(self: RejectHistory, request: m.Write) -> bool:
     return False
 
 
-def _not_parked(self: Parking, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+def _not_parked(self: Suspensions, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
     pass
 
 
@@ -101,14 +109,14 @@ PACE: Final = (
         (12,),
         "A 429 is retried at once, whatever Retry-After says.",
         ("B5",),
-        (Patch(Purse, "_wait", _no_wait),),
+        (Patch(RequestBudget, "_wait", _no_wait),),
     ),
     Bug(
         "jitter-from-chance",
         (12,),
         "The backoff draws its jitter from the process's own source of chance.",
         ("B10",),
-        (Patch(Purse, "_wait", _with_jitter),),
+        (Patch(RequestBudget, "_wait", _with_jitter),),
         replays=True,
     ),
     Bug(
@@ -116,7 +124,7 @@ PACE: Final = (
         (14,),
         "New orders spend the tokens that are kept for cancels.",
         ("B5",),
-        (Patch(Purse, "spend", _no_reserve),),
+        (Patch(RequestBudget, "spend", _no_reserve),),
     ),
     Bug(
         "refused-and-asked-again",
@@ -124,8 +132,8 @@ PACE: Final = (
         "A request that was refused as wrong is sent again unchanged.",
         ("B12",),
         (
-            Patch(Refusals, "is_latched", _asked_again),
-            Patch(Parking, "side", _not_parked),
+            Patch(RejectHistory, "is_latched", _asked_again),
+            Patch(Suspensions, "side", _not_parked),
         ),
         likely=("invalid_request",),
     ),

@@ -21,9 +21,9 @@ PARTS = (
     Part(
         "risk",
         (
-            "bot/core/limits/risk.py",
-            "bot/core/limits/inforce.py",
-            "bot/core/limits/cutting.py",
+            "bot/core/risk/exposure.py",
+            "bot/core/risk/effective_limits.py",
+            "bot/core/risk/trim.py",
         ),
         (
             "tests/bot/test_bot_exposure_exact.py",
@@ -46,8 +46,8 @@ PARTS = (
     Part(
         "order",
         (
-            "bot/core/orders/life.py",
-            "bot/core/orders/known.py",
+            "bot/core/orders/transitions.py",
+            "bot/core/orders/snapshot.py",
         ),
         (
             "tests/bot/test_bot_order.py",
@@ -57,7 +57,11 @@ PARTS = (
     ),
     Part(
         "reconcile",
-        ("bot/core/plan/reconcile.py", "bot/core/plan/wishes.py", "bot/core/plan/assign.py"),
+        (
+            "bot/core/planning/diff.py",
+            "bot/core/planning/actions.py",
+            "bot/core/planning/assign.py",
+        ),
         (
             "tests/bot/test_bot_wishes_exact.py",
             "tests/bot/test_bot_reconcile_exact.py",
@@ -70,7 +74,7 @@ PARTS = (
     ),
     Part(
         "spend",
-        ("bot/core/desk/spend.py",),
+        ("bot/core/orders/request_budget.py",),
         (
             "tests/bot/test_bot_spend_exact.py",
             "tests/bot/test_bot_spend.py",

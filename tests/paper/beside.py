@@ -27,9 +27,9 @@ from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from tests.e2e.runs import Venue, config_for, running_venue, start_bot, summary_of
-from venue.core import messages as v
-from venue.journal.record import Entry
-from venue.journal.statedir import StateDir
+from venue.engine import messages as v
+from venue.storage.record import Entry
+from venue.storage.statedir import StateDir
 from venue.wire.money import Cents
 
 SETTLE_S = 3.0
@@ -64,7 +64,7 @@ def played(entries: list[Entry], recording: Path, model: QueueModel) -> Counter[
     ]
     for segment in segments(recording):
         for entry in read_journal(segment):
-            if isinstance(entry.message, m.BookSeen | m.TradeSeen):
+            if isinstance(entry.message, m.BookUpdate | m.Trade):
                 acts.append((entry.at_ns, 0, entry.message))
     acts.sort(key=lambda each: each[:2])
     market = LiveMarket((), Terms(cash_cents=Cents(0)), model, entries[0].at_ns)
@@ -72,7 +72,7 @@ def played(entries: list[Entry], recording: Path, model: QueueModel) -> Counter[
     for entry in listing:
         market.exchange.apply(entry.command, entries[0].at_ns)  # type: ignore[arg-type]
     for at_ns, _, act in acts:
-        if isinstance(act, m.BookSeen | m.TradeSeen):
+        if isinstance(act, m.BookUpdate | m.Trade):
             market.on_frame(act, at_ns)
         else:
             market.carry_out(market.exchange, act, at_ns)

@@ -12,9 +12,9 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from bot.lab.paper.exchange import PaperClock, PaperExchange, PaperFault
 from tests.shell.site import SERIES, opening, rung_id
-from venue.journal.log import LogFull
-from venue.read.catalog import EventFilter
 from venue.recovery import fresh
+from venue.storage.log import LogFull
+from venue.views.catalog import EventFilter
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
@@ -65,17 +65,17 @@ class Desk:
 
     def book(self, bids, asks) -> None:
         self.now_ns += NS_PER_SECOND
-        self.market.on_frame(m.BookSeen(RUNG, self.now_ns, bids, asks), self.now_ns)
+        self.market.on_frame(m.BookUpdate(RUNG, self.now_ns, bids, asks), self.now_ns)
 
     def print(self, price: int, qty: int, bought: bool = False) -> None:
         self.now_ns += NS_PER_SECOND
         name = f"print-{self.now_ns}"
-        seen = m.TradeSeen(RUNG, self.now_ns, name, Price(price), Qty(qty), bought)
+        seen = m.Trade(RUNG, self.now_ns, name, Price(price), Qty(qty), bought)
         self.market.on_frame(seen, self.now_ns)
 
     def body(self, request: m.Request):
         answer = self.ask(request).answer
-        assert isinstance(answer, m.Done)
+        assert isinstance(answer, m.Ok)
         return answer.body
 
     @property
@@ -189,7 +189,7 @@ def test_a_disk_that_takes_nothing_more_is_told_and_ends_the_channel(tmp_path, m
     async def lived():
         desk = Desk(tmp_path / "account")
         await desk.paper.durable()
-        monkeypatch.setattr("venue.journal.log.CommandLog.append", refuse)
+        monkeypatch.setattr("venue.storage.log.CommandLog.append", refuse)
         desk.buy("one", 50, 1)
         with pytest.raises(PaperFault, match="No space left"):
             await desk.paper.durable()

@@ -12,7 +12,7 @@ from bot.lab.paper.exchange import PaperExchange
 from bot.lab.paper.venue import PaperVenue
 from tests.shell.life import Life, Plan, live
 from tests.shell.site import BASE_URL, KEY, STREAM_URL, rung_id
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Cents, Outcome
 
 TERMS = Terms(cash_cents=Cents(1_000_000), read_lag_ns=5_000_000)
@@ -70,9 +70,9 @@ def test_a_second_paper_run_goes_on_with_cash_and_shares_of_the_first(tmp_path):
     taken_over = [
         entry.message.answer.body
         for entry in second.entries
-        if isinstance(entry.message, m.Replied)
-        and isinstance(entry.message.answer, m.Done)
-        and isinstance(entry.message.answer.body, m.BalanceShown)
+        if isinstance(entry.message, m.Response)
+        and isinstance(entry.message.answer, m.Ok)
+        and isinstance(entry.message.answer.body, m.BalanceBody)
     ]
     assert taken_over[0].balance.total_cents == cash
     fills = first.ended.report.counters.fills
@@ -94,9 +94,9 @@ def test_a_paper_market_halts_and_pays_when_the_real_one_does(tmp_path):
     states = {
         each.market_id: each.state
         for entry in life.entries
-        if isinstance(entry.message, m.Replied)
-        and isinstance(entry.message.answer, m.Done)
-        and isinstance(entry.message.answer.body, m.SeriesShown)
+        if isinstance(entry.message, m.Response)
+        and isinstance(entry.message.answer, m.Ok)
+        and isinstance(entry.message.answer.body, m.SeriesBody)
         for event in entry.message.answer.body.events
         for each in event.markets
     }

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from bot.core.pricing.avellaneda import liquidity_spread, optimal_spread, reservation_price
+from bot.strategy.pricing.avellaneda import liquidity_spread, optimal_spread, reservation_price
 
 START, HORIZON, SIGMA, STEP, DECAY, AMPLITUDE = 100.0, 1.0, 2.0, 0.005, 1.5, 140.0
 STEPS, RUNS = 200, 20_000

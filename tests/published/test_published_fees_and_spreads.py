@@ -5,7 +5,7 @@ Source: docs/pricing.md#section-3-published; Kalshi fee schedule; Glosten and Mi
 
 import pytest
 
-from bot.core.pricing.costs import glosten_milgrom
+from bot.strategy.pricing.costs import glosten_milgrom
 from venue.wire.money import FeeRate, Price, Qty, fee_cents
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bot.core.pricing import glft
+from bot.strategy.pricing import glft
 
 
 def test_the_notebook_s_half_spread_and_skew_come_out_to_nine_places() -> None:

@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from bot.core.plan.wishes import FreeShares, WantCreate
+from bot.core.planning.actions import CreateAction, FreeShares
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
+from bot.strategy.api import Quote
 from strategies.amm import Amm, buy_depth, sell_depth, split_cash
 from strategies.bands import Band, Bands
 from tests.bot.planned import plan_rung
@@ -117,7 +117,7 @@ def routes(free_no: int, **event: object) -> list[tuple[Side, Outcome, int, int]
     return [
         (wish.own_side, wish.outcome, wish.price, wish.qty)
         for wish in wishes
-        if isinstance(wish, WantCreate)
+        if isinstance(wish, CreateAction)
     ]
 
 

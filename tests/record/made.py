@@ -29,7 +29,7 @@ def journal(folder: Path, *parts: list[Entry]) -> list[Path]:
 
 def book(at_ns: int, ts_ns: int, bids, asks, rung: MarketId = RUNGS[0]) -> Entry:
     """A frame of a book."""
-    return Entry(at_ns, m.BookSeen(rung, ts_ns, tuple(bids), tuple(asks)))
+    return Entry(at_ns, m.BookUpdate(rung, ts_ns, tuple(bids), tuple(asks)))
 
 
 def ladder(low: int, high: int, *, best_first: bool):
@@ -50,11 +50,11 @@ _asks = st.one_of(ladder(40, 99, best_first=False), _anything)
 _times = st.one_of(
     st.integers(0, 2**63 - 1), st.integers(1_800_000_000 * 10**9, 1_800_000_060 * 10**9)
 )
-_books = st.builds(m.BookSeen, st.sampled_from(RUNGS), _times, _bids, _asks)
+_books = st.builds(m.BookUpdate, st.sampled_from(RUNGS), _times, _bids, _asks)
 _others = st.one_of(
-    st.just(m.Beat()),
+    st.just(m.Tick()),
     st.builds(m.WakeAt, _times),
-    st.builds(m.TradeSeen, st.sampled_from(RUNGS), _times, st.text(max_size=5),
+    st.builds(m.Trade, st.sampled_from(RUNGS), _times, st.text(max_size=5),
               st.integers(1, 99).map(Price), st.integers(1, 99).map(Qty), st.booleans()),
     st.builds(m.Noted, st.just("info"), st.text(max_size=9),
               st.dictionaries(st.text(max_size=4), st.integers(-9, 9), max_size=2)),
@@ -72,6 +72,6 @@ def steady(count: int) -> list[Entry]:
         bids = [(50 - depth, 10 + (number // 2 + depth) % 7) for depth in range(5)]
         asks = [(52 + depth, 10 + (number // 3 + depth) % 5) for depth in range(5)]
         entries.append(book(at_ns, at_ns - 3_000_000, bids, asks, RUNGS[number % 2]))
-        entries.append(Entry(at_ns, m.Beat()))
+        entries.append(Entry(at_ns, m.Tick()))
         entries.append(Entry(at_ns, m.WakeAt(at_ns + 100_000_000)))
     return entries

@@ -222,6 +222,6 @@ def test_books_that_no_venue_shows_are_kept_as_they_came():
 
 
 def test_a_head_with_everything_an_earlier_run_left_is_archived_too():
-    known = Head(9, (m.OpenIntent(create().order, create().body),), (), (sent(create()),))
+    known = Head(9, (m.UnconfirmedCreate(create().order, create().body),), (), (sent(create()),))
     data = OPENING + framed(known)
     assert restored(archived(data, "s"), "s") == (data, True)

@@ -9,7 +9,7 @@ import pytest
 import structlog.testing
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.archive import archive, archive_of
 from bot.io.journal.archivist import Archivist, closed
@@ -178,4 +178,4 @@ def test_the_last_segment_of_a_run_that_a_crash_cut_is_archived_by_the_next_one(
     assert closed(state) == [path]
     archive(path)
     assert list(read_journal(segments(state)[0])) == steady(3)[:-1]
-    assert m.Beat() in [entry.message for entry in read_journal(segments(state)[0])]
+    assert m.Tick() in [entry.message for entry in read_journal(segments(state)[0])]

@@ -15,8 +15,8 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.commands import record
+from bot.cli import record
+from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.clock import Clock
 from bot.io.journal.journal import read_journal, segments
@@ -127,7 +127,7 @@ def test_orders_that_rested_before_rest_afterwards_as_they_did(recorded):
 
 
 def test_it_ends_by_a_signal_with_0_and_says_what_it_has(recorded):
-    books = [entry for entry in recorded.entries if isinstance(entry, m.BookSeen)]
+    books = [entry for entry in recorded.entries if isinstance(entry, m.BookUpdate)]
     assert recorded.code == 0
     assert recorded.summary["books"] == len(books) > 0
     assert recorded.summary["gaps"] == 1
@@ -142,7 +142,7 @@ def test_after_a_cut_it_is_subscribed_to_every_book_again(recorded):
     (listed,) = {entry.rungs for entry in recorded.entries if isinstance(entry, m.SubscribeTo)}
     for part in (recorded.entries[:closed], recorded.entries[closed:]):
         assert any(isinstance(entry, m.SubscribeTo) for entry in part)
-    first = [each.market_id for each in recorded.entries[:closed] if isinstance(each, m.BookSeen)]
+    first = [each.market_id for each in recorded.entries[:closed] if isinstance(each, m.BookUpdate)]
     assert set(first) == set(listed)
 
 
@@ -150,12 +150,12 @@ def test_the_account_is_in_it_and_the_key_is_not(recorded):
     bodies = [
         entry.answer.body
         for entry in recorded.entries
-        if isinstance(entry, m.Replied) and isinstance(entry.answer, m.Done)
+        if isinstance(entry, m.Response) and isinstance(entry.answer, m.Ok)
     ]
-    resting = next(body for body in bodies if isinstance(body, m.OrdersShown))
+    resting = next(body for body in bodies if isinstance(body, m.OrdersBody))
     assert sorted(order.order_id for order in resting.orders) == sorted(recorded.placed)
     kinds = {type(body) for body in bodies}
-    assert kinds >= {m.SeriesShown, m.BalanceShown, m.PositionsShown, m.FillsShown}
+    assert kinds >= {m.SeriesBody, m.BalanceBody, m.PositionsBody, m.FillsBody}
     written = b"".join(path.read_bytes() for path in recorded.state.glob("journal-*"))
     assert recorded.key.encode() not in written
 
@@ -219,7 +219,7 @@ async def test_a_request_that_is_no_read_would_not_leave(request_, tmp_path):
         mock.patch.object(recording.observer, "receive", lambda *_: [sent(request_)]),
         pytest.raises(WriteFault),
     ):
-        recording.tell(m.Beat())
+        recording.tell(m.Tick())
     assert asked == []
 
 

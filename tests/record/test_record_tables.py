@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.lab.export.sheets import COLUMNS, LEVELS, opened
 from bot.lab.sim.odds import draw, narrowed
 from tests.replay.recorded import MOODS, recorded

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.archive import archive
 from bot.io.journal.journal import read_segment, segments
@@ -26,8 +26,8 @@ from tests.record.made import journal
 from tests.records.lived import event, fill, market, market_id
 from tests.replay.recorded import MOODS, SANE, Recorded, written
 from tests.scale import cases
-from venue.core import messages as v
 from venue.crowd.tape import BookRecord, closes_ns, decode_record
+from venue.engine import messages as v
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty, book_side, canonical
@@ -96,7 +96,7 @@ def test_every_book_without_us_is_what_the_others_had_resting_then(lived):
         mine.take(each)
     ours = 0
     for each, _, _ in world.log:
-        if isinstance(each, m.BookSeen) and (each.market_id, each.ts_ns) in world.truth:
+        if isinstance(each, m.BookUpdate) and (each.market_id, each.ts_ns) in world.truth:
             others = mine.without(each)
             assert not others.missing_qty
             assert of(others.bids, others.asks) == world.truth[each.market_id, each.ts_ns]
@@ -154,8 +154,8 @@ def test_what_is_played_of_it_is_what_others_had(lived):
 # --- by hand --------------------------------------------------------------------------------------
 
 
-def replied(body: m.Body) -> m.Replied:
-    return m.Replied(m.RequestId(1), m.Done(body))
+def replied(body: m.Body) -> m.Response:
+    return m.Response(m.RequestId(1), m.Ok(body))
 
 
 def order(rests: int, at_s: float, price: int = 40, status: str = "open", qty: int = 10):
@@ -169,9 +169,9 @@ def order(rests: int, at_s: float, price: int = 40, status: str = "open", qty: i
     )  # fmt: skip
 
 
-def frame(at_s: float, size: int, price: int = 40, rung: int = 1) -> m.BookSeen:
+def frame(at_s: float, size: int, price: int = 40, rung: int = 1) -> m.BookUpdate:
     at_ns = T0 + round(at_s * NS_PER_SECOND)
-    return m.BookSeen(market_id(rung), at_ns, ((Price(price), Qty(size)),), ())
+    return m.BookUpdate(market_id(rung), at_ns, ((Price(price), Qty(size)),), ())
 
 
 TENS = (("10", None), ("20", None))
@@ -184,20 +184,20 @@ def by_hand(folder, *messages: m.Event, nonce: str = "a" * 20, strikes=TENS):
     ]
     first = [
         m.Started(nonce, (), journal=m.JournalFate.LOST),
-        replied(m.SeriesShown((event(*shown),), "")),
+        replied(m.SeriesBody((event(*shown),), "")),
     ]
     entries, at_ns = [Entry(T0, each) for each in first], T0
     for each in messages:
-        if isinstance(each, m.BookSeen | m.TradeSeen):
+        if isinstance(each, m.BookUpdate | m.Trade):
             at_ns = max(at_ns, each.ts_ns + WAY_NS)
         entries.append(Entry(at_ns, each))
     journal(folder, entries)
     return folder
 
 
-def printed(number: int, at_s: float) -> m.TradeSeen:
+def printed(number: int, at_s: float) -> m.Trade:
     at_ns = T0 + round(at_s * NS_PER_SECOND)
-    return m.TradeSeen(market_id(1), at_ns, f"t{number}", Price(40), Qty(3), True)
+    return m.Trade(market_id(1), at_ns, f"t{number}", Price(40), Qty(3), True)
 
 
 def test_frames_are_played_in_the_order_of_the_venues_time_and_each_print_once(tmp_path):
@@ -251,7 +251,7 @@ def test_a_print_that_we_made_as_taker_is_left_out_and_one_that_came_to_us_stays
     came = fill(2, T0)
     state = by_hand(
         tmp_path / "s", printed(1, 1), printed(2, 2), printed(3, 3),
-        replied(m.FillsShown((came, made), "")),
+        replied(m.FillsBody((came, made), "")),
     )  # fmt: skip
     (folder,) = tape_folders(state)
     (tape,) = read_tapes(folder)
@@ -262,7 +262,7 @@ def test_a_print_that_we_made_as_taker_is_left_out_and_one_that_came_to_us_stays
 
 
 def test_a_crossed_book_that_a_venue_showed_is_left_out_and_told(tmp_path):
-    crossed = m.BookSeen(
+    crossed = m.BookUpdate(
         market_id(1), T0 + NS_PER_SECOND, ((Price(60), Qty(5)),), ((Price(59), Qty(5)),)
     )
     (folder,) = tape_folders(by_hand(tmp_path / "s", frame(0, 4), crossed, frame(2, 5)))

@@ -91,15 +91,15 @@ class Journalled:
     def told(self, at_ns: int, body: m.Body) -> None:
         """A read is answered."""
         self._requests += 1
-        self.add(at_ns, m.Replied(m.RequestId(self._requests), m.Done(body)))
+        self.add(at_ns, m.Response(m.RequestId(self._requests), m.Ok(body)))
 
     def series(self, at_ns: int, *markets: model.Market) -> None:
         """The series is read."""
-        self.told(at_ns, m.SeriesShown((event(*markets),), ""))
+        self.told(at_ns, m.SeriesBody((event(*markets),), ""))
 
     def fills(self, at_ns: int, *fills: model.Fill) -> None:
         """A page of fills is read, the newest first."""
-        self.told(at_ns, m.FillsShown(tuple(reversed(fills)), ""))
+        self.told(at_ns, m.FillsBody(tuple(reversed(fills)), ""))
 
     def balance(self, at_ns: int, total_cents: int) -> None:
         """The balance is asked for and told a tenth of a second later."""
@@ -107,7 +107,7 @@ class Journalled:
         self.add(at_ns, m.Send(number, m.ReadBalance(), "read balance"))
         total = Cents(total_cents)
         shown = model.Balance(available_cents=total, reserved_cents=Cents(0), total_cents=total)
-        self.told(at_ns + NS_PER_SECOND // 10, m.BalanceShown(shown))
+        self.told(at_ns + NS_PER_SECOND // 10, m.BalanceBody(shown))
 
     def valued(self, at_ns: int, fill_id: str, value: int) -> None:
         """What was believed at a fill."""
@@ -123,5 +123,5 @@ class Journalled:
     def noise(self, at_ns: int, count: int) -> None:
         """What says nothing of the account."""
         for number in range(count):
-            self.add(at_ns + number, m.Beat())
+            self.add(at_ns + number, m.Tick())
             self.add(at_ns + number, m.WakeAt(at_ns))

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.companions import companions_of
-from bot.config import ConfigFault, finish, read_draft
+from bot.cli.main import app
+from bot.cli.sidecars import companions_of
+from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.io.notices.notices import Form, Notices, What
 from bot.io.secret import SecretFault
 from bot.records.database import Address, Sqlite
@@ -166,7 +166,7 @@ def stated(folder: Path, *arguments: str):
 @pytest.fixture(autouse=True)
 def the_day_after(monkeypatch) -> None:
     """It is the day after the one that was lived, whatever the clock says."""
-    monkeypatch.setattr("bot.commands.statement._today", lambda: datetime.date(2026, 11, 21))
+    monkeypatch.setattr("bot.cli.statement._today", lambda: datetime.date(2026, 11, 21))
 
 
 @pytest.fixture

@@ -70,15 +70,15 @@ def note(name: str, text: str = "why", level: str = "error") -> m.Noted:
         (note("latched", "the reaper"), "latch", "the reaper", False),
         (note("latched_cleared"), "latch", "latched: over", True),
         (m.Noted("info", "stopping", {"reason": "SIGTERM"}), "stop", "SIGTERM", False),
-        (m.Finished((), ()), "stop", "stopped, nothing rests", True),
+        (m.DrainComplete((), ()), "stop", "stopped, nothing rests", True),
         (
-            m.Finished((), (), unshown=True),
+            m.DrainComplete((), (), unshown=True),
             "stop",
             "stopped, and no list shows that nothing rests",
             False,
         ),
         (
-            m.Finished((OrderId("17"),), (ClientOrderId("a-1"),)),
+            m.DrainComplete((OrderId("17"),), (ClientOrderId("a-1"),)),
             "stop",
             "stopped with orders left: 17, a-1",
             False,
@@ -116,7 +116,7 @@ async def test_the_orders_that_a_run_leaves_are_named_whole_and_the_rest_counted
     async with Receiver().listening() as receiver:
         made = notices(receiver.url)
         async with going(made):
-            made.did(m.Finished(left, ()), 0)
+            made.did(m.DrainComplete(left, ()), 0)
             await receiver.until(lambda: bool(receiver.got))
     named = ", ".join(left[:50])
     assert [got["text"] for got in receiver.got] == [f"stopped with orders left: {named}{more}"]
@@ -258,7 +258,7 @@ async def test_the_end_of_a_run_waits_for_a_receiver_only_so_long(monkeypatch):
 async def test_what_was_not_told_when_the_run_ended_is_told_at_its_end():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url)
-        made.did(m.Finished((), ()), 0)
+        made.did(m.DrainComplete((), ()), 0)
         await made.finish()
     assert [got["text"] for got in receiver.got] == ["stopped, nothing rests"]
 

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from bot.ideas import Makers
+from bot.config.strategies import Makers
 from bot.lab.replay.replay import replay
 from bot.lab.replay.together import replayer_of
 from bot.lab.session import runs_meant

@@ -14,22 +14,22 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
+from bot.config.strategies import Makers
 from bot.core import messages as m
-from bot.core.event.rung import Rung
-from bot.core.plan.wishes import WantCancel, Wish
-from bot.core.sending.sending import Sending
-from bot.core.strategy import EventView, Quotes, Strategy
+from bot.core.execution.executor import OrderExecutor
+from bot.core.planning.actions import Action, CancelAction
+from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.trader import Trader
-from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
-from bot.io.run.watched import Retold
+from bot.io.run.strategy_watchdog import Retold
 from bot.io.settings.plugins import StrategyFault
 from bot.lab.replay.replay import Replayed, replay
 from bot.lab.replay.together import replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.lab.sim.run import Patch, planted
+from bot.strategy.api import EventView, Quotes, Strategy
 from tests.replay.recorded import brutal, recorded
 from tests.scale import cases
 from venue.wire.instant import NS_PER_SECOND
@@ -138,7 +138,7 @@ def test_a_torn_tail_is_no_difference_wherever_it_was_torn(entries, tmp_path):
 
 
 def test_answers_after_the_end_are_not_given_to_the_trader(entries, tmp_path):
-    late = Entry(entries[-1].at_ns, m.Replied(m.RequestId(999_999), m.Unknown("late")))
+    late = Entry(entries[-1].at_ns, m.Response(m.RequestId(999_999), m.Unknown("late")))
     found = lone(tmp_path / "run.log", [*entries, late])
     assert found.difference is None
 
@@ -166,7 +166,7 @@ def test_a_drain_that_the_loop_gave_up_is_no_difference(entries, tmp_path):
 
 
 def test_notes_of_candidates_in_the_shadow_are_no_difference(entries, tmp_path):
-    beats = [at for at, entry in enumerate(entries) if isinstance(entry.message, m.Beat)]
+    beats = [at for at, entry in enumerate(entries) if isinstance(entry.message, m.Tick)]
     note = Entry(entries[beats[3]].at_ns, m.Noted("debug", "shadow_quotes", {"shadow": "x"}))
     found = lone(tmp_path / "run.log", [*entries[: beats[3] + 1], note, *entries[beats[3] + 1 :]])
     assert found.difference is None
@@ -175,8 +175,8 @@ def test_notes_of_candidates_in_the_shadow_are_no_difference(entries, tmp_path):
 # --- something differs ----------------------------------------------------------------------------
 
 _wake_ns = Trader._wake_ns
-_may_write = Sending._may_write
-_cancel = Sending.cancel
+_may_write = OrderExecutor._may_write
+_cancel = OrderExecutor.cancel
 
 
 CLOCK = Patch(
@@ -193,17 +193,21 @@ class Named(str):
         return crc32(f"{self.seed} {self}".encode())
 
 
-def in_no_order(self: Sending, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
+def in_no_order(
+    self: OrderExecutor, wishes: Sequence[tuple[MarketQuoter, Action]], now_ns: int
+) -> None:
     """The cancels, one after the other as a set of their orders' ids has them."""
     cancels = {
-        each[1].order.client_order_id: each for each in wishes if type(each[1]) is WantCancel
+        each[1].order.client_order_id: each for each in wishes if type(each[1]) is CancelAction
     }
     _cancel(self, [cancels[str(name)] for name in set(map(Named, cancels))], now_ns)
 
 
-ORDER = Patch(Sending, "cancel", in_no_order)
+ORDER = Patch(OrderExecutor, "cancel", in_no_order)
 CHANCE = Patch(
-    Sending, "_may_write", lambda self, *given: random.random() < 0.5 and _may_write(self, *given)
+    OrderExecutor,
+    "_may_write",
+    lambda self, *given: random.random() < 0.5 and _may_write(self, *given),
 )
 
 
@@ -253,7 +257,7 @@ def test_the_first_difference_is_shown_with_both_sides_and_the_frame_before_it(e
     frames = [
         each.message
         for each in entries[:at]
-        if isinstance(each.message, m.BookSeen) and each.message.market_id == market
+        if isinstance(each.message, m.BookUpdate) and each.message.market_id == market
     ]
     if frames:
         assert found.frame.event == frames[-1]

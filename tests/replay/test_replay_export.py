@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.core import messages as m
 from bot.lab.backtest.own import write_tape
 from bot.lab.counted import EVERY
@@ -151,10 +151,10 @@ def test_what_has_no_time_that_can_be_read_is_told_without_it(tmp_path):
     journal.started(NOON_NS)
     never = Instant("soon")
     dateless = msgspec.structs.replace(lived.event(market(1)), resolution_date=never)
-    journal.told(NOON_NS, m.SeriesShown((dateless,), ""))
+    journal.told(NOON_NS, m.SeriesBody((dateless,), ""))
     rung = market(1)
     book = model.Orderbook(rung.ticker, rung.market_id, never, (), ())
-    journal.told(NOON_NS + 1, m.BookShown(book))
+    journal.told(NOON_NS + 1, m.BookBody(book))
     odd = msgspec.structs.replace(lived.fill(1, NOON_NS), created_at=never)
     journal.fills(NOON_NS + 2, odd, lived.fill(2, NOON_NS + 2))
     found = invoke(str(journal.folder), "--csv", str(tmp_path / "tables"))
@@ -171,8 +171,8 @@ def test_a_date_that_cannot_be_read_ends_neither_an_export_nor_a_tape_of_the_sam
     journal.started(NOON_NS)
     rung = market(1)
     event = msgspec.structs.replace(lived.event(rung), resolution_date=Instant("in autumn"))
-    journal.told(NOON_NS, m.SeriesShown((event,), ""))
-    journal.add(NOON_NS + 2, m.BookSeen(rung.market_id, NOON_NS + 1, (), ()))
+    journal.told(NOON_NS, m.SeriesBody((event,), ""))
+    journal.add(NOON_NS + 2, m.BookUpdate(rung.market_id, NOON_NS + 1, (), ()))
     found = invoke(str(journal.folder), "--csv", str(tmp_path / "tables"))
     assert found.exit_code == 0, found.output
     (row,) = table(tmp_path / "tables", "rungs")

@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import draw, narrowed, often
 from bot.lab.sim.world import World
@@ -62,7 +62,7 @@ def venue_millicents(world: World) -> int:
 
 
 def _all() -> Any:
-    from venue.read.account import Scope
+    from venue.views.account import Scope
 
     return Scope()
 

@@ -62,18 +62,18 @@ def test_requests_and_books_are_those_of_the_journal(state):
     said = [entry.message for entry in read_journal(journal)]
     requests = frames.requests(state)
     assert len(requests) == sum(isinstance(each, m.Send) for each in said)
-    refused = [each for each in said if isinstance(each, m.Replied)]
-    refused = [each for each in refused if isinstance(each.answer, m.Refused)]
+    refused = [each for each in said if isinstance(each, m.Response)]
+    refused = [each for each in refused if isinstance(each.answer, m.Rejected)]
     assert (requests["answer"] == "refused").sum() == len(refused)
     books = frames.books(state)
-    seen = sum(isinstance(each, m.BookSeen) for each in said)
+    seen = sum(isinstance(each, m.BookUpdate) for each in said)
     assert (books["source"] == "channel").sum() == seen > 0
 
 
 def test_a_book_that_never_traded_has_no_time_of_the_venue(state, tmp_path):
     (journal,) = state.glob("journal-*.log")
     shown = model.Orderbook(Ticker("T"), MarketId("m"), "0001-01-01T00:00:00Z", (), ())
-    replied = m.Replied(m.RequestId(1), m.Done(m.BookShown(shown)))
+    replied = m.Response(m.RequestId(1), m.Ok(m.BookBody(shown)))
     read = framed(Entry(1_800_000_000_000_000_000, replied))
     (tmp_path / journal.name).write_bytes(journal.read_bytes() + read)
     books = frames.books(tmp_path)

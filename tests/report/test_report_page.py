@@ -6,7 +6,7 @@ import re
 import msgspec
 import pytest
 
-from bot.commands.report import _text as in_words
+from bot.cli.report import _text as in_words
 from bot.lab.report.compare import differences
 from bot.lab.report.page import report
 from bot.lab.report.sampler import MOMENTS_MAX

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.config.strategies import Makers
 from bot.core import messages as m
-from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.report.sources import sessions_of
@@ -59,7 +59,7 @@ def test_what_comes_after_the_end_is_none_of_the_run(told, tmp_path):
     *_, newest = sorted(state.glob("journal-*.log"))
     *_, last = read_journal(newest)
     late_ns = last.at_ns + 60 * NS_PER_SECOND
-    late = Entry(late_ns, m.Replied(m.RequestId(999_999), m.Unknown("late")))
+    late = Entry(late_ns, m.Response(m.RequestId(999_999), m.Unknown("late")))
     with newest.open("ab") as file:
         file.write(framed(late))
     (said,) = json.loads(invoke("report", state, "--json").stdout)["sessions"]
@@ -194,7 +194,7 @@ def test_a_run_whose_end_is_in_no_journal_says_so_above_its_figures(told, tmp_pa
     state.mkdir()
     (journal,) = told.state.glob("journal-*.log")
     *kept, last = read_journal(journal)
-    assert isinstance(last.message, m.Finished)
+    assert isinstance(last.message, m.DrainComplete)
     opening = (OPENING, framed(Head(0, ())))
     (state / journal.name).write_bytes(b"".join((*opening, *map(framed, kept))))
     done = invoke("report", state, "--html", html)

@@ -18,15 +18,15 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import LevelBook, refusal, shown
+from bot.strategy.api import Strategy
 from tests.scale import cases
-from venue.core import messages as v
-from venue.core.engine import Engine
-from venue.read.account import Scope
-from venue.read.catalog import EventFilter
-from venue.read.projector import Views
+from venue.engine import messages as v
+from venue.engine.engine import Engine
+from venue.views.account import Scope
+from venue.views.catalog import EventFilter
+from venue.views.projector import Views
 from venue.wire import codec, instant, model
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
@@ -94,7 +94,7 @@ class Desk:
         self.wake_ns = 0
         self.sent: list[tuple[int, m.Write]] = []
         self.notes: list[m.Noted] = []
-        self.finished: m.Finished | None = None
+        self.finished: m.DrainComplete | None = None
 
     def noted(self, name: str) -> list[m.Noted]:
         """What it told under a name."""
@@ -283,7 +283,7 @@ class Days:
                 if isinstance(effect.request, m.Create | m.AmendResting | m.CancelResting):
                     desk.sent.append((self.now_ns, effect.request))
                 answer = self.answer(effect.request)
-                self.give(desk, m.Replied(effect.request_id, answer, 500))
+                self.give(desk, m.Response(effect.request_id, answer, 500))
             elif isinstance(effect, m.WakeAt):
                 desk.wake_ns = effect.at_ns
             elif isinstance(effect, m.SubscribeTo):
@@ -293,13 +293,13 @@ class Days:
                     self.give(desk, self.book(market))
             elif isinstance(effect, m.Noted):
                 desk.notes.append(effect)
-            elif isinstance(effect, m.Finished):
+            elif isinstance(effect, m.DrainComplete):
                 desk.finished = effect
 
-    def book(self, market: MarketId) -> m.BookSeen:
+    def book(self, market: MarketId) -> m.BookUpdate:
         """The channel's whole book of a market."""
         bids, asks = self.tapes[market].levels()
-        return m.BookSeen(market, self.tapes[market].at_ns, bids, asks)
+        return m.BookUpdate(market, self.tapes[market].at_ns, bids, asks)
 
     def publish(self) -> None:
         """What has changed goes out to whoever subscribed to it: prints, then whole books."""
@@ -309,7 +309,7 @@ class Days:
             for each in prints:
                 bought = (each.taker_outcome is Outcome.YES) == (each.taker_side is Side.BUY)
                 if each.market_id in desk.subscribed:
-                    seen = m.TradeSeen(
+                    seen = m.Trade(
                         each.market_id, each.at_ns, each.trade_id, each.price, each.qty, bought
                     )
                     self.give(desk, seen)
@@ -329,8 +329,8 @@ class Days:
                 self.now_ns += SECOND
                 self.publish()
                 for desk in self.desks:
-                    self.give(desk, m.FeedHeard())
-                    self.give(desk, m.Beat())
+                    self.give(desk, m.FeedAlive())
+                    self.give(desk, m.Tick())
             if step is not None:
                 step()
 
@@ -340,7 +340,7 @@ class Days:
         while self.now_ns < until_ns:
             self.now_ns += every_ns
             for desk in self.desks:
-                self.give(desk, m.Beat())
+                self.give(desk, m.Tick())
 
     # --- the front door ---------------------------------------------------------------------------
 
@@ -359,25 +359,25 @@ class Days:
                 found = account.order(MAKER, request.order_id)
                 if found is None:
                     return refusal(Code.ORDER_NOT_FOUND)
-                return m.Done(m.OrderShown(found))
+                return m.Ok(m.OrderBody(found))
             case m.ReadResting():
                 rows, _ = account.orders(MAKER, Scope(), model.RESTING, None, 1_000)
-                return m.Done(m.OrdersShown(rows, ""))
+                return m.Ok(m.OrdersBody(rows, ""))
             case m.ReadFills():
                 place = int(request.cursor) if request.cursor else None
                 fills, last = account.fills(MAKER, Scope(), None, place, 100)
-                return m.Done(m.FillsShown(fills, "" if last is None else str(last)))
+                return m.Ok(m.FillsBody(fills, "" if last is None else str(last)))
             case m.ReadPositions():
                 held, _ = account.positions(MAKER, Scope(), "", 1_000)
-                return m.Done(m.PositionsShown(held, ""))
+                return m.Ok(m.PositionsBody(held, ""))
             case m.ReadBalance():
-                return m.Done(m.BalanceShown(account.balance(MAKER)))
+                return m.Ok(m.BalanceBody(account.balance(MAKER)))
             case m.ReadSeries():
                 wanted = EventFilter(series_ticker=request.series_ticker)
                 events, _ = self.views.catalog.events(wanted, -1, 1_000)
-                return m.Done(m.SeriesShown(events, ""))
+                return m.Ok(m.SeriesBody(events, ""))
             case m.ReadBook():
-                return m.Done(m.BookShown(self._book_read(request.market_id)))
+                return m.Ok(m.BookBody(self._book_read(request.market_id)))
 
     def _book_read(self, market: MarketId) -> model.Orderbook:
         bids, asks = self.tapes[market].levels()

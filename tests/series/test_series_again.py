@@ -11,9 +11,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
+from bot.config.strategies import Makers
 from bot.core import messages as m
-from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.replay.together import replayer_of

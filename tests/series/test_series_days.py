@@ -8,7 +8,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk.spend import Pace
+from bot.core.orders.request_budget import WriteThrottle
 from bot.core.profit.attribution import Entry
 from bot.core.report import Phase
 from strategies.fixed_spread import FixedSpread
@@ -23,7 +23,7 @@ from tests.series.days import (
     Desk,
     settings_for,
 )
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
 
@@ -205,7 +205,7 @@ def test_no_finding_was_told_on_the_way(story: Story) -> None:
 
 def test_both_end_with_nothing_left(story: Story) -> None:
     for desk in story.days.desks:
-        assert desk.finished == m.Finished((), ())
+        assert desk.finished == m.DrainComplete((), ())
         assert desk.trader.phase is Phase.STOPPED
 
 
@@ -217,7 +217,7 @@ def test_events_that_resolved_have_left_and_nothing_of_them_is_kept(story: Story
         assert kept(desk, gone) == []
 
 
-_SKIPPED = (ModuleType, FunctionType, MethodType, BuiltinFunctionType, type, Pace, Entry)
+_SKIPPED = (ModuleType, FunctionType, MethodType, BuiltinFunctionType, type, WriteThrottle, Entry)
 """Of what is kept by market a bounded number: the pace (`MARKETS_MAX`), the newest fills
 (`KEPT_MAX`)."""
 

@@ -10,7 +10,7 @@ from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
 from tests.bot.test_bot_trader import calm, quoting, resting
 from tests.scale import cases
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId
 

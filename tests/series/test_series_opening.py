@@ -7,12 +7,12 @@ opened theirs would keep them from it for as long as it is filled often.
 import msgspec
 
 from bot.core import messages as m
-from bot.core.limits.accountrisk import AccountRisk
+from bot.core.quoting.portfolio_risk import TOGETHER_NS
 from bot.core.report import Phase
-from bot.core.series.weighing import TOGETHER_NS
+from bot.core.risk.account_risk import AccountRisk
 from bot.core.settings import StartSettings, Strangers, TraderSettings
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
 from tests.bot.test_bot_kept import RISK, Past
 from tests.bot.thin import SERIES, Thin
@@ -105,7 +105,7 @@ def test_a_sound_series_quotes_beside_one_that_cannot_be_read_and_says_so_once()
 
         def answer(self, request: m.Request) -> m.Answer:
             if isinstance(request, m.ReadSeries) and request.series_ticker == sick:
-                return m.Refused(404, "market_not_found", "")
+                return m.Rejected(404, "market_not_found", "")
             return super().answer(request)
 
         def told(self, effect: m.Effect) -> None:

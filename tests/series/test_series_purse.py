@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.desk.spend import Lane, Purse
+from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.settings import BudgetSettings
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
@@ -11,15 +11,15 @@ RATE, BURST, RESERVE = 40, 60, 15
 BEAT_NS = 50 * NS_PER_MS
 
 
-def purse(users: int) -> Purse:
+def purse(users: int) -> RequestBudget:
     """A full purse that so many spend from."""
-    made = Purse(BudgetSettings(rate_per_second=RATE, burst=BURST, reserve=RESERVE), 0)
+    made = RequestBudget(BudgetSettings(rate_per_second=RATE, burst=BURST, reserve=RESERVE), 0)
     for _ in range(users - 1):
         made.join()
     return made
 
 
-def spend_all(shared: Purse, lane: Lane, most: int, now_ns: int, user: int) -> int:
+def spend_all(shared: RequestBudget, lane: Priority, most: int, now_ns: int, user: int) -> int:
     """As many requests of a kind as there are tokens for this user, at most so many."""
     for count in range(most):
         if not shared.spend(lane, now_ns, user):
@@ -31,10 +31,10 @@ def spend_all(shared: Purse, lane: Lane, most: int, now_ns: int, user: int) -> i
 @settings(max_examples=40)
 @given(
     st.lists(st.integers(1, 30), min_size=2, max_size=5),
-    st.sampled_from([Lane.READ, Lane.AMEND, Lane.CREATE]),
+    st.sampled_from([Priority.READ, Priority.AMEND, Priority.CREATE]),
 )
 def test_whoever_always_wants_something_gets_half_its_share_at_least_whatever_others_want(
-    wants: list[int], lane: Lane
+    wants: list[int], lane: Priority
 ) -> None:
     shared = purse(len(wants))
     taken = [0] * len(wants)
@@ -58,9 +58,9 @@ def test_cancels_of_every_series_pass_while_the_others_flood(
     shared = purse(users)
     for beat in range(beats + 1):
         for user in range(users):
-            spend_all(shared, Lane.CREATE, 100, beat * BEAT_NS, user)
+            spend_all(shared, Priority.CREATE, 100, beat * BEAT_NS, user)
     now_ns, left = beats * BEAT_NS, RESERVE
     for user in range(users):
         most = min(cancels[user], left)
-        assert spend_all(shared, Lane.CANCEL, most, now_ns, user) == most
+        assert spend_all(shared, Priority.CANCEL, most, now_ns, user) == most
         left -= most

@@ -20,7 +20,6 @@ from structlog.testing import capture_logs
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.client import sockets
 from bot.io.client.feed import Feed
@@ -28,15 +27,16 @@ from bot.io.client.rest import TIMEOUTS, Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal, read_journal, segments
 from bot.io.run.connection import Connection
-from bot.io.run.runner import Child, Ended, Runner
+from bot.io.run.runner import Child, Runner, RunResult
 from bot.io.secret import Secret
+from bot.strategy.api import Strategy
 from strategies.fixed_spread import FixedSpread
 from tests.shell.loop import VirtualLoop, run
 from tests.shell.net import Network
 from tests.shell.site import BASE_URL, KEY, SERIES, STREAM_URL, Bend, Site
 from tests.shell.truth import Truth
-from venue.core.messages import OrderState
-from venue.http import openapi
+from venue.engine.messages import OrderState
+from venue.rest import openapi
 from venue.wire.money import BookSide, Cents, Outcome, Qty
 
 SETTINGS = TraderSettings(
@@ -96,7 +96,7 @@ class Life:
     trader: Trader
     runner: Runner
     watch: "Watch"
-    ended: Ended | None = None
+    ended: RunResult | None = None
     ended_s: float = 0.0
     on_end: list[Callable[[], None]] = field(default_factory=list)
     wanted: list[str] = field(default_factory=list)
@@ -348,7 +348,7 @@ def assert_answered_once(life: Life) -> None:
     for entry in life.entries:
         if isinstance(entry.message, m.Send):
             sent.add(entry.message.request_id)
-        elif isinstance(entry.message, m.Replied):
+        elif isinstance(entry.message, m.Response):
             answered.append(entry.message.request_id)
     assert len(answered) == len(set(answered))
     assert set(answered) == sent

@@ -16,15 +16,15 @@ from uvicorn.server import ServerState
 from tests.shell.loop import VirtualLoop
 from tests.shell.net import Network
 from tests.shell.truth import MAKER, Truth
-from venue.core import messages as v
-from venue.feed.socket import make_stream
+from venue.engine import messages as v
 from venue.hold import Held
-from venue.http.app import EngineUnavailable, make_app
 from venue.listen import limits
 from venue.listen.http import HttpProtocol
 from venue.listen.stream import StreamProtocol
 from venue.recovery import fresh
+from venue.rest.app import EngineUnavailable, make_app
 from venue.server import Venue
+from venue.stream.socket import make_stream
 from venue.wire.model import EventStatus
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker, UserId

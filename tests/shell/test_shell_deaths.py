@@ -17,7 +17,7 @@ from bot.io.client.feed import Feed
 from bot.io.journal import journal
 from bot.io.journal.journal import Journal
 from bot.io.metrics.metrics import Metrics
-from bot.io.run.inbox import Inbox
+from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.runner import DRAIN_NS, Child, Exit
 from tests.shell.life import Life, Plan, assert_answered_once, live
 from venue.wire.instant import NS_PER_SECOND
@@ -65,7 +65,7 @@ SEAMS = {
     "journal": (journal, "_write_all", ZeroDivisionError, (3, 18)),
     "disk": (os, "fdatasync", OSError, (3, 18)),
     "trader": (Trader, "receive", ZeroDivisionError, (5, 120)),
-    "inbox": (Inbox, "take", ZeroDivisionError, (5, 120)),
+    "inbox": (ConflatingQueue, "take", ZeroDivisionError, (5, 120)),
     "metrics": (Metrics, "did", ZeroDivisionError, (5, 120)),
     "metrics of events": (Metrics, "saw", ZeroDivisionError, (5, 120)),
     "subscribe": (Feed, "subscribe", ZeroDivisionError, (1, 2)),

@@ -198,7 +198,7 @@ def test_after_a_pause_nothing_new_leaves_before_a_fresh_confirmation(for_s):
         message = entry.message
         if entry.at_ns < woke_ns:
             continue
-        if isinstance(message, m.BookSeen):
+        if isinstance(message, m.BookUpdate):
             break
         assert not (
             isinstance(message, m.Send) and isinstance(message.request, m.Create | m.AmendResting)
@@ -229,7 +229,7 @@ def test_a_body_that_drips_is_awaited_for_a_while_and_then_unknown(drip_s, known
     unknown = [
         entry.message.answer
         for entry in life.entries
-        if isinstance(entry.message, m.Replied) and isinstance(entry.message.answer, m.Unknown)
+        if isinstance(entry.message, m.Response) and isinstance(entry.message.answer, m.Unknown)
     ]
     endless = [answer for answer in unknown if "endless" in answer.reason]
     assert bool(endless) is not known

@@ -38,7 +38,7 @@ def test_ten_thousand_outer_cancels_reach_no_request(tmp_path):
             await anyio.sleep_forever()
         cancels += 1
 
-    def told(replied: m.Replied) -> None:
+    def told(replied: m.Response) -> None:
         answered[replied.request_id] += 1
         kinds[type(replied.answer).__name__] += 1
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.model import RESTING, MarketState
 from venue.wire.money import Outcome, Side
 from venue.wire.names import MarketId, OrderId, UserId

@@ -6,8 +6,8 @@ from collections import Counter
 
 from tests.shell.life import Life
 from tests.shell.net import Wire
-from venue.core.messages import HaltMarket, ResumeMarket, SetVenueState
-from venue.http import faults
+from venue.engine.messages import HaltMarket, ResumeMarket, SetVenueState
+from venue.rest import faults
 from venue.wire.model import VenueState
 
 COMMAND_FAULTS = tuple(faults.CommandFault)

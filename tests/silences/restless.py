@@ -1,6 +1,6 @@
 """Strategies that change their mind with the seconds that are left: sizes, and prices."""
 
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from venue.wire.money import BookSide, Price, Qty
 
 SIZES = (24, 8, 16)

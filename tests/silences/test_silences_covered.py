@@ -48,7 +48,7 @@ def test_s15_no_order_id_is_derived_parsed_or_ordered_by_the_bot():
     text = "\n".join(tree.text(path) for path in tree.python_files("bot/core", "bot/io"))
     assert not re.search(r"int\([a-z_.]*order_id\)", text)
     assert not re.search(r"order_id [<>]=? ", text)
-    assert "venue.core.identity" not in text
+    assert "venue.engine.identity" not in text
 
 
 def test_s41_the_bot_reads_no_volume():

@@ -14,8 +14,8 @@ from tests.shell.site import FLOOR, TAKER, Bend
 from tests.shell.truth import MAKER
 from tests.silences.bends import Instead, NewIds, QtyIsTotal, Replies, orders_in, refused
 from tests.silences.restless import restless, shrinking
-from venue.core.messages import HaltMarket, ResolveMarket, ResumeMarket, SetVenueState
-from venue.http.faults import CommandFault, CommandRule, Share, Verb
+from venue.engine.messages import HaltMarket, ResolveMarket, ResumeMarket, SetVenueState
+from venue.rest.faults import CommandFault, CommandRule, Share, Verb
 from venue.wire.model import VenueState
 from venue.wire.money import Outcome
 from venue.wire.requests import TimeInForce

@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from bot.core.desk.spend import Purse
-from bot.core.series.weighing import Weighing
+from bot.core.orders.request_budget import RequestBudget
+from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.run import Patch, planted, run
@@ -20,8 +20,8 @@ def unlimited(self, rung, wish, now_ns):
     return Qty(min(wish.qty, self._limits.order_qty))
 
 
-NO_LIMIT = Patch(Weighing, "admits_create", unlimited)
-NO_PATIENCE = Patch(Purse, "told_to_wait", lambda self, retry_after_ns, now_ns: None)
+NO_LIMIT = Patch(PortfolioRisk, "admits_create", unlimited)
+NO_PATIENCE = Patch(RequestBudget, "told_to_wait", lambda self, retry_after_ns, now_ns: None)
 
 
 @cache
@@ -41,10 +41,10 @@ def test_the_alarm_sounds_when_a_rule_is_taken_out(patch, invariant):
 
 
 def test_a_planted_bug_is_gone_after_its_world():
-    before = Purse.told_to_wait
+    before = RequestBudget.told_to_wait
     with planted((NO_PATIENCE,)):
-        assert Purse.told_to_wait is NO_PATIENCE.value
-    assert Purse.told_to_wait is before
+        assert RequestBudget.told_to_wait is NO_PATIENCE.value
+    assert RequestBudget.told_to_wait is before
 
 
 def test_a_failure_shows_its_last_two_hundred_events():

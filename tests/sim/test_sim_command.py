@@ -9,14 +9,14 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.core.strategy import EventView
+from bot.cli.main import app
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.life.configured import Failing
 from bot.lab.sim.life.moods import Moody
 from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
 from bot.lab.sim.world import START_NS
+from bot.strategy.api import EventView
 from venue.wire.names import Ticker
 
 SHORT = ("--seed", "11", "--until", "3s")
@@ -72,7 +72,7 @@ def test_json_is_one_line_on_stdout_and_the_draw_goes_to_stderr():
 
 
 NOW_AND_THEN = """
-from bot.core.strategy import Quote, Strategy
+from bot.strategy.api import Quote, Strategy
 from venue.wire.money import BookSide, Price, Qty
 
 
@@ -95,7 +95,7 @@ STRATEGY = NowAndThen
 SMALL = """\
 from pydantic import Field
 
-from bot.core.strategy import Quote, Strategy
+from bot.strategy.api import Quote, Strategy
 from venue.wire.money import BookSide, Price, Qty
 
 
@@ -136,7 +136,7 @@ def test_a_strategy_whose_range_a_drawn_size_is_beyond_keeps_its_default(tmp_pat
 
 NEEDS_MORE = """
 from pydantic import model_validator
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 class Mine(Strategy):
     class Params(Strategy.Params):
@@ -221,7 +221,7 @@ def test_a_wrong_option_ends_with_2_and_says_what_is_right(words, said):
 DIES = """
 import os
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 
 class Dies(Strategy):

@@ -6,7 +6,7 @@ from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import draw
 from bot.lab.sim.venue.simulated import CROWD, SimulatedVenue
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus
 from venue.wire.money import Outcome, Price, Qty, Side

@@ -192,7 +192,7 @@ def watch() -> FeedWatch:
     held = FeedWatch()
     held.saw(m.FeedOpened(), ENDS_NS)
     bids, asks = ((Price(first), Qty(10)) for first in (40, 39)), ((60, 10), (61, 10))
-    held.saw(m.BookSeen(RUNG, ENDS_NS, tuple(bids), asks), ENDS_NS)
+    held.saw(m.BookUpdate(RUNG, ENDS_NS, tuple(bids), asks), ENDS_NS)
     return held
 
 
@@ -209,7 +209,7 @@ def test_a_book_is_stale_unconfirmed_in_doubt_or_after_its_channel_and_quotes_ge
     held = watch()
     assert not held.stale(RUNG, ENDS_NS + SECOND // 5)
     assert held.stale(RUNG, ENDS_NS + 6 * SECOND) == "the channel is silent"
-    held.saw(m.FrameGarbled("no JSON", True), ENDS_NS + SECOND // 5)
+    held.saw(m.MalformedFrame("no JSON", True), ENDS_NS + SECOND // 5)
     assert held.stale(RUNG, ENDS_NS + SECOND // 5) == "its book is in doubt"
     assert not held.stale(RUNG, ENDS_NS + SECOND, 2 * SECOND)
     held.saw(m.FeedClosed("gone"), ENDS_NS + SECOND // 5)

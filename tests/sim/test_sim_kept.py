@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bot.core.books.others import Others
-from bot.core.event.room import Ladder
-from bot.core.event.rung import Rung
-from bot.core.series.quoting import Quoting
-from bot.core.series.weighing import Weighing
+from bot.core.market_data.external_book import ExternalBook
+from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.event_quoter import EventQuoter
+from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import draw
 from bot.lab.sim.run import Patch, planted, run
@@ -35,23 +35,23 @@ def before(home: type, name: str, forget: Forget) -> Patch:
     return Patch(home, name, anew)
 
 
-def no_plan(quoting: Quoting, ladder: Ladder, _now_ns: int) -> None:
+def no_plan(quoting: QuotingEngine, ladder: EventQuoter, _now_ns: int) -> None:
     for rung in ladder.rungs:
         rung.ours = None
 
 
-def no_exposure(weighing: Weighing, ladder: Ladder) -> None:
+def no_exposure(weighing: PortfolioRisk, ladder: EventQuoter) -> None:
     weighing.anew(ladder)
     for rung in ladder.rungs:
         rung.weighed = False
 
 
-def no_cut(weighing: Weighing, ladder: Ladder, *_: Any) -> None:
+def no_cut(weighing: PortfolioRisk, ladder: EventQuoter, *_: Any) -> None:
     if (cutter := weighing._cutters.get(ladder.event.event_ticker)) is not None:
         cutter._held = None
 
 
-def no_proof(ladder: Ladder, *_: Any) -> None:
+def no_proof(ladder: EventQuoter, *_: Any) -> None:
     ladder.answers._sane.clear()
 
 
@@ -61,7 +61,7 @@ def no_prices(strategy: LadderJoint, _view: Any) -> None:
         rung.key, rung.stands = None, ()
 
 
-def no_others(others: Others, *_: Any) -> None:
+def no_others(others: ExternalBook, *_: Any) -> None:
     others._left = others._mine = None
 
 
@@ -75,12 +75,12 @@ def forgotten(name: str, value: Any) -> Forget:
 
 
 ANEW = (
-    before(Quoting, "_plan_ladder", no_plan),
-    before(Weighing, "exposure", no_exposure),
-    before(Weighing, "cut", no_cut),
-    before(Ladder, "view", no_proof),
+    before(QuotingEngine, "_plan_ladder", no_plan),
+    before(PortfolioRisk, "exposure", no_exposure),
+    before(PortfolioRisk, "cut", no_cut),
+    before(EventQuoter, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
-    before(Others, "settled", no_others),
+    before(ExternalBook, "settled", no_others),
 )
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 
@@ -103,10 +103,10 @@ def test_what_is_kept_is_what_would_be_computed_anew(seed):
 def test_a_plan_that_nobody_told_of_other_orders_is_found():
     """The alarm works: what is kept where it should be forgotten makes another life."""
 
-    def touch(rung: Rung) -> None:
+    def touch(rung: MarketQuoter) -> None:
         rung.again_ns = rung.ladder.again_ns = 0
 
-    with planted((Patch(Rung, "touch", touch),)):
+    with planted((Patch(MarketQuoter, "touch", touch),)):
         world = run(draw(2, "calm"), replays=True)
         with pytest.raises(Broken, match="other effects"):
             lived_again(world)

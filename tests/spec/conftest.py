@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from venue.check.bench import Bench
-from venue.check.operator import Operator
+from venue.conformance.bench import Bench
+from venue.conformance.operator import Operator
 
 HERE = Path(__file__).parent
 

@@ -13,9 +13,9 @@ import pytest
 import typer
 
 from tests.spec.conftest import Site
-from venue.check.bench import Bench
-from venue.check.cli import mount
-from venue.check.operator import Operator
+from venue.conformance.bench import Bench
+from venue.conformance.cli import mount
+from venue.conformance.operator import Operator
 
 
 def _judge(*options: str) -> subprocess.CompletedProcess[str]:

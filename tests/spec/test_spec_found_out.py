@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from venue.check.api import PATIENCE_S, Caller, Listener, Target, fresh_id
-from venue.check.bench import Bench
-from venue.check.judge import Json
-from venue.check.runner import Result, Verdict, Wanted, judge_one, suite, why_skipped
+from venue.conformance.api import PATIENCE_S, Caller, Listener, Target, fresh_id
+from venue.conformance.bench import Bench
+from venue.conformance.judge import Json
+from venue.conformance.runner import Result, Verdict, Wanted, judge_one, suite, why_skipped
 
 pytestmark = pytest.mark.xdist_group("spec")
 

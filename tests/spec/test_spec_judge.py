@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from venue.check.judge import CODES, Broken, judge_reply
-from venue.check.money import fee_cents, mirror
-from venue.check.registry import statements
-from venue.check.runner import suite
-from venue.check.shapes import judge_body, judge_update
+from venue.conformance.judge import CODES, Broken, judge_reply
+from venue.conformance.money import fee_cents, mirror
+from venue.conformance.registry import statements
+from venue.conformance.runner import suite
+from venue.conformance.shapes import judge_body, judge_update
 
 UUID = "00000000-0000-4000-8000-000000000000"
 NOW = "2026-01-01T00:00:00.000000001Z"

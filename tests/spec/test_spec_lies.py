@@ -8,11 +8,19 @@ import httpx
 import pytest
 
 from tests.spec.conftest import Site
-from venue.check.api import Listener, buy, eventually, fresh_id
-from venue.check.bench import Bench
-from venue.check.judge import Json
-from venue.check.operator import Operator
-from venue.check.runner import Result, Verdict, Wanted, judge_all, judge_one, suite, why_skipped
+from venue.conformance.api import Listener, buy, eventually, fresh_id
+from venue.conformance.bench import Bench
+from venue.conformance.judge import Json
+from venue.conformance.operator import Operator
+from venue.conformance.runner import (
+    Result,
+    Verdict,
+    Wanted,
+    judge_all,
+    judge_one,
+    suite,
+    why_skipped,
+)
 
 pytestmark = pytest.mark.xdist_group("spec")
 
@@ -43,7 +51,7 @@ def bent(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bend], None]:
         def client(**options: Any) -> httpx.Client:
             return httpx.Client(**options, transport=_Bent(bend))
 
-        monkeypatch.setattr("venue.check.api.open_client", client)
+        monkeypatch.setattr("venue.conformance.api.open_client", client)
 
     return put
 

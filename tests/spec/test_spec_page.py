@@ -16,8 +16,8 @@ from tests.spec.venue_page import (
     page,
     rows,
 )
-from venue.check.judge import CODES
-from venue.check.runner import suite
+from venue.conformance.judge import CODES
+from venue.conformance.runner import suite
 from venue.wire import codec, frames
 
 ROOT = Path(__file__).resolve().parents[2]

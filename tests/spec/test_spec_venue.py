@@ -2,9 +2,9 @@
 
 import pytest
 
-from venue.check.bench import Bench
-from venue.check.registry import Check
-from venue.check.runner import Verdict, judge_one, suite
+from venue.conformance.bench import Bench
+from venue.conformance.registry import Check
+from venue.conformance.runner import Verdict, judge_one, suite
 
 
 # One worker: its venue's directory is waited for once.

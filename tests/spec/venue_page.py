@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter
 
-from venue.check.runner import suite
+from venue.conformance.runner import suite
 
 HEADINGS = (
     "What the service does",

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from bot.core.strategy import EventView, Levels, OwnFill, OwnQuote, Print, RungView
+from bot.strategy.api import EventView, Levels, OwnFill, OwnQuote, Print, RungView
 from tests.strategies.views import rung, view
 from venue.wire.money import BookSide, FeeRate, Price, Qty
 

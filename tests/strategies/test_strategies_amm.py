@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.strategy import EventView, checked
+from bot.strategy.api import EventView, checked
 from strategies.amm import STRATEGY, Amm
 from tests.strategies.scenes import changed, own, runs
 from tests.strategies.views import prices, rung, view

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.strategy import EventView, Quotes, RungView, Take, checked
+from bot.strategy.api import EventView, Quotes, RungView, Take, checked
 from strategies.arb import STRATEGY, Arb, Pair, contradicts, pair_of
 from tests.scale import cases
 from tests.strategies.scenes import changed, fill, run_of, rung_of, runs

@@ -31,19 +31,19 @@ class Crossed(Thin):
         """See `Thin`."""
         if isinstance(request, m.Create):
             self.taken.append(request.order)
-            return m.Done(m.OrderShown(self._carried_out(request.order)))
+            return m.Ok(m.OrderBody(self._carried_out(request.order)))
         if isinstance(request, m.ReadFills):
-            return m.Done(m.FillsShown(tuple(reversed(self.booked)), ""))
+            return m.Ok(m.FillsBody(tuple(reversed(self.booked)), ""))
         if isinstance(request, m.ReadBalance):
             spent = sum(fill.qty * fill.outcome_price for fill in self.booked)
             cash = Cents(10**9 - spent)
-            return m.Done(m.BalanceShown(model.Balance(cash, Cents(0), cash)))
+            return m.Ok(m.BalanceBody(model.Balance(cash, Cents(0), cash)))
         if isinstance(request, m.ReadPositions):
             held = tuple(
                 model.Position(ticker=fill.ticker, outcome=fill.outcome, qty=fill.qty)
                 for fill in self.booked
             )
-            return m.Done(m.PositionsShown(held, ""))
+            return m.Ok(m.PositionsBody(held, ""))
         return super().answer(request)
 
     def _carried_out(self, order: QtyOrder) -> model.Order:
@@ -131,7 +131,7 @@ class Printing(Crossed):
         self.is_print_first = is_print_first
         self.left_ns: list[int] = []
 
-    def book(self, index: int, ts_ns: int | None = None, depth: int = 50) -> m.BookSeen:
+    def book(self, index: int, ts_ns: int | None = None, depth: int = 50) -> m.BookUpdate:
         """See `Thin`."""
         return super().book(index, ts_ns, depth)
 
@@ -146,8 +146,8 @@ class Printing(Crossed):
         self.mids = [50, 70] if is_first else [50, 40]
         price = Price(52) if is_first else Price(68)
         name, bought_yes = f"take-{len(self.left_ns)}", order.outcome is Outcome.YES
-        shown = m.TradeSeen(order.market_id, self.now_ns, name, price, order.qty, bought_yes)
-        replied = m.Replied(send.request_id, answer, 500)
+        shown = m.Trade(order.market_id, self.now_ns, name, price, order.qty, bought_yes)
+        replied = m.Response(send.request_id, answer, 500)
         for event in (shown, replied) if self.is_print_first else (replied, shown):
             self.give(event)
 

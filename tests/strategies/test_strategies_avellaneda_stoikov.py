@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.pricing import avellaneda
-from bot.core.strategy import EventView, Intensity, checked
+from bot.strategy.api import EventView, Intensity, checked
+from bot.strategy.pricing import avellaneda
 from strategies.avellaneda_stoikov import STRATEGY, AvellanedaStoikov
 from tests.scale import cases
 from tests.strategies.through_time import ASK, BID, Scene, fill, runs, touches, trade

@@ -6,7 +6,7 @@ import pydantic
 import pytest
 from hypothesis import given, settings
 
-from bot.core.strategy import EventView, Quotes, checked
+from bot.strategy.api import EventView, Quotes, checked
 from strategies.bands import STRATEGY, Band, Bands
 from tests.strategies.scenes import changed, fill, own, runs
 from tests.strategies.views import rung, view

@@ -4,7 +4,7 @@ import pydantic
 import pytest
 from hypothesis import given, settings
 
-from bot.core.strategy import EventView, checked
+from bot.strategy.api import EventView, checked
 from strategies.fixed_spread import STRATEGY, FixedSpread
 from tests.strategies.views import prices, rung, view, views
 from venue.wire.money import BookSide

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 from strategies.avellaneda_stoikov import AvellanedaStoikov
 from strategies.pure_mm import PureMM
 from tests.strategies.through_time import ASK, BID, Scene, fill

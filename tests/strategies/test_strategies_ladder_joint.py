@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.pricing.skew import Rule
-from bot.core.strategy import EventView, Intensity, OwnFill, Quotes, RungView, checked
+from bot.strategy.api import EventView, Intensity, OwnFill, Quotes, RungView, checked
+from bot.strategy.pricing.skew import Rule
 from strategies.ladder_joint import STRATEGY, LadderJoint
 from tests.scale import cases
 from tests.strategies.views import prices, rung, view, views

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.strategy import EventView, Quote, checked
+from bot.strategy.api import EventView, Quote, checked
 from strategies.lmsr import STRATEGY, Lmsr, cost, owed_by, prior_masses, start_of, whole
 from tests.scale import cases
 from tests.strategies.scenes import changed, runs

@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from bot.core.pricing.costs import slope_of
-from bot.core.strategy import Quote, Quotes, RungView
+from bot.strategy.api import Quote, Quotes, RungView
+from bot.strategy.pricing.costs import slope_of
 from strategies.ladder_joint import LadderJoint
 from tests.strategies.views import rung, view
 from venue.wire.money import PAYOUT_CENTS, BookSide, FeeRate, Price, complement

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.strategy import EventView, checked
+from bot.strategy.api import EventView, checked
 from strategies.pure_mm import STRATEGY, PureMM
 from tests.scale import cases
 from tests.strategies.through_time import ASK, BID, Scene, fill, resting, runs, touches

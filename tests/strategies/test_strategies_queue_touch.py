@@ -6,7 +6,7 @@ import pydantic
 import pytest
 from hypothesis import given, settings
 
-from bot.core.strategy import EventView, Print, Quote, RungView, checked
+from bot.strategy.api import EventView, Print, Quote, RungView, checked
 from strategies.queue_touch import STRATEGY, QueueTouch
 from tests.strategies.scenes import changed, own, runs, with_book
 from tests.strategies.views import prices, rung, view

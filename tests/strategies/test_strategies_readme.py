@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bot.core.strategy import (
+from bot.strategy.api import (
     EventView,
     ImpliedView,
     Intensity,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.pricing.skew import Rule
-from bot.core.strategy import EventView, checked, mapped
 from bot.io.settings.plugins import find_strategy
+from bot.strategy.api import EventView, checked, mapped
+from bot.strategy.pricing.skew import Rule
 from strategies.ladder_joint import LadderJoint
 from tests.scale import cases
 from tests.strategies.views import rung, view

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from hypothesis import strategies as st
 
-from bot.core.strategy import (
+from bot.strategy.api import (
     EventView,
     Intensity,
     OwnFill,

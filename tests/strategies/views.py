@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from bot.core.strategy import EventView, Levels, Quote, Quotes, RungView
+from bot.strategy.api import EventView, Levels, Quote, Quotes, RungView
 from venue.wire.money import BookSide, FeeRate, Price, Qty
 from venue.wire.names import MarketId, Ticker
 

@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, kind_of
 from bot.lab.exchange.terms import Terms

@@ -7,7 +7,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from bot.lab.evaluate.results import NotKept
 from bot.lab.sweep.cases import cut
 from tests.backtest.made import book, configured, trade, written
@@ -62,7 +62,7 @@ def test_a_strategy_that_reads_the_tape_as_it_is_loaded_has_no_result(tmp_path):
     tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
     (tmp_path / "mine.py").write_text(
         "from pathlib import Path\n"
-        "from bot.core.strategy import Strategy\n\n"
+        "from bot.strategy.api import Strategy\n\n"
         f"KNOWN = Path({str(tape / 'tape.jsonl.gz')!r}).read_bytes()\n\n\n"
         "class Mine(Strategy):\n"
         "    def quote(self, view):\n"
@@ -99,7 +99,7 @@ def test_a_strategy_that_raises_fails_its_trial_and_another_is_told(tmp_path):
     tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
     (tmp_path / "mine.py").write_text(
         "from pydantic import Field\n"
-        "from bot.core.strategy import Strategy\n\n\n"
+        "from bot.strategy.api import Strategy\n\n\n"
         "class Mine(Strategy):\n"
         "    class Params(Strategy.Params):\n"
         "        bad: int = Field(0, description='raises')\n\n"

@@ -148,7 +148,7 @@ def test_the_file_that_names_a_strategy_names_its_lives_though_the_class_was_mad
 ):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "base_of_mine.py").write_text(
-        "from bot.core.strategy import Strategy\nclass Base(Strategy):\n    WIDTH = 1\n"
+        "from bot.strategy.api import Strategy\nclass Base(Strategy):\n    WIDTH = 1\n"
     )
     mine = tmp_path / "named_here.py"
     mine.write_text("from base_of_mine import Base as STRATEGY\nSTRATEGY.WIDTH = 2\n")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.config import ConfigFault
+from bot.config.bot_config import ConfigFault
 from bot.lab.evaluate.worlds import World
 from bot.lab.sweep.space import SpaceFault, space
 from bot.lab.sweep.trials import TrialConfig, TrialFault

@@ -13,11 +13,11 @@ import httpx
 import uvloop
 
 from tests.venue.small_venue import ANNA, OPENING
-from venue.control.app import make_control
-from venue.control.listener import control_listener
-from venue.core.messages import AddKey
-from venue.http.app import make_app
+from venue.admin.app import make_control
+from venue.admin.listener import control_listener
+from venue.engine.messages import AddKey
 from venue.listen import make_server
+from venue.rest.app import make_app
 from venue.server import Venue
 from venue.wire.routes import KeyScope
 

@@ -3,11 +3,11 @@
 import collections
 import math
 
-from venue.core import messages as m
-from venue.core.engine import Engine
 from venue.crowd.crowd import Crowd
 from venue.crowd.follower import TapeFollower
 from venue.crowd.run import CrowdPlan, make_actor, opening_commands
+from venue.engine import messages as m
+from venue.engine.engine import Engine
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import EventStatus
 from venue.wire.money import (

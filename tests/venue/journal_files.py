@@ -1,7 +1,7 @@
 """State directories for the journal's tests: commands, damage, and what a fault looks like."""
 
-from venue.core.messages import Deposit
-from venue.journal.statedir import StateDir
+from venue.engine.messages import Deposit
+from venue.storage.statedir import StateDir
 
 
 def deposits(count, first=1):

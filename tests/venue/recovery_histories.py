@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from tests.core.histories import USERS, History
-from venue.core.messages import AddKey, AddToken, RevokeKey
-from venue.journal.statedir import StateDir
+from venue.engine.messages import AddKey, AddToken, RevokeKey
 from venue.recovery import Exchange, fresh, recover, snapshot_of
+from venue.storage.statedir import StateDir
 from venue.wire.routes import KeyScope, TokenScope
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import httpx
 
-from venue.core import messages as m
-from venue.core.access import Access
-from venue.http.app import make_app
-from venue.http.faults import Faults
-from venue.read.projector import Projector, Views
+from venue.engine import messages as m
+from venue.engine.access import Access
+from venue.rest.app import make_app
+from venue.rest.faults import Faults
+from venue.views.projector import Projector, Views
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import EventStatus, Liquidity, OrderStatus
 from venue.wire.money import BookSide, FeeRate, Outcome, Side

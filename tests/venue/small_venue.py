@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from venue.core.messages import AddUser, Deposit, ListCompany, ListEvent, ListMarket
+from venue.engine.messages import AddUser, Deposit, ListCompany, ListEvent, ListMarket
 from venue.wire.model import EventStatus
 from venue.wire.money import Cents, FeeRate
 from venue.wire.names import MarketId, ProjectId, Ticker, UserId

@@ -23,7 +23,7 @@ from tests.venue.control_bench import (
     served,
     socket_path,
 )
-from venue.control.app import ENDPOINTS, make_control
+from venue.admin.app import ENDPOINTS, make_control
 from venue.wire.instant import to_ns
 
 

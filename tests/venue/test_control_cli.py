@@ -22,10 +22,10 @@ import typer.testing
 from tests import ctrl_c
 from tests.venue.control_bench import TICKER, TOKEN, Served, served, socket_path
 from tests.venue.journal_disk import Disk
-from venue.control import client
-from venue.control.cli import mount
-from venue.control.cli_ask import EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREACHABLE
-from venue.control.shown import lines
+from venue.admin import client
+from venue.admin.cli import mount
+from venue.admin.cli_ask import EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREACHABLE
+from venue.admin.shown import lines
 
 APP = typer.Typer(rich_markup_mode=None)
 mount(APP)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from venue.control.listener import (
+from venue.admin.listener import (
     AddressFault,
     ControlFault,
     control_address,

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from tests.venue.small_venue import OPENING
-from venue.control import people
-from venue.control.desk import Call, Recent
-from venue.core.messages import (
+from venue.admin import people
+from venue.admin.desk import Call, Recent
+from venue.engine.messages import (
     AccessCommand,
     AddKey,
     AddUser,
@@ -20,8 +20,8 @@ from venue.core.messages import (
     ListMarket,
     key_id,
 )
-from venue.read.projector import Views
 from venue.server import Venue
+from venue.views.projector import Views
 from venue.wire.money import FeeRate
 from venue.wire.names import MarketId, Ticker, UserId
 from venue.wire.routes import KeyScope

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.venue.crowd_simulation import LAG_NS, PROJECT, START_NS, ladder, market_id
-from venue.core import messages as m
-from venue.core.engine import Engine
 from venue.crowd.floor import Floor
+from venue.engine import messages as m
+from venue.engine.engine import Engine
 from venue.wire.model import MarketState, VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, UserId

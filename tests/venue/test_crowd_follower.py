@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.venue.crowd_simulation import ME, PlainMaker
 from tests.venue.crowd_tapes import book, follow, price, recorded, rung, top, trade, write
-from venue.core import messages as m
 from venue.crowd.follower import TAPE_CASH_CENTS, median_strike
 from venue.crowd.people import TAPE_MAKER, TAPE_TAKER
+from venue.engine import messages as m
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce

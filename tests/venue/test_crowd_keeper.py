@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.crowd_simulation import START_NS, ladder, market_id
-from venue.core import messages as m
-from venue.core.engine import Engine
 from venue.crowd.keeper import NO_NEWS_NS, Keeper
+from venue.engine import messages as m
+from venue.engine.engine import Engine
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce

@@ -9,10 +9,10 @@ import pytest
 
 from tests.venue.crowd_simulation import ladder
 from tests.venue.crowd_tapes import book, listed, rung, write
-from venue.core.engine import Engine
 from venue.crowd.run import SeededPlan, TapePlan, opening_commands, run_crowd
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import read_tape
+from venue.engine.engine import Engine
 
 pytestmark = pytest.mark.anyio
 PLAN = SeededPlan(CrowdSettings(), tuple(ladder()))

@@ -18,8 +18,6 @@ from tests.venue.crowd_simulation import (
     ladder,
     market_id,
 )
-from venue.core import messages as m
-from venue.core.engine import Engine
 from venue.crowd.crowd import VALUE_STEPS_MAX
 from venue.crowd.floor import Floor
 from venue.crowd.latent import GRID_NS, LatentValue
@@ -27,6 +25,8 @@ from venue.crowd.people import accounts
 from venue.crowd.run import SeededPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import Publisher, World
+from venue.engine import messages as m
+from venue.engine.engine import Engine
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import RESTING, VenueState
 from venue.wire.money import BookSide, Outcome, Side, book_side, canonical

@@ -17,8 +17,8 @@ from tests.venue.crowd_tapes import (
     trade,
     write,
 )
-from venue.core import messages as m
 from venue.crowd.tape import TapeFault, decode_record, read_tape
+from venue.engine import messages as m
 from venue.wire.names import is_market_path, is_uuid
 
 LADDER = {"KX-26JAN02": [rung("A", "9.5"), rung("B", "10.25"), rung("C", "100")]}

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venue.feed.channel import (
+from venue.stream.channel import (
     OUTBOX_BYTES_MAX,
     OUTBOX_FRAMES_MAX,
     STUCK_NS,
     UNTAKEN_BYTES_MAX,
     Channel,
 )
-from venue.read.directory import Unresolvable
+from venue.views.directory import Unresolvable
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId
 

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
-from venue.core.engine import Engine
-from venue.core.messages import (
+from venue.engine.engine import Engine
+from venue.engine.messages import (
     AddUser,
     Carried,
     Command,
@@ -17,9 +17,9 @@ from venue.core.messages import (
     PlaceOrder,
     PublishImpliedValue,
 )
-from venue.feed.channel import STUCK_NS
-from venue.feed.hub import Connection, Hub
-from venue.read.projector import Views
+from venue.stream.channel import STUCK_NS
+from venue.stream.hub import Connection, Hub
+from venue.views.projector import Views
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce

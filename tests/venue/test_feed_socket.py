@@ -19,9 +19,12 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
-from venue.core.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
-from venue.feed.hub import Connection, Hub
-from venue.feed.socket import (
+from venue.engine.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
+from venue.hold import in_memory
+from venue.process import Ready, ServePlan, serve
+from venue.server import Venue
+from venue.stream.hub import Connection, Hub
+from venue.stream.socket import (
     ABORT_EXTENSION,
     BYTES_LIKE_A_REPLY,
     LONG_MESSAGE_BYTES,
@@ -29,10 +32,7 @@ from venue.feed.socket import (
     REPLIES_PER_SECOND,
     make_stream,
 )
-from venue.hold import in_memory
-from venue.process import Ready, ServePlan, serve
-from venue.read.projector import Views
-from venue.server import Venue
+from venue.views.projector import Views
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import SUBSCRIPTION_TARGETS_MAX
 from venue.wire.money import Outcome, Price, Qty, Side
@@ -113,7 +113,7 @@ def handshake(address: tuple[str, int]) -> socket.socket:
 def test_a_reader_that_reads_nothing_is_dropped_and_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("venue.feed.channel.STUCK_NS", int(STUCK_S * NS_PER_SECOND))
+    monkeypatch.setattr("venue.stream.channel.STUCK_NS", int(STUCK_S * NS_PER_SECOND))
 
     async def claim() -> None:
         async with served() as (venue, ready):

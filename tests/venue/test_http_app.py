@@ -6,9 +6,9 @@ import json
 import pytest
 
 from tests.venue.rest_bench import LOW, TICKERS, Client, ScriptedDesk, order, sha256_hex
-from venue.core import messages as m
-from venue.http import app as app_module
-from venue.http.app import READS, WRITES, make_app
+from venue.engine import messages as m
+from venue.rest import app as app_module
+from venue.rest.app import READS, WRITES, make_app
 from venue.wire import routes
 from venue.wire.limits import BODY_BYTES_MAX
 

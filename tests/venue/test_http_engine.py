@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from tests.venue.rest_bench import ACME, HIGH, LOW, T0, TICKERS, Client, ladder, rung, sha256_hex
-from venue.core import messages as m
-from venue.core.access import Access
-from venue.core.engine import Engine
-from venue.http.faults import Faults
-from venue.read.projector import Projector, Views
+from venue.engine import messages as m
+from venue.engine.access import Access
+from venue.engine.engine import Engine
+from venue.rest.faults import Faults
+from venue.views.projector import Projector, Views
 from venue.wire.instant import ZERO
 from venue.wire.money import Outcome, complement
 from venue.wire.names import MarketId

@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from tests.venue.control_bench import KEY, TICKER, Served, done, served
-from venue.feed import socket as feed_socket
-from venue.http import app as http_app
-from venue.http.faults import (
+from venue.rest import app as http_app
+from venue.rest.faults import (
     KINDS,
     CommandFault,
     CommandRule,
@@ -27,6 +26,7 @@ from venue.http.faults import (
     Times,
     Verb,
 )
+from venue.stream import socket as feed_socket
 
 MARKET_PATHS = [f"/markets/{TICKER}/{what}" for what in ("orderbook", "candles", "trades")]
 ACCOUNT_PATHS = ["/orders", "/orders/1", "/portfolio/balance", "/portfolio/positions",

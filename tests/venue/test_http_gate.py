@@ -3,8 +3,8 @@
 import pytest
 
 from tests.venue.rest_bench import LOW, TICKERS, Client, ScriptedDesk, order, sha256_hex
-from venue.core import messages as m
-from venue.http.gate import Gate, GateRefusal, charge
+from venue.engine import messages as m
+from venue.rest.gate import Gate, GateRefusal, charge
 from venue.wire import routes
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

@@ -23,12 +23,12 @@ from tests.venue.rest_bench import (
     position,
     printed,
 )
-from venue.core import messages as m
-from venue.http import account, market, openapi
-from venue.http.openapi_operations import CREDENTIAL_CODES, MARKET_DATA_CODES
-from venue.http.openapi_schemas import RESOURCES
-from venue.http.params import Query
+from venue.engine import messages as m
 from venue.listen.malformed import malformed_answer
+from venue.rest import account, market, openapi
+from venue.rest.openapi_operations import CREDENTIAL_CODES, MARKET_DATA_CODES
+from venue.rest.openapi_schemas import RESOURCES
+from venue.rest.params import Query
 from venue.wire import model, routes
 from venue.wire.errors import CODES, Code
 from venue.wire.limits import RATE_BURST
@@ -407,7 +407,7 @@ async def test_reading_it_costs_a_good_credential_nothing(desk):
 
 
 def test_it_is_the_same_bytes_in_every_process():
-    code = "import sys; from venue.http import openapi; sys.stdout.buffer.write(openapi.document())"
+    code = "import sys; from venue.rest import openapi; sys.stdout.buffer.write(openapi.document())"
     for seed in ("1", "2"):
         made = subprocess.run(
             [sys.executable, "-c", code],

@@ -7,8 +7,8 @@ import yaml
 from openapi_schema_validator import OAS31Validator
 
 from tests.venue.rest_bench import LOW, TICKERS, Client, ScriptedDesk, order
-from venue.core import messages as m
-from venue.http import openapi
+from venue.engine import messages as m
+from venue.rest import openapi
 from venue.wire import routes
 from venue.wire.limits import QTY_MAX
 

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.rest_bench import LOW, TICKERS, opening
-from venue.http.params import Query, event_in_path, market_in_path, order_in_path, percent_decoded
-from venue.read.account import Scope
-from venue.read.catalog import Catalog
+from venue.rest.params import Query, event_in_path, market_in_path, order_in_path, percent_decoded
+from venue.views.account import Scope
+from venue.views.catalog import Catalog
 from venue.wire.codec import Refusal
 from venue.wire.model import RESTING, CandleInterval, OrderStatus
 

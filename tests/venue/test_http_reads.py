@@ -20,7 +20,7 @@ from tests.venue.rest_bench import (
     position,
     printed,
 )
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.instant import NS_PER_SECOND, from_ns
 from venue.wire.model import CandleInterval, MarketState, OrderStatus
 from venue.wire.money import BookSide, Outcome

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.venue.rest_bench import HIGH, LOW, TICKERS, Client, ScriptedDesk, order, uid
-from venue.core import messages as m
-from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.engine import messages as m
+from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.wire.errors import CODES, Code
 from venue.wire.instant import from_ns
 from venue.wire.model import OrderStatus

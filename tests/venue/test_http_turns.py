@@ -17,11 +17,11 @@ from tests.venue.rest_bench import (
     rung,
     uid,
 )
-from venue.core.messages import EventListed, MarketListed, OrderChanged
-from venue.http import app as http_app
-from venue.http.app import ABORT_EXTENSION, LONG_ANSWERS_MAX, Application, make_app
-from venue.http.gate import METADATA_PATH
-from venue.http.turns import Places, Turns
+from venue.engine.messages import EventListed, MarketListed, OrderChanged
+from venue.rest import app as http_app
+from venue.rest.app import ABORT_EXTENSION, LONG_ANSWERS_MAX, Application, make_app
+from venue.rest.gate import METADATA_PATH
+from venue.rest.turns import Places, Turns
 from venue.wire.limits import BODY_BYTES_MAX, RATE_BURST
 from venue.wire.names import UserId
 

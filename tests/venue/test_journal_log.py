@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.venue.journal_files import amounts, deposits, segment_files, written
-from venue.core.messages import AddKey, Deposit, PlaceOrder
-from venue.journal.log import BEGUN_FILE, LogBroken, LogFull
-from venue.journal.record import HEADER_BYTES, Entry, StateFault, frame
-from venue.journal.statedir import StateDir
+from venue.engine.messages import AddKey, Deposit, PlaceOrder
+from venue.storage.log import BEGUN_FILE, LogBroken, LogFull
+from venue.storage.record import HEADER_BYTES, Entry, StateFault, frame
+from venue.storage.statedir import StateDir
 from venue.wire.money import Outcome, Side
 from venue.wire.requests import BudgetOrder, QtyOrder, TimeInForce
 from venue.wire.routes import KeyScope
@@ -470,7 +470,7 @@ APPENDER = """
 import sys
 from pathlib import Path
 from tests.venue.journal_files import deposits
-from venue.journal.statedir import StateDir
+from venue.storage.statedir import StateDir
 with StateDir.open(Path(sys.argv[1])) as state:
     log = state.log()
     while True:

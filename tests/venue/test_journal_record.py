@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venue.core import messages as m
-from venue.journal.record import HEADER_BYTES, Entry, Segment, StateFault, frame, header
-from venue.journal.snapshot import seal, unseal
+from venue.engine import messages as m
+from venue.storage.record import HEADER_BYTES, Entry, Segment, StateFault, frame, header
+from venue.storage.snapshot import seal, unseal
 from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import FeeRate, Outcome, Side
 from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce

@@ -7,8 +7,8 @@ import pytest
 
 from tests.venue.journal_files import amounts, deposits, segment_files, written
 from tests.venue.test_journal_log import file_size_limit, refuse
-from venue.journal.log import LogBroken, LogFull
-from venue.journal.statedir import StateDir
+from venue.storage.log import LogBroken, LogFull
+from venue.storage.statedir import StateDir
 
 
 def test_a_try_tells_whether_there_is_room_and_leaves_nothing_behind(tmp_path):

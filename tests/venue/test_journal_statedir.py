@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.venue.journal_files import amounts, segment_files, written
-from venue.journal.record import StateFault
-from venue.journal.statedir import LOCK_FILE, StateDir
+from venue.storage.record import StateFault
+from venue.storage.statedir import LOCK_FILE, StateDir
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,7 +103,7 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path):
 def test_a_second_process_is_refused_at_once_with_the_number_of_the_first(tmp_path):
     path = written(tmp_path / "state")
     program = (
-        "import sys; from pathlib import Path; from venue.journal.statedir import StateDir; "
+        "import sys; from pathlib import Path; from venue.storage.statedir import StateDir; "
         "StateDir.open(Path(sys.argv[1]))"
     )
     with StateDir.open(path):

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from venue import metrics
-from venue.core.messages import AccessCommand, Command
+from venue.engine.messages import AccessCommand, Command
 from venue.metrics import FAMILIES, Readings, VenueMetrics
 from venue.wire.errors import CODES, Code
 from venue.wire.routes import ROUTES

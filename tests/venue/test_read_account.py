@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.rest_bench import BINARY, HIGH, LOW, T0, fill, opening, order, position
-from venue.core import messages as m
-from venue.read.account import Scope
-from venue.read.projector import Projector, Views
+from venue.engine import messages as m
+from venue.views.account import Scope
+from venue.views.projector import Projector, Views
 from venue.wire.model import RESTING, STATUS_GROUPS, OrderStatus
 from venue.wire.money import FeeRate, Outcome
 

@@ -20,9 +20,9 @@ from tests.venue.rest_bench import (
     rung,
     uid,
 )
-from venue.core import messages as m
-from venue.read.catalog import Catalog, EventFilter, MarketFilter
-from venue.read.directory import Unresolvable
+from venue.engine import messages as m
+from venue.views.catalog import Catalog, EventFilter, MarketFilter
+from venue.views.directory import Unresolvable
 from venue.wire.limits import DIRECTORY_REFRESH_NS
 from venue.wire.model import EventStatus, MarketState
 

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from venue.read.cursor import Cursors, Listing
+from venue.views.cursor import Cursors, Listing
 from venue.wire.codec import Refusal
 
 CURSORS = Cursors(b"k" * 32)

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.rest_bench import HIGH, LOW, T0, TICKERS, level, opening, printed
-from venue.core import messages as m
-from venue.read import candles as candles_module
-from venue.read.candles import LENGTH_NS, Candles
-from venue.read.projector import Views
+from venue.engine import messages as m
+from venue.views import candles as candles_module
+from venue.views.candles import LENGTH_NS, Candles
+from venue.views.projector import Views
 from venue.wire.instant import NS_PER_SECOND, ZERO, from_ns
 from venue.wire.model import CandleInterval
 from venue.wire.money import BookSide

@@ -19,12 +19,12 @@ from tests.venue.rest_bench import (
     order,
     printed,
 )
-from venue.core import messages as m
-from venue.core.engine import Engine
-from venue.read.account import Scope
-from venue.read.catalog import EventFilter, MarketFilter
-from venue.read.directory import Unresolvable
-from venue.read.projector import Views, ViewsSnapshot
+from venue.engine import messages as m
+from venue.engine.engine import Engine
+from venue.views.account import Scope
+from venue.views.catalog import EventFilter, MarketFilter
+from venue.views.directory import Unresolvable
+from venue.views.projector import Views, ViewsSnapshot
 from venue.wire.limits import DIRECTORY_REFRESH_NS
 from venue.wire.model import STATUS_GROUPS, CandleInterval, MarketState, OrderStatus
 from venue.wire.money import BookSide, Outcome

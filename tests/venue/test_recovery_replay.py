@@ -11,10 +11,10 @@ import pytest
 from tests.core.histories import History
 from tests.venue.journal_files import segment_files
 from tests.venue.recovery_histories import carried_out, full_hash
-from venue.core.messages import FillBooked, PlaceOrder, TradePrinted
-from venue.journal.record import StateFault
-from venue.journal.statedir import StateDir
+from venue.engine.messages import FillBooked, PlaceOrder, TradePrinted
 from venue.recovery import compact, compact_command, fresh, recover, replay, snapshot_of
+from venue.storage.record import StateFault
+from venue.storage.statedir import StateDir
 from venue.wire.instant import from_ns
 
 ROOT = Path(__file__).parents[2]

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from venue.core.access import Access, AccessKey, AccessToken
-from venue.core.messages import AddKey, AddToken, Carried, Refused, RevokeKey
+from venue.engine.access import Access, AccessKey, AccessToken
+from venue.engine.messages import AddKey, AddToken, Carried, Refused, RevokeKey
 from venue.wire.errors import Code
 from venue.wire.names import UserId
 from venue.wire.routes import KeyScope, TokenScope

@@ -13,10 +13,10 @@ import structlog
 
 from tests.venue.small_venue import ANNA, OPENING
 from venue.compaction import compact_when_sealed
-from venue.core.messages import Deposit
-from venue.journal.log import CommandLog
-from venue.journal.statedir import StateDir
+from venue.engine.messages import Deposit
 from venue.recovery import recover
+from venue.storage.log import CommandLog
+from venue.storage.statedir import StateDir
 from venue.wire.money import Cents
 
 SNAPSHOTS = "snapshot-*"

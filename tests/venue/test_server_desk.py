@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING
-from venue.core.messages import (
+from venue.engine.messages import (
     AccessCommand,
     AddKey,
     AddUser,
@@ -29,12 +29,12 @@ from venue.core.messages import (
     Refused,
     UserAdded,
 )
-from venue.core.snapshot import EngineSnapshot, digest
+from venue.engine.snapshot import EngineSnapshot, digest
 from venue.hold import Held
-from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
-from venue.journal.log import CommandLog, LogBroken, LogFull
 from venue.recovery import fresh
+from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, Venue
+from venue.storage.log import CommandLog, LogBroken, LogFull
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId, Ticker, UserId
 from venue.wire.requests import QtyOrder, TimeInForce

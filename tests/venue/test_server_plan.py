@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from tests.venue.crowd_tapes import book, rung, write
-from venue.core.messages import (
+from venue.crowd.people import TAPE_MAKER, accounts
+from venue.crowd.settings import CrowdSettings
+from venue.engine.messages import (
     AccessCommand,
     AddUser,
     Answer,
@@ -24,12 +26,10 @@ from venue.core.messages import (
     ResolveMarket,
     SetVenueState,
 )
-from venue.crowd.people import TAPE_MAKER, accounts
-from venue.crowd.settings import CrowdSettings
-from venue.journal.statedir import StateDir
 from venue.opening import listing_commands
 from venue.plan import Options, make_plan
 from venue.seed import read_seed
+from venue.storage.statedir import StateDir
 from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.model import VenueState
 from venue.wire.money import Cents, Outcome, Price, Qty, Side

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from tests.venue.journal_disk import Disk
-from venue.core.messages import (
+from venue.credentials import Credentials
+from venue.engine.messages import (
     AddKey,
     AddToken,
     ArchiveCompany,
@@ -23,7 +24,6 @@ from venue.core.messages import (
     ResolveMarket,
     SetVenueState,
 )
-from venue.credentials import Credentials
 from venue.opening import (
     Fingerprint,
     Quarter,

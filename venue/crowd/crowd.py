@@ -10,7 +10,6 @@ import statistics
 from collections.abc import Iterable
 from typing import Final
 
-from venue.core.messages import AccessCommand, AddUser, Command, Deposit, Event
 from venue.crowd.floor import Floor, Spot
 from venue.crowd.latent import LatentValue, stream
 from venue.crowd.people import accounts, informed, makers, takers
@@ -24,6 +23,7 @@ from venue.crowd.traders import (
     Trader,
     World,
 )
+from venue.engine.messages import AccessCommand, AddUser, Command, Deposit, Event
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents
 from venue.wire.names import MarketId, ProjectId, UserId

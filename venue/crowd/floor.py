@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from venue.core import messages as m
+from venue.engine import messages as m
 from venue.wire.model import RESTING, MarketState, VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId, ProjectId, Ticker, UserId

@@ -9,7 +9,13 @@ import bisect
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from venue.core.messages import (
+from venue.crowd.floor import Floor
+from venue.crowd.keeper import Keeper
+from venue.crowd.people import TAPE_MAKER, TAPE_TAKER
+from venue.crowd.picture import picture_of
+from venue.crowd.settings import CrowdSettings
+from venue.crowd.tape import Tape, TradeRecord, decode_record
+from venue.engine.messages import (
     AccessCommand,
     Command,
     Event,
@@ -17,12 +23,6 @@ from venue.core.messages import (
     PlaceOrder,
     PublishImpliedValue,
 )
-from venue.crowd.floor import Floor
-from venue.crowd.keeper import Keeper
-from venue.crowd.people import TAPE_MAKER, TAPE_TAKER
-from venue.crowd.picture import picture_of
-from venue.crowd.settings import CrowdSettings
-from venue.crowd.tape import Tape, TradeRecord, decode_record
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId

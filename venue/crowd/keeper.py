@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from venue.core.messages import AmendOrder, CancelOrder, Command, OrderChanged, PlaceOrder
 from venue.crowd.picture import Levels
+from venue.engine.messages import AmendOrder, CancelOrder, Command, OrderChanged, PlaceOrder
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import RESTING
 from venue.wire.money import Outcome, Price, Qty, Side

@@ -6,12 +6,12 @@ from typing import Final
 
 import msgspec
 
-from venue.core.messages import AccessCommand, Answer, Command, Event
 from venue.crowd.crowd import Crowd, account_commands
 from venue.crowd.follower import TAPE_CASH_CENTS, TapeFollower
 from venue.crowd.people import TAPE_MAKER, TAPE_TAKER, accounts
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Tape
+from venue.engine.messages import AccessCommand, Answer, Command, Event
 from venue.wire.instant import NS_PER_SECOND
 
 BEAT_S: Final = 0.025

@@ -18,7 +18,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from venue.core.messages import Command, ListCompany, ListEvent, ListMarket
+from venue.engine.messages import Command, ListCompany, ListEvent, ListMarket
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import EventStatus
 from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, FeeRate, Outcome

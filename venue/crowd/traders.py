@@ -13,10 +13,10 @@ from typing import Final, Protocol
 
 import msgspec
 
-from venue.core.messages import CancelOrder, Command, OrderState, PlaceOrder, PublishImpliedValue
 from venue.crowd.floor import Floor, Spot
 from venue.crowd.latent import LatentValue, fair_cents, remaining_sd, stream
 from venue.crowd.settings import CrowdSettings
+from venue.engine.messages import CancelOrder, Command, OrderState, PlaceOrder, PublishImpliedValue
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
     FEE_UNITS_PER_CENT,

@@ -17,13 +17,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 from uvicorn.server import ServerState
 
-from venue.feed.hub import is_loopback
-from venue.feed.socket import ABORT_EXTENSION
 from venue.listen import limits
 from venue.listen.intake import Intake, Stage
 from venue.listen.malformed import CLOSE, malformed_answer
 from venue.listen.stream import StreamProtocol
 from venue.listen.transport import PoliteTransport
+from venue.stream.hub import is_loopback
+from venue.stream.socket import ABORT_EXTENSION
 from venue.wire.limits import BODY_BYTES_MAX
 
 Message = MutableMapping[str, Any]

@@ -23,10 +23,10 @@ from uvicorn.server import ServerState
 from websockets.frames import CloseCode, Frame
 from websockets.http11 import Request
 
-from venue.feed.socket import ABORT_EXTENSION
 from venue.listen import limits
 from venue.listen.malformed import malformed_answer
 from venue.listen.transport import PoliteTransport
+from venue.stream.socket import ABORT_EXTENSION
 
 _NO_HANDSHAKE: Final = "not a handshake of the channel: GET, RFC 6455, version 13"
 

@@ -29,27 +29,27 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "success status of a write",
         "201 for a create that made a new order; 200 for every other write, a re-send included",
         "any 2xx",
-        "venue.http.trade",
+        "venue.rest.trade",
     ),
     "S2": Assumption(
         "names of the filters of GET /events",
         "`series_ticker`, `project_id`, `status`",
         "",
-        "venue.http.market",
+        "venue.rest.market",
     ),
     "S3": Assumption(
         "event filter of GET /orders, and the codes of bad filter values",
         "`event_ticker`; a value naming nothing is invalid_parameter, a malformed one is "
         "invalid_market_identifier",
         "any 400",
-        "venue.http.account",
+        "venue.rest.account",
     ),
     "S4": Assumption(
         "query and reply of GET /portfolio/fills",
         "`limit`, `cursor`, `ticker`, `event_ticker`, `order_id` in; `{fills, cursor}` out, newest "
         "first, each with ids, outcome, side, both prices, qty, fee_cents, liquidity, created_at",
         "missing or extra fields, another name for qty, ids that are numbers",
-        "venue.wire.model.Fill, venue.read.account",
+        "venue.wire.model.Fill, venue.views.account",
     ),
     "S5": Assumption(
         "query and reply of GET /portfolio/positions, and its three money fields",
@@ -57,20 +57,20 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "excluded; avg_entry_price is cost_basis / qty, half up; realized_pnl is proceeds less "
         "cost of the shares sold less every fee of the position",
         "any meaning: none of the three is used for a decision",
-        "venue.core.ledger, venue.read.account",
+        "venue.engine.ledger, venue.views.account",
     ),
     "S6": Assumption(
         "path of the public trades",
         "GET /markets/{market_id}/trades with `limit`, `cursor`, `from`, `to`; `{trades, cursor}`, "
         "newest first",
         "no such endpoint",
-        "venue.wire.routes.TRADES, venue.read.market",
+        "venue.wire.routes.TRADES, venue.views.market",
     ),
     "S7": Assumption(
         "candles: default interval, unit of volume, buckets without a trade",
         "1h; shares; left out",
         "",
-        "venue.read.candles, venue.http.market",
+        "venue.views.candles, venue.rest.market",
     ),
     "S8": Assumption(
         "address of the subscription channel",
@@ -83,7 +83,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "a `subscribed` frame with the number of targets, then at once a whole book for every "
         "event-market target",
         "no acknowledgement, no first book",
-        "venue.feed.channel, venue.wire.frames.Subscribed",
+        "venue.stream.channel, venue.wire.frames.Subscribed",
     ),
     "S10": Assumption(
         "fields of the update frames",
@@ -111,7 +111,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "the new REMAINING size; afterwards qty is filled + remaining; below 1 is invalid_qty; "
         "the order_id stays; a new price that crosses trades at once, as taker",
         "another order_id after an amend; qty read as the total, seen from the reply",
-        "venue.core.engine, venue.wire.codec.parse_amend",
+        "venue.engine.engine, venue.wire.codec.parse_amend",
     ),
     "S14": Assumption(
         "duplicate_order_id against idempotency",
@@ -119,13 +119,13 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "halt, balance or limit; the same id with another body is duplicate_order_id; ids are "
         "remembered for ever",
         "duplicate_order_id for an identical re-send: the order exists",
-        "venue.core.engine",
+        "venue.engine.engine",
     ),
     "S15": Assumption(
         "derivation of order_id",
         "a keyed hash of user and client_order_id, as an unsigned 64-bit decimal",
         "any: the client never derives or compares one",
-        "venue.core.identity",
+        "venue.engine.identity",
     ),
     "S16": Assumption(
         "rounding of the fees of several fills of one order",
@@ -133,60 +133,60 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "far, each at the rate of its role; the reserve of the remainder follows the same sum, so "
         "it always suffices",
         "a ceiling per fill: cash is compared with the balance and a lasting difference reported",
-        "venue.wire.money.reserve_cents, venue.core.ledger",
+        "venue.wire.money.reserve_cents, venue.engine.ledger",
     ),
     "S17": Assumption(
         "which fee rate a reserve uses",
         "the larger of maker and taker at the limit price, for the check of a new order and for "
         "its resting remainder",
         "either rate",
-        "venue.wire.money.reserve_cents, venue.core.ledger",
+        "venue.wire.money.reserve_cents, venue.engine.ledger",
     ),
     "S18": Assumption(
         "status of an ioc that was filled in part",
         "canceled, with filled_qty above 0",
         "any terminal status",
-        "venue.core.engine",
+        "venue.engine.engine",
     ),
     "S19": Assumption(
         "a fok that meets an own resting order",
         "met before the fok is complete it makes it unfillable: canceled, and nothing changes on "
         "either order",
         "",
-        "venue.core.matching",
+        "venue.engine.matching",
     ),
     "S20": Assumption(
         "course of self-trade prevention",
         "in price-time order as met: both sides shrink by the overlap, what is left of the "
         "incoming order goes on",
         "",
-        "venue.core.matching",
+        "venue.engine.matching",
     ),
     "S21": Assumption(
         "cause of the status expired",
         "the order rested when its market resolved; its reserve is released",
         "any cause",
-        "venue.core.engine",
+        "venue.engine.engine",
     ),
     "S22": Assumption(
         "settlement",
         "a winning share pays 100 cents, a losing one nothing, without fee; positions leave the "
         "list; open interest reads 0; the event is settled when its last rung resolves",
         "positions that vanish",
-        "venue.core.ledger",
+        "venue.engine.ledger",
     ),
     "S23": Assumption(
         "what a halted market still does",
         "creates and amends are market_halted, cancels work, resting orders stay; the operator "
         "makes it active again",
         "refused cancels",
-        "venue.core.admission",
+        "venue.engine.admission",
     ),
     "S24": Assumption(
         "extent of venue_halted",
         "409 for every write, cancels too; reads go on",
         "",
-        "venue.core.admission",
+        "venue.engine.admission",
     ),
     "S25": Assumption(
         "per-order ceilings",
@@ -215,28 +215,28 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "REST book and snapshot report the zero instant and empty sides even while orders rest; "
         "the channel carries the true ladders",
         "an empty REST book is no information, never a loss of own orders",
-        "venue.read.market",
+        "venue.views.market",
     ),
     "S29": Assumption(
         "order of refusals",
         "credential, bucket, scope, path, body shape, field values, idempotent re-send, venue "
         "state, market state, funds",
         "any order",
-        "venue.http.app, venue.core.admission, venue.wire.errors.PRECEDENCE",
+        "venue.rest.app, venue.engine.admission, venue.wire.errors.PRECEDENCE",
     ),
     "S30": Assumption(
         "identity on the channel",
         "an unrecognised UUID yields no frames; the ticker of a halted market is refused, its UUID "
         "works",
         "a silent target cannot be quoted after 10 s",
-        "venue.read.directory, venue.feed.channel",
+        "venue.views.directory, venue.stream.channel",
     ),
     "S31": Assumption(
         "a second cancel: the text says both 0 and order_not_cancelable",
         "an order that a cancel ended answers 200 with reduced_by 0; one that filled, expired or "
         "was ended by ioc, fok or self-trade prevention answers order_not_cancelable",
         "either answer",
-        "venue.core.engine",
+        "venue.engine.engine",
     ),
     "S32": Assumption(
         "unknown fields of a create, and null for an optional one",
@@ -248,45 +248,45 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "when an event is closed",
         "from its first resolved rung on, or by the operator",
         "any time",
-        "venue.core.listings",
+        "venue.engine.listings",
     ),
     "S34": Assumption(
         'the unfiltered market list, "the full active catalog"',
         "every market that is not resolved, halted ones included",
         "",
-        "venue.read.catalog",
+        "venue.views.catalog",
     ),
     "S35": Assumption(
         "a budget that buys not one share",
         "budget_not_fillable",
         "any 422, or canceled with nothing filled",
-        "venue.core.budget",
+        "venue.engine.budget",
     ),
     "S36": Assumption(
         "a limit that is no integer",
         "invalid_parameter; an integer of any size is clamped",
         "",
-        "venue.http.params",
+        "venue.rest.params",
     ),
     "S37": Assumption(
         "what binds a cursor",
         "user, route and filters, authenticated; it survives a restart; one from another list is "
         "invalid_cursor",
         "",
-        "venue.read.cursor",
+        "venue.views.cursor",
     ),
     "S38": Assumption(
         "what a search matches",
         "a literal substring of company name, symbol and event title; a prefix of event and "
         "market ticker; empty counts as too short",
         "",
-        "venue.read.catalog",
+        "venue.views.catalog",
     ),
     "S39": Assumption(
         "headers of 429 engine_overloaded",
         "Retry-After as for rate_limited; it does not say that the bucket is empty",
         "no such header",
-        "venue.http.app",
+        "venue.rest.app",
     ),
     "S40": Assumption(
         "GET /openapi.yaml with a bad credential",
@@ -298,25 +298,25 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "volume_usd",
         "sum of qty x canonical YES price, in dollars",
         "any meaning: display only",
-        "venue.read.market",
+        "venue.views.market",
     ),
     "S42": Assumption(
         "a failed authentication and the bucket",
         "it costs no token; a 403 costs one and carries the limit headers",
         "either",
-        "venue.http.gate",
+        "venue.rest.gate",
     ),
     "S43": Assumption(
         "an amend of a finished order",
         "order_not_cancelable",
         "404, 409 or 422",
-        "venue.core.engine",
+        "venue.engine.engine",
     ),
     "S44": Assumption(
         "a budget order that meets an own resting order",
         "the liquidity it may take ends there and no own order shrinks; a fok is then not fillable",
         "",
-        "venue.core.budget",
+        "venue.engine.budget",
     ),
     "S45": Assumption(
         "case and spaces in client_order_id",
@@ -328,56 +328,56 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "min_price, max_price and tick_size",
         "1, 99 and 1 on every market",
         "other values, obeyed",
-        "venue.read.catalog",
+        "venue.views.catalog",
     ),
     "S47": Assumption(
         "an empty target set, and a target named twice",
         "subscribes to nothing; delivered once",
         "",
-        "venue.feed.channel",
+        "venue.stream.channel",
     ),
     "S48": Assumption(
         "a client frame that cannot be parsed",
         "an error frame with code invalid_frame, subscriptions untouched; three in a row close "
         "the connection",
         "any",
-        "venue.feed.channel, venue.wire.limits.UNPARSED_FRAMES_MAX",
+        "venue.stream.channel, venue.wire.limits.UNPARSED_FRAMES_MAX",
     ),
     "S49": Assumption(
         "an unknown path or method",
         "404 with the Error shape and market_not_found, for nothing in the closed set fits better",
         "any status and code",
-        "venue.http.app",
+        "venue.rest.app",
     ),
     "S50": Assumption(
         "amends under venue_cancel_only",
         "every one is refused, a shrinking one too",
         "either",
-        "venue.core.admission",
+        "venue.engine.admission",
     ),
     "S51": Assumption(
         "the unit of X-RateLimit-Reset",
         "Unix time in whole seconds, rounded up, at which the bucket is full again",
         "any: Retry-After is what is waited",
-        "venue.http.gate",
+        "venue.rest.gate",
     ),
     "S52": Assumption(
         "how many candles one answer may hold",
         "the newest 10,000 of the window; 4h and 12h are made of the newest 10,000 hours",
         "",
-        "venue.read.candles",
+        "venue.views.candles",
     ),
     "S53": Assumption(
         "the status of an order that self-trade prevention made smaller and that then traded out",
         "canceled, for not all of it was traded",
         "any terminal status",
-        "venue.core.matching",
+        "venue.engine.matching",
     ),
     "S54": Assumption(
         "which candles a window holds",
         "those that share an instant with it, each whole; the first may begin before it",
         "",
-        "venue.read.candles",
+        "venue.views.candles",
     ),
     "S55": Assumption(
         "a number between two integers for price or qty",
@@ -390,6 +390,6 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "filled when no more cash could have been spent: what is left buys no further share at the "
         "last price taken; budget_not_fillable when it does",
         "",
-        "venue.core.budget",
+        "venue.engine.budget",
     ),
 }

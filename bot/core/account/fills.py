@@ -16,10 +16,10 @@ from typing import Final
 import msgspec
 
 from bot.core.account.portfolio import Portfolio, UnbookableFill, created_ns_of
-from bot.core.desk.desk import Desk
-from bot.core.desk.outbox import Outbox, keep_newest
 from bot.core.inconsistency import Inconsistency
 from bot.core.messages import FillMark
+from bot.core.orders.manager import OrderManager
+from bot.core.orders.outbox import Outbox, keep_newest
 from venue.wire import model
 from venue.wire.instant import Instant
 from venue.wire.money import Outcome, Qty, canonical
@@ -92,7 +92,7 @@ class FillBooker:
     def __init__(
         self,
         book: Portfolio,
-        desk: Desk,
+        desk: OrderManager,
         out: Outbox,
         by_ticker: Mapping[Ticker, MarketId],
         read_lag_ns: int,

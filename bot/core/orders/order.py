@@ -1,6 +1,6 @@
 """One own order: what is known of it, and how acts, answers, reads and lists change it.
 
-`OwnOrder` ties the table of `bot.core.orders.life` to the facts of `bot.core.orders.known`: a
+`OwnOrder` ties the table of `bot.core.orders.transitions` to the facts of `bot.core.orders.snapshot`: a
 method a kind of news, each a step of the table and a join of what is known. Nothing here decides
 what to send; the desk reads `state` and the due times.
 """
@@ -12,17 +12,35 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from bot.core.limits.risk import Live
-from bot.core.messages import OpenIntent
-from bot.core.orders.known import EARLIER, Known
-from bot.core.orders.life import IN_FLIGHT, LIFE, UNDONE, Barred, Fact, Finding, State, Suspect
-from bot.core.strategy import Quote
+from bot.core.messages import UnconfirmedCreate
+from bot.core.orders.snapshot import EARLIER, OrderSnapshot
+from bot.core.orders.transitions import (
+    IN_FLIGHT,
+    TRANSITIONS,
+    UNDONE,
+    Anomaly,
+    NotAllowed,
+    OrderEvent,
+    OrderFinding,
+    State,
+)
+from bot.core.risk.exposure import OpenExposure
+from bot.strategy.api import Quote
 from venue.wire import model
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
-__all__ = ["IN_FLIGHT", "LIFE", "UNDONE", "Fact", "Finding", "OwnOrder", "State", "Suspicion"]
+__all__ = [
+    "IN_FLIGHT",
+    "TRANSITIONS",
+    "UNDONE",
+    "OrderEvent",
+    "OrderFinding",
+    "OwnOrder",
+    "State",
+    "Suspicion",
+]
 
 _OPEN: Final = State.OPEN
 _LOST: Final = State.LOST
@@ -66,7 +84,7 @@ def tag_of(planned: Iterable[Quote], side: BookSide, price: Price, strategy: str
 class Suspicion(msgspec.Struct, frozen=True):
     """Why an order is not to be trusted, and since when: only a read settles it."""
 
-    finding: Finding
+    finding: OrderFinding
     why: str
     since_ns: int
 
@@ -89,7 +107,7 @@ class Evidence(msgspec.Struct, frozen=True):
     where an amend may have given it another id."""
     unlisted_ns: int | None = None
     """When the first of the whole lists running that lack it was answered."""
-    rested: tuple[Known, int] | None = None
+    rested: tuple[OrderSnapshot, int] | None = None
     """How a read showed it resting while an amend is undecided, and when that read was sent."""
 
 
@@ -109,7 +127,7 @@ class OwnOrder:
     the table bars.
     """
 
-    def __init__(self, intent: OpenIntent, now_ns: int, why: str) -> None:
+    def __init__(self, intent: UnconfirmedCreate, now_ns: int, why: str) -> None:
         order = intent.order
         self.intent = intent
         """What the create asks for, and its bytes, which every sending of it carries."""
@@ -145,9 +163,9 @@ class OwnOrder:
         """The worst price at which any of it may have filled."""
         self.tag = UNTAGGED
         self.why = why
-        self._know(Known(0, order.price, order.qty))
+        self._know(OrderSnapshot(0, order.price, order.qty))
 
-    def _know(self, known: Known) -> None:
+    def _know(self, known: OrderSnapshot) -> None:
         """Keep the venue's word so far. `remaining`, shares that work at most, and `level`, its
         price as canonical YES, are asked far more often than it changes."""
         self.known = known
@@ -159,10 +177,10 @@ class OwnOrder:
 
     @classmethod
     def first_sent(cls, order: QtyOrder, body: RequestBody, now_ns: int, why: str) -> "OwnOrder":
-        return cls(OpenIntent(order, body), now_ns, why)
+        return cls(UnconfirmedCreate(order, body), now_ns, why)
 
     @classmethod
-    def left_behind(cls, intent: OpenIntent, now_ns: int) -> "OwnOrder":
+    def left_behind(cls, intent: UnconfirmedCreate, now_ns: int) -> "OwnOrder":
         """A create of an earlier run without an answer: to be re-sent, then cancelled."""
         own = cls(intent, now_ns, "left by an earlier run")
         own.state = _LOST
@@ -187,10 +205,10 @@ class OwnOrder:
             TimeInForce.GTC,
             name or ClientOrderId(""),
         )
-        own = cls(OpenIntent(order, RequestBody(b"")), now_ns, "found resting at the start")
+        own = cls(UnconfirmedCreate(order, RequestBody(b"")), now_ns, "found resting at the start")
         own.state = _OPEN
         own.order_id = shown.order_id
-        own._learn(Known.shown(shown, 0))
+        own._learn(OrderSnapshot.shown(shown, 0))
         own.inherited = own.doomed = True
         return own
 
@@ -261,9 +279,9 @@ class OwnOrder:
         """True when a cancel of it may be sent now."""
         return self.state is _OPEN or self.state is _BLURRED
 
-    def may(self, act: Fact) -> bool:
+    def may(self, act: OrderEvent) -> bool:
         """True when an act of ours about it may be taken now."""
-        return not isinstance(LIFE[self.state][act], Barred)
+        return not isinstance(TRANSITIONS[self.state][act], NotAllowed)
 
     @property
     def may_fill(self) -> Qty:
@@ -299,19 +317,19 @@ class OwnOrder:
         where = (self.market_id, self.outcome.value, self.own_side.value)
         return tuple((*where, price) for price in prices)
 
-    def exposure(self) -> Live:
+    def exposure(self) -> OpenExposure:
         """It as the limits count it: all that may fill, at the worse of its possible prices.
 
         For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
         """
         return self.exposure_after(self.amend)
 
-    def exposure_after(self, amend: Amend | None) -> Live:
+    def exposure_after(self, amend: Amend | None) -> OpenExposure:
         """The same with this change on its way."""
         price, qty = self.known.price, self.may_fill_after(amend)
         if amend is not None and amend.price is not None:
             price = self._worse_of(price, amend.price)
-        return Live(self.market_id, self.outcome, self.own_side, price, qty)
+        return OpenExposure(self.market_id, self.outcome, self.own_side, price, qty)
 
     def _worse_of(self, price: Price, other: Price) -> Price:
         """The price at which it would cost us more, or bring us less."""
@@ -338,40 +356,42 @@ class OwnOrder:
 
     # --- steps of the table -----------------------------------------------------------------------
 
-    def move(self, fact: Fact, at_ns: int) -> None:
+    def move(self, fact: OrderEvent, at_ns: int) -> None:
         """Take the step that the table gives. at_ns: when the fact was true, at the latest.
 
         Raises ValueError for an act of ours that is barred: `may` is to be asked first.
         """
-        cell = LIFE[self.state][fact]
-        if isinstance(cell, Barred):
+        cell = TRANSITIONS[self.state][fact]
+        if isinstance(cell, NotAllowed):
             raise ValueError(f"{fact} while {self.state}: {cell.why}")
         self.state = cell.state
-        if isinstance(cell, Suspect):
+        if isinstance(cell, Anomaly):
             self.suspect(cell.finding, f"{fact}: {cell.why}", at_ns)
         if self.state is _DONE:
-            self._know(self.known.join(Known(EARLIER, self.price, self.known.size, ended=True)))
+            self._know(
+                self.known.join(OrderSnapshot(EARLIER, self.price, self.known.size, ended=True))
+            )
             self.amend = self.suspicion = self.evidence = None
             self.read_due_ns = self.contradicted_ns = None
 
-    def suspect(self, finding: Finding, why: str, at_ns: int) -> None:
+    def suspect(self, finding: OrderFinding, why: str, at_ns: int) -> None:
         """Trust it no more until a read settles it. What is suspected already stays so, but that
         one which could not be read may be missing now."""
         held = None if self.suspicion is None else self.suspicion.finding
-        is_lost = held is Finding.UNREADABLE and finding is Finding.MISSING
+        is_lost = held is OrderFinding.UNREADABLE and finding is OrderFinding.MISSING
         if held is None or is_lost or (finding.dooms and not held.dooms):
             self.suspicion = Suspicion(finding, why, at_ns)
         self.doomed = self.doomed or finding.dooms
 
-    def _learn(self, known: Known) -> None:
+    def _learn(self, known: OrderSnapshot) -> None:
         self._know(self.known.join(known))
 
-    def _shown(self, shown: model.Order, epoch: int) -> Known:
-        known = Known.shown(shown, epoch)
+    def _shown(self, shown: model.Order, epoch: int) -> OrderSnapshot:
+        known = OrderSnapshot.shown(shown, epoch)
         if not self.fill_offset:
             return known
         filled = Qty(max(0, known.filled + self.fill_offset))
-        return Known(epoch, known.price, Qty(filled + known.unfilled), filled, known.ended)
+        return OrderSnapshot(epoch, known.price, Qty(filled + known.unfilled), filled, known.ended)
 
     def note_evidence(self, **changes: object) -> None:
         self.evidence = msgspec.structs.replace(self.evidence or Evidence(), **changes)
@@ -386,26 +406,26 @@ class OwnOrder:
     # --- acts -------------------------------------------------------------------------------------
 
     def sent_amend(self, amend: Amend) -> None:
-        self.move(Fact.AMEND, self.last_write_ns)
+        self.move(OrderEvent.AMEND, self.last_write_ns)
         self.amend = amend
         if amend.price is not None:
             self.worst_price = self._worse_of(self.worst_price, amend.price)
 
     def sent_cancel(self) -> None:
         """A cancel leaves now; an undecided amend stays counted until the venue speaks."""
-        self.move(Fact.CANCEL, self.last_write_ns)
+        self.move(OrderEvent.CANCEL, self.last_write_ns)
         self.doomed = True
 
     # --- answers ----------------------------------------------------------------------------------
 
-    def answered(self, fact: Fact, now_ns: int) -> None:
+    def answered(self, fact: OrderEvent, now_ns: int) -> None:
         """An answer to our write that shows no order."""
         was = self.state
-        denies = fact is Fact.OVER or (was is _CANCELLING and fact is Fact.MISSING)
+        denies = fact is OrderEvent.OVER or (was is _CANCELLING and fact is OrderEvent.MISSING)
         if was is _CANCELLING and self.amend is not None and fact in UNDONE:
-            if fact is Fact.MISSING:
-                self.suspect(Finding.MISSING, "404 to its cancel", now_ns)
-            fact = Fact.BLIND
+            if fact is OrderEvent.MISSING:
+                self.suspect(OrderFinding.MISSING, "404 to its cancel", now_ns)
+            fact = OrderEvent.BLIND
         self.last_write_ns = now_ns
         self._know(self.known.answered())
         if self.evidence is not None:
@@ -420,7 +440,7 @@ class OwnOrder:
                 self.amend = None
         if self.known.ended and self.state in (_OPEN, _CLOSING) and self.amend is None:
             # A read showed its end while an answer was awaited: nothing can explain it now.
-            self.move(Fact.READ_ENDED, now_ns)
+            self.move(OrderEvent.READ_ENDED, now_ns)
 
     def shown_by_write(self, shown: model.Order, now_ns: int) -> None:
         """A 2xx to a create or amend: the engine's own word, matching complete."""
@@ -432,10 +452,10 @@ class OwnOrder:
             # What it shows is one of the two that an undecided amend leaves open.
             self.fills_shown(shown)
             self._know(self.known.answered())
-            self.move(Fact.STRANGE, now_ns)
+            self.move(OrderEvent.STRANGE, now_ns)
             return
         self._learn(self._shown(shown, self.known.epoch + 1))
-        self.move(Fact.ENDED if self.known.ended else Fact.RESTS, now_ns)
+        self.move(OrderEvent.ENDED if self.known.ended else OrderEvent.RESTS, now_ns)
         self.amend = None
 
     def cancelled(self, shown: model.Order, reduced_by: Qty, now_ns: int) -> None:
@@ -447,10 +467,12 @@ class OwnOrder:
         floor = Qty(max(self.filled, shown.filled_qty + self.fill_offset))
         unaccounted = max(0, self.may_fill - reduced_by - (floor - self.filled))
         self.last_write_ns = now_ns
-        self._learn(Known(self.known.epoch + 1, self.price, Qty(floor + unaccounted), floor))
+        self._learn(
+            OrderSnapshot(self.known.epoch + 1, self.price, Qty(floor + unaccounted), floor)
+        )
         if reduced_by > 0:
             self.amend = None  # under this id it rested
-        self.move(Fact.SHORT if unaccounted else Fact.ENDED, now_ns)
+        self.move(OrderEvent.SHORT if unaccounted else OrderEvent.ENDED, now_ns)
         if self.is_live:
             self.denied(now_ns)
 
@@ -469,7 +491,7 @@ class OwnOrder:
             self.fill_offset = int(self.filled)
         self.order_id = shown.order_id
         known = self.known
-        self._know(Known(known.epoch, known.price, known.size, known.filled))
+        self._know(OrderSnapshot(known.epoch, known.price, known.size, known.filled))
 
     def found_renamed(self, shown: model.Order, begun_ns: int) -> None:
         """A list, or a read, shows under which id an undecided amend has it rest: there it is to be
@@ -481,18 +503,18 @@ class OwnOrder:
     def _listed(self, shown: model.Order, begun_ns: int) -> None:
         self.last_write_ns = begun_ns
         self._learn(self._shown(shown, self.known.epoch + 1))
-        self.move(Fact.READ_ENDED if self.known.ended else Fact.LISTED, begun_ns)
+        self.move(OrderEvent.READ_ENDED if self.known.ended else OrderEvent.LISTED, begun_ns)
 
     def counted_elsewhere(self, now_ns: int) -> None:
         """It was found resting meanwhile, and is counted as that one."""
         self.last_write_ns = now_ns
         is_decided = self.state in (_OPEN, _BLURRED, _CLOSING)
-        self.move(Fact.GONE if is_decided else Fact.ENDED, now_ns)
+        self.move(OrderEvent.GONE if is_decided else OrderEvent.ENDED, now_ns)
 
     def gone(self, at_ns: int) -> None:
         """Everything says that nothing of it rests, and all that it filled is booked."""
         self.last_write_ns = at_ns
-        self.move(Fact.GONE, at_ns)
+        self.move(OrderEvent.GONE, at_ns)
 
     def leave_out(self, qty: int) -> None:
         """So many of the fills that its id shows, 0 or more, are in the positions that the books
@@ -509,11 +531,13 @@ class OwnOrder:
             over_ns = self.evidence.denied_ns if self.state is _CLOSING else None
             left = Evidence(denied_ns=over_ns, rested=self.evidence.rested)
             self.evidence = None if left == Evidence() else left
-        self._learn(Known(EARLIER, self.price, self.known.size, self._shown(shown, EARLIER).filled))
+        self._learn(
+            OrderSnapshot(EARLIER, self.price, self.known.size, self._shown(shown, EARLIER).filled)
+        )
 
     def missing(self, begun_ns: int, now_ns: int, lag_ns: int) -> None:
         """A read by its id answers 404: it is kept, and read again."""
-        self.move(Fact.READ_MISSING, now_ns)
+        self.move(OrderEvent.READ_MISSING, now_ns)
         self._not_read(begun_ns, lag_ns)
 
     def _not_read(self, begun_ns: int, lag_ns: int) -> None:
@@ -559,7 +583,7 @@ class OwnOrder:
             return
         self.fills_shown(shown)
         if shown.status is model.OrderStatus.UNKNOWN:
-            self.move(Fact.READ_STRANGE, begun_ns)
+            self.move(OrderEvent.READ_STRANGE, begun_ns)
         elif begun_ns >= self.last_write_ns + lag_ns and not self.known.ended:
             self._read_resting(self._shown(shown, self.known.epoch), begun_ns, lag_ns)
 
@@ -567,35 +591,37 @@ class OwnOrder:
         """It reads as over. Under another id it may live on if an amend of ours is undecided: a
         cancel of ours may have met the old id (S13)."""
         filled = self._shown(shown, EARLIER).filled
-        self._learn(Known(EARLIER, self.price, self.known.size, filled, ended=True))
+        self._learn(OrderSnapshot(EARLIER, self.price, self.known.size, filled, ended=True))
         if self.amend is None or shown.status is not model.OrderStatus.CANCELED:
-            self.move(Fact.READ_ENDED, begun_ns)
+            self.move(OrderEvent.READ_ENDED, begun_ns)
             return
-        self.move(Fact.READ_MOVED, begun_ns)
+        self.move(OrderEvent.READ_MOVED, begun_ns)
         self.denied(begun_ns)
         self._not_read(begun_ns, lag_ns)
 
-    def _read_resting(self, seen: Known, begun_ns: int, lag_ns: int) -> None:
+    def _read_resting(self, seen: OrderSnapshot, begun_ns: int, lag_ns: int) -> None:
         if self.state is _BLURRED:
             if self._rests_alike(seen, begun_ns, lag_ns):
                 self._know(
-                    Known(self.known.epoch + 1, seen.price, seen.size, self.filled).join(seen)
+                    OrderSnapshot(self.known.epoch + 1, seen.price, seen.size, self.filled).join(
+                        seen
+                    )
                 )
                 self.amend = self.evidence = None
-                self.move(Fact.READ_RESTS, begun_ns)
+                self.move(OrderEvent.READ_RESTS, begun_ns)
                 self._trust_again(begun_ns, lag_ns)
         elif self.state is _OPEN and self.known.contradicts(seen):
-            self.move(Fact.READ_DIFFERS, begun_ns)
+            self.move(OrderEvent.READ_DIFFERS, begun_ns)
             self.amend = Amend(price=seen.price, qty=seen.remaining or None)
             self.note_evidence(rested=(seen, begun_ns))
         elif self.state is _OPEN:
             self._learn(seen)
-            self.move(Fact.READ_RESTS, begun_ns)
+            self.move(OrderEvent.READ_RESTS, begun_ns)
             self._trust_again(begun_ns, lag_ns)
         else:
-            self.move(Fact.READ_RESTS, begun_ns)
+            self.move(OrderEvent.READ_RESTS, begun_ns)
 
-    def _rests_alike(self, seen: Known, begun_ns: int, lag_ns: int) -> bool:
+    def _rests_alike(self, seen: OrderSnapshot, begun_ns: int, lag_ns: int) -> bool:
         """True when two reads `lag_ns` apart agree how it rests; fills between them do not make
         them differ. Then an amend without an answer is decided, where no cancel is answered."""
         rested = None if self.evidence is None else self.evidence.rested

@@ -19,7 +19,7 @@ import msgspec
 
 from bot.core.profit.markouts import LATE_MAX_NS, MILLI
 from bot.core.report import Against
-from bot.core.strategy import EventView, RungView
+from bot.strategy.api import EventView, RungView
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Outcome
 from venue.wire.names import MarketId, Ticker

@@ -13,7 +13,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core import sane
-from bot.io.client.folded import folded
+from bot.io.client.normalize_ids import folded
 from venue.wire import codec, model, routes
 from venue.wire.errors import Sequenced, row_for
 from venue.wire.fills import decode_fills
@@ -63,7 +63,7 @@ def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool =
             shown = _body_of(request, body)
             if sane_only:
                 sane.check(shown)
-            return m.Done(folded(shown))
+            return m.Ok(folded(shown))
         except codec.Garbled as fault:
             return m.Unknown(f"{status} with an unreadable body: {str(fault)[:_TEXT_MAX]}")
     code, text = _error_of(body)
@@ -72,32 +72,32 @@ def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool =
         return m.Unknown(f"{status} {code}".rstrip())
     if sequenced is Sequenced.DECIDED and not code and is_write(request):
         return m.Unknown(f"{status} without a code")
-    return m.Refused(status, code, text)
+    return m.Rejected(status, code, text)
 
 
 def _body_of(request: m.Request, body: bytes) -> m.Body:
     match request:
         case m.Create() | m.AmendResting() | m.ReadOrder():
-            return m.OrderShown(_unambiguous(body, model.Order))
+            return m.OrderBody(_unambiguous(body, model.Order))
         case m.CancelResting():
             cancelled = _unambiguous(body, model.Cancelled)
-            return m.CancelShown(cancelled.order, cancelled.reduced_by)
+            return m.CancelBody(cancelled.order, cancelled.reduced_by)
         case m.ReadResting():
             orders = codec.decode(body, model.OrdersPage)
-            return m.OrdersShown(orders.orders, orders.cursor)
+            return m.OrdersBody(orders.orders, orders.cursor)
         case m.ReadFills():
             fills = decode_fills(body)
-            return m.FillsShown(fills.fills, fills.cursor)
+            return m.FillsBody(fills.fills, fills.cursor)
         case m.ReadPositions():
             positions = codec.decode(body, model.PositionsPage)
-            return m.PositionsShown(positions.positions, positions.cursor)
+            return m.PositionsBody(positions.positions, positions.cursor)
         case m.ReadBalance():
-            return m.BalanceShown(codec.decode(body, model.Balance))
+            return m.BalanceBody(codec.decode(body, model.Balance))
         case m.ReadSeries():
             events = codec.decode(body, model.EventsPage)
-            return m.SeriesShown(events.events, events.cursor)
+            return m.SeriesBody(events.events, events.cursor)
         case m.ReadBook():
-            return m.BookShown(codec.decode(body, model.Orderbook))
+            return m.BookBody(codec.decode(body, model.Orderbook))
 
 
 def _unambiguous(body: bytes, kind: type[T]) -> T:

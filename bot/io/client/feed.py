@@ -240,14 +240,14 @@ class Feed:
                 wanted = self._is_wanted(event)
                 if wanted:
                     self._emit(event)
-                if not wanted or isinstance(event, m.FrameGarbled):
+                if not wanted or isinstance(event, m.MalformedFrame):
                     self._count(event)
             await asyncio.sleep(0)
 
     def _is_wanted(self, event: m.Event) -> bool:
         """Whether an event is of something asked for, or of nothing that can be asked for."""
         match event:
-            case m.BookSeen() | m.TradeSeen():
+            case m.BookUpdate() | m.Trade():
                 return event.market_id in self._asked_for
             case m.ImpliedValueSeen():
                 return event.project_id in self._asked_for
@@ -255,7 +255,7 @@ class Feed:
 
     def _count(self, useless: m.Event) -> None:
         """A frame came that is of no use. Raises _Flooded when it is one too many."""
-        is_garbled = isinstance(useless, m.FrameGarbled) and useless.known
+        is_garbled = isinstance(useless, m.MalformedFrame) and useless.known
         try:
             (self._garbled if is_garbled else self._useless).rise()
         except _Flooded:
@@ -276,7 +276,7 @@ class Feed:
             except TimeoutError:
                 raise _Silent("no pong in time") from None
             self._runs()
-            self._emit(m.FeedHeard())
+            self._emit(m.FeedAlive())
             await asyncio.sleep(self._times.ping_s)
 
     def _runs(self) -> None:

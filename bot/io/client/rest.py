@@ -19,9 +19,9 @@ import httpx
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
+from bot.core.orders.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.client.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
-from bot.io.client.sockets import LAST_LOOK, UNTIL_S, LastLook, is_early, transport
+from bot.io.client.sockets import LAST_LOOK, UNTIL_S, PreSendCheck, is_early, transport
 from bot.io.clock import Clock
 from bot.io.secret import MASK, Secret
 from venue.wire import codec, limits, names, routes
@@ -178,7 +178,7 @@ class Rest:
     def start(
         self,
         send: m.Send,
-        answered: Callable[[m.Replied], None],
+        answered: Callable[[m.Response], None],
         may_leave: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         """Begin a request; `answered` is called exactly once, later, with its Replied.
@@ -196,16 +196,16 @@ class Rest:
     async def _run(
         self,
         send: m.Send,
-        answered: Callable[[m.Replied], None],
+        answered: Callable[[m.Response], None],
         may_leave: Callable[[], Awaitable[bool]] | None,
         begun_ns: int,
     ) -> None:
         if may_leave is None or await may_leave():
             reply = await self.ask(send.request, send.key, begun_ns)
         else:
-            reply = Reply(m.Refused(0, "", "not in the journal in time, so not sent"))
+            reply = Reply(m.Rejected(0, "", "not in the journal in time, so not sent"))
         told = (reply.tokens_left, reply.retry_after_ns, reply.tokens_limit)
-        answered(m.Replied(send.request_id, reply.answer, *told))
+        answered(m.Response(send.request_id, reply.answer, *told))
 
     async def ask(
         self, request: m.Request, key: m.Key | None = None, begun_ns: int | None = None
@@ -225,11 +225,11 @@ class Rest:
         key = self.key_for(request) if key is None else key
         secret = self._keys.get(key)
         if secret is None:
-            return Reply(m.Refused(0, "", f"there is no {key} key"))
+            return Reply(m.Rejected(0, "", f"there is no {key} key"))
         try:
             call = _call_of(request)
         except BadSegment as fault:
-            return Reply(m.Refused(0, "", str(fault)))
+            return Reply(m.Rejected(0, "", str(fault)))
         if held := self._held(key):
             return held
         client = self._client
@@ -237,14 +237,14 @@ class Rest:
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._request_s
         whole = UNTIL_S.set(until_s)
-        look = LAST_LOOK.set(LastLook(lambda: self._holds(request, key, begun_ns)))
+        look = LAST_LOOK.set(PreSendCheck(lambda: self._holds(request, key, begun_ns)))
         try:
             reply = await self._perform(client.http, request, call, key)
             self._starved = 0
             return reply
         except NEVER_LEFT as fault:
             self._starve(client, fault)
-            return self._held(key) or Reply(m.Refused(0, "", _named(fault)))
+            return self._held(key) or Reply(m.Rejected(0, "", _named(fault)))
         except httpx.HTTPError as fault:
             if loop.time() >= until_s:
                 return Reply(m.Unknown(f"an endless answer: not whole in {self._request_s:g} s"))
@@ -259,15 +259,15 @@ class Rest:
     def _masked(self, answer: m.Answer) -> m.Answer:
         """The same where no key of ours stands in its text: journal, pages and logs have it."""
         match answer:
-            case m.Refused():
+            case m.Rejected():
                 code = answer.code if answer.code in CODES else self._without_keys(answer.code)
                 message = self._without_keys(answer.message)
                 same = (code, message) == (answer.code, answer.message)
-                return answer if same else m.Refused(answer.status, code, message)
+                return answer if same else m.Rejected(answer.status, code, message)
             case m.Unknown():
                 reason = self._without_keys(answer.reason)
                 return answer if reason == answer.reason else m.Unknown(reason)
-            case m.Done():
+            case m.Ok():
                 return answer
 
     def _without_keys(self, text: str) -> str:
@@ -294,7 +294,7 @@ class Rest:
         """The answer to what does not leave because its key is to wait; None where it is not."""
         if shut_s := self._shut_s(key):
             waits_ns = round(shut_s * NS_PER_SECOND)
-            return Reply(m.Refused(0, "", _PATIENCE), retry_after_ns=waits_ns)
+            return Reply(m.Rejected(0, "", _PATIENCE), retry_after_ns=waits_ns)
         return None
 
     def _shut(self, key: m.Key, waits_ns: int | None) -> None:
@@ -320,7 +320,7 @@ class Rest:
         url = httpx.URL(self._base_url + call.path, params=call.query or None)
         # The key is for one origin only; the path was checked, this says it once more.
         if _origin(url) != self._origin:
-            return Reply(m.Refused(0, "", "the address left the configured origin"))
+            return Reply(m.Rejected(0, "", "the address left the configured origin"))
         headers = {routes.API_KEY_HEADER: self._keys[key].reveal()}
         if call.body is not None:
             headers["Content-Type"] = "application/json"

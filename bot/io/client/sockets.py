@@ -23,11 +23,11 @@ import httpx
 UNTIL_S: Final[ContextVar[float | None]] = ContextVar("until_s", default=None)
 """When the request of this task must be whole, seconds on the loop's clock; None is never."""
 
-LAST_LOOK: Final[ContextVar["LastLook | None"]] = ContextVar("last_look", default=None)
+LAST_LOOK: Final[ContextVar["PreSendCheck | None"]] = ContextVar("last_look", default=None)
 """What the request of this task looks at before its first byte goes; None is nothing."""
 
 
-class LastLook:
+class PreSendCheck:
     """Whether a request may still leave. holds: why not, empty if it may; asked until it leaves."""
 
     __slots__ = ("_holds", "_left")

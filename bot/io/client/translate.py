@@ -5,7 +5,7 @@ Readings: docs/assumptions.md#S9, #S10.
 
 from bot.core import messages as m
 from bot.io.client.answers import plain
-from bot.io.client.folded import folded_id
+from bot.io.client.normalize_ids import folded_id
 from venue.wire import codec, frames
 from venue.wire.money import BookSide, Outcome, Side, book_side, complement
 from venue.wire.names import MarketId, ProjectId
@@ -20,7 +20,7 @@ def event_of(data: bytes | str) -> m.Event | None:
     try:
         frame = codec.decode_frame(data)
     except codec.Garbled as fault:
-        return m.FrameGarbled(str(fault)[:200], known=True)
+        return m.MalformedFrame(str(fault)[:200], known=True)
     match frame:
         case frames.MarketUpdate():
             return _update(frame.data)
@@ -29,13 +29,13 @@ def event_of(data: bytes | str) -> m.Event | None:
         case frames.ChannelError():
             return m.SubscriptionRefused(plain(frame.code), plain(frame.message))
         case codec.Unrecognised():
-            return m.FrameGarbled(f"unknown type {frame.type[:80]!r}", known=False)
+            return m.MalformedFrame(f"unknown type {frame.type[:80]!r}", known=False)
 
 
 def _update(update: frames.Update) -> m.Event | None:
     match update:
         case frames.BookUpdate():
-            return m.BookSeen(
+            return m.BookUpdate(
                 MarketId(folded_id(update.event_market_id)),
                 update.ts,
                 tuple((level.price, level.size) for level in update.yes if level.size),
@@ -44,7 +44,7 @@ def _update(update: frames.Update) -> m.Event | None:
             )
         case frames.TradeUpdate():
             taker = book_side(Outcome(update.taker.outcome), Side(update.taker.side))
-            return m.TradeSeen(
+            return m.Trade(
                 MarketId(folded_id(update.event_market_id)),
                 update.ts,
                 update.trade_id,
@@ -63,8 +63,8 @@ def _implied(update: frames.ImpliedValueUpdate) -> m.Event:
     try:
         dollars, confidence = float(update.implied_value), float(update.confidence)
     except ValueError:
-        return m.FrameGarbled("an implied value that is no number", known=True)
+        return m.MalformedFrame("an implied value that is no number", known=True)
     if not (0 < dollars < float("inf") and 0 <= confidence <= 1):
-        return m.FrameGarbled("an implied value out of range", known=True)
+        return m.MalformedFrame("an implied value out of range", known=True)
     company = ProjectId(folded_id(update.market_id))
     return m.ImpliedValueSeen(company, update.ts, dollars, confidence)

@@ -9,9 +9,9 @@ that another address leads to the same account may change it.
 from pathlib import Path
 from typing import Final
 
-from bot.io.folder.whole import read_file, replace_file
-from bot.io.journal.memory import Memory
+from bot.io.journal.memory import RecoveredState
 from bot.io.journal.records import JournalFault
+from bot.io.state.atomic_file import read_file, replace_file
 
 EMBEDDED: Final = "an embedded venue"
 """The address of every venue that began with its run and ended with it."""
@@ -28,7 +28,7 @@ def address_kept(folder: Path) -> str | None:
     return None if content is None else content.decode("utf-8", "replace").strip()
 
 
-def keep_address(folder: Path, address: str, memory: Memory) -> None:
+def keep_address(folder: Path, address: str, memory: RecoveredState) -> None:
     """Write down where the run that begins now trades. memory: what earlier runs left.
 
     Raises JournalFault, with nothing changed, when creates without an answer or orders that may

@@ -53,7 +53,7 @@ _PLACES: Final = 128
 """Prices below this one fit a byte together with their side."""
 
 _AS_IT_IS, _BODY, _BEAT, _WAKE, _BOOK = range(5)
-_BEAT_BODY: Final = _ENCODER.encode(m.Beat())
+_BEAT_BODY: Final = _ENCODER.encode(m.Tick())
 
 
 class Restored(NamedTuple):
@@ -172,7 +172,7 @@ def _sorted(sizes: _Sizes, side: int) -> m.Levels:
     return tuple(sorted(sizes.items(), reverse=side == 0))
 
 
-def _put_book(columns: _Columns, books: _Books, seen: m.BookSeen) -> bool:
+def _put_book(columns: _Columns, books: _Books, seen: m.BookUpdate) -> bool:
     """A book, as what differs from the one before it. False, and nothing put, for one that would
     not come out again as it was."""
     fresh = (dict(seen.bids), dict(seen.asks))
@@ -203,7 +203,7 @@ def _put_book(columns: _Columns, books: _Books, seen: m.BookSeen) -> bool:
     return True
 
 
-def _book(columns: _Columns, books: _Books) -> m.BookSeen:
+def _book(columns: _Columns, books: _Books) -> m.BookUpdate:
     """The next book."""
     known = columns.number(_NAMES)
     if known == len(books.names):
@@ -223,7 +223,7 @@ def _book(columns: _Columns, books: _Books) -> m.BookSeen:
         if touched[side]:
             shown[side] = _sorted(sides[side], side)
     bids, asks = shown
-    return m.BookSeen(MarketId(books.names[known]), books.ts_ns, bids, asks)
+    return m.BookUpdate(MarketId(books.names[known]), books.ts_ns, bids, asks)
 
 
 # --- blocks ---------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def _packed(payloads: list[bytes], name: str) -> bytes:
                 elif isinstance(message, m.WakeAt):
                     kind = _WAKE
                     _put(columns.stamps, _stamp(message.at_ns - at_ns))
-                elif isinstance(message, m.BookSeen) and _put_book(columns, books, message):
+                elif isinstance(message, m.BookUpdate) and _put_book(columns, books, message):
                     kind = _BOOK
         columns.kinds.append(kind)
         if body is None:

@@ -22,7 +22,7 @@ class _Intent:
 
     __slots__ = ("doubt", "intent", "sendings")
 
-    def __init__(self, intent: m.OpenIntent, doubt: bool) -> None:
+    def __init__(self, intent: m.UnconfirmedCreate, doubt: bool) -> None:
         self.intent = intent
         self.doubt = doubt
         self.sendings = 0
@@ -38,7 +38,7 @@ class Intents:
     """
 
     def __init__(
-        self, open_intents: tuple[m.OpenIntent, ...] = (), under_way: tuple[m.Send, ...] = ()
+        self, open_intents: tuple[m.UnconfirmedCreate, ...] = (), under_way: tuple[m.Send, ...] = ()
     ) -> None:
         """under_way: writes of the same run that have no answer yet, creates among them."""
         self._open = {
@@ -54,7 +54,7 @@ class Intents:
                     known.doubt = send.request.again
                     self._asked[send.request_id] = send.request.order.client_order_id
 
-    def open(self) -> tuple[m.OpenIntent, ...]:
+    def open(self) -> tuple[m.UnconfirmedCreate, ...]:
         """The intents without a definite answer, oldest first."""
         return tuple(each.intent for each in self._open.values())
 
@@ -63,7 +63,7 @@ class Intents:
         match message:
             case m.Send(request=m.Create() as create):
                 self._sent(message.request_id, create)
-            case m.Replied() if message.request_id in self._asked:
+            case m.Response() if message.request_id in self._asked:
                 self._answered(self._asked.pop(message.request_id), message.answer)
             case m.Started(new_account=True):
                 # What was left open was left at a venue that is gone.
@@ -75,12 +75,12 @@ class Intents:
                     each.doubt = each.doubt or each.sendings > 0
                     each.sendings = 0
                 self._asked.clear()
-            case m.IntentSettled():
+            case m.CreateResolved():
                 self._open.pop(message.client_order_id, None)
-            case m.Finished(left=(), unknown=(), unshown=False):
+            case m.DrainComplete(left=(), unknown=(), unshown=False):
                 self._open.clear()
 
-    def of(self, name: ClientOrderId) -> m.OpenIntent | None:
+    def of(self, name: ClientOrderId) -> m.UnconfirmedCreate | None:
         """The open intent of this name."""
         known = self._open.get(name)
         return None if known is None else known.intent
@@ -96,7 +96,7 @@ class Intents:
         if known is None:
             # Sent again after a clear refusal (too fast, say) it is as good as new.
             doubt = create.again and name not in self._refused
-            known = _Intent(m.OpenIntent(create.order, create.body), doubt)
+            known = _Intent(m.UnconfirmedCreate(create.order, create.body), doubt)
             self._open[name] = known
         known.sendings += 1
         self._asked[request_id] = name
@@ -117,8 +117,8 @@ class Intents:
                 self._refused.popitem(last=False)
 
 
-def _is_done(intent: m.OpenIntent, answer: m.Answer) -> bool:
-    if not isinstance(answer, m.Done) or not isinstance(answer.body, m.OrderShown):
+def _is_done(intent: m.UnconfirmedCreate, answer: m.Answer) -> bool:
+    if not isinstance(answer, m.Ok) or not isinstance(answer.body, m.OrderBody):
         return False
     return is_order_of(intent.order, answer.body.order)
 
@@ -134,12 +134,12 @@ def is_order_of(wanted: QtyOrder, shown: model.Order) -> bool:
 
 
 def _is_resolved(answer: m.Answer) -> bool:
-    return isinstance(answer, m.Refused) and answer.code == Code.MARKET_RESOLVED
+    return isinstance(answer, m.Rejected) and answer.code == Code.MARKET_RESOLVED
 
 
 def _is_against(answer: m.Answer) -> bool:
     """Whether an answer says that this sending made no order."""
-    if not isinstance(answer, m.Refused):
+    if not isinstance(answer, m.Rejected):
         return False
     # Status 0 never left this host, like a request that never reached the engine.
     row = row_for(answer.status or 429, answer.code)

@@ -34,7 +34,7 @@ from bot.io.journal.archive import (
     plain_bytes,
     restored,
 )
-from bot.io.journal.memory import Memory, Trail, recall
+from bot.io.journal.memory import RecoveredState, RunningState, recall
 from bot.io.journal.records import MAGIC, OPENING, Entry, Head, JournalFault, Segment, framed
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
@@ -187,12 +187,12 @@ def read_journal(path: Path) -> Iterator[Entry]:
         raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
 
 
-def remember(paths: Sequence[Path]) -> Memory:
+def remember(paths: Sequence[Path]) -> RecoveredState:
     """What these segments, oldest first, tell a new run. Raises JournalFault as `Segment` does."""
     return recall(read_segment(path) for path in reversed(paths))
 
 
-def left_in(folder: Path) -> Memory:
+def left_in(folder: Path) -> RecoveredState:
     """What a state directory tells a new run; nothing of it is changed. A folder that is not there
     tells what an empty one does. Raises JournalFault as `remember` does."""
     return remember(segments(folder) if folder.is_dir() else [])
@@ -264,7 +264,7 @@ class Journal:
             earlier = segments(folder)
             self.cut_bytes = cut_torn_tail(earlier[-1]) if earlier else 0
             self.memory = remember(earlier)
-            self._trail = Trail(self.memory.head(opened_ns))
+            self._trail = RunningState(self.memory.head(opened_ns))
             self._number = number_of(earlier[-1]) if earlier else 0
             self._begin_segment(self._trail.head(opened_ns))
         except OSError as fault:

@@ -14,19 +14,19 @@ import msgspec
 from bot.core import messages as m
 from bot.io.journal.intents import Intents
 from bot.io.journal.records import Entry, Head, Segment
-from bot.io.journal.working import Working
+from bot.io.journal.working import OpenOrderIndex
 from venue.wire.instant import Instant, to_ns
 from venue.wire.money import Cents, Outcome
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 
-class Memory(msgspec.Struct, frozen=True):
+class RecoveredState(msgspec.Struct, frozen=True):
     """What a new run begins with. damage: where a damaged journal is, for a person. winners,
     complete_fill, fills_since, event_cash: as in `Started`."""
 
     fate: m.JournalFate
-    open_intents: tuple[m.OpenIntent, ...] = ()
-    working: tuple[m.KnownOrder, ...] = ()
+    open_intents: tuple[m.UnconfirmedCreate, ...] = ()
+    working: tuple[m.JournaledOrder, ...] = ()
     damage: str = ""
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
     complete_fill: m.FillMark | None = None
@@ -46,14 +46,14 @@ class Memory(msgspec.Struct, frozen=True):
         )
 
 
-NOTHING_LEFT: Final = Memory(m.JournalFate.FOUND)
+NOTHING_LEFT: Final = RecoveredState(m.JournalFate.FOUND)
 """What a run on an account of its own begins with, whatever a journal says."""
 
 
 _NEW: Final = Head(0, ())
 
 _TELLING: Final = frozenset(
-    (m.Send, m.Replied, m.Started, m.Finished, m.IntentSettled, m.TakenOver, m.Noted)
+    (m.Send, m.Response, m.Started, m.DrainComplete, m.CreateResolved, m.OrdersAdopted, m.Noted)
 )
 """The kinds of entries that a memory hangs on; most are of others, and this is on the hot path."""
 
@@ -73,13 +73,13 @@ _CASH: Final = frozenset(("fill_booked", "rung_settled", "unallocated_settlement
 """Notes of cash that came or went for an event."""
 
 
-class Trail:
+class RunningState:
     """Follows a journal: which creates are open, which orders rest, which winners were told, and
     what was booked."""
 
     def __init__(self, head: Head = _NEW) -> None:
         self._intents = Intents(head.open_intents, head.under_way)
-        self._working = Working(head.working, head.under_way)
+        self._working = OpenOrderIndex(head.working, head.under_way)
         self._under_way = {send.request_id: send for send in head.under_way}
         self._winners = dict(head.winners)
         self._complete_fill = head.complete_fill
@@ -99,7 +99,7 @@ class Trail:
         match message:
             case m.Send(request=m.Create() | m.AmendResting() | m.CancelResting()):
                 self._under_way[message.request_id] = message
-            case m.Replied():
+            case m.Response():
                 self._under_way.pop(message.request_id, None)
             case m.Started():
                 self._under_way.clear()
@@ -111,7 +111,7 @@ class Trail:
             case m.Noted():
                 self._noted(message.name, message.fields)
                 return
-            case m.IntentSettled(order_id=str(order_id)):
+            case m.CreateResolved(order_id=str(order_id)):
                 intent = self._intents.of(message.client_order_id)
                 if intent is not None:
                     self._working.identified(intent.order, OrderId(order_id), entry.at_ns)
@@ -165,9 +165,9 @@ class Trail:
             tuple(self._fills_since.values()),
         )
 
-    def memory(self) -> Memory:
+    def memory(self) -> RecoveredState:
         """What a run begins with after this one has died: no answer comes any more."""
-        return Memory(
+        return RecoveredState(
             m.JournalFate.FOUND,
             self._intents.open(),
             self._working.orders(),
@@ -182,7 +182,7 @@ def _mark_of(fields: dict[str, str | int]) -> m.FillMark:
     return m.FillMark(str(fields["fill_id"]), Instant(str(fields["created_at"])))
 
 
-def recall(newest_first: Iterable[Segment]) -> Memory:
+def recall(newest_first: Iterable[Segment]) -> RecoveredState:
     """What the segments tell. Takes no more of them than are needed.
 
     Raises JournalFault as `Segment` does.
@@ -195,8 +195,8 @@ def recall(newest_first: Iterable[Segment]) -> Memory:
         if segment.damaged_at is not None:
             needed.append(segment)
     if not needed:
-        return Memory(m.JournalFate.LOST)
-    trail = Trail(needed[-1].head or _NEW)
+        return RecoveredState(m.JournalFate.LOST)
+    trail = RunningState(needed[-1].head or _NEW)
     damage = ""
     for segment in reversed(needed):
         for entry in segment.entries():
@@ -207,7 +207,7 @@ def recall(newest_first: Iterable[Segment]) -> Memory:
             damage = f"{segment.name}: journal damaged at byte {segment.damaged_at}"
     memory = trail.memory()
     if damage:
-        return Memory(
+        return RecoveredState(
             m.JournalFate.DAMAGED, memory.open_intents, (), damage, winners=memory.winners
         )
     return memory

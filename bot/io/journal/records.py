@@ -26,7 +26,7 @@ from typing import BinaryIO, Final, TypeVar
 import msgspec
 
 from bot.core import messages as m
-from bot.io.faults import ShellFault
+from bot.io.faults import OperatorError
 from venue.wire.money import Cents, Outcome
 from venue.wire.names import MarketId, Ticker
 
@@ -43,7 +43,7 @@ _ENTRY_BEGINS: Final = b"\x92"
 """The first byte of every entry's payload: msgpack for an array of two."""
 
 
-class JournalFault(ShellFault):
+class JournalFault(OperatorError):
     """A journal cannot be read or written; the text says what to do."""
 
 
@@ -55,8 +55,8 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     """
 
     opened_ns: int
-    open_intents: tuple[m.OpenIntent, ...]
-    working: tuple[m.KnownOrder, ...] = ()
+    open_intents: tuple[m.UnconfirmedCreate, ...]
+    working: tuple[m.JournaledOrder, ...] = ()
     under_way: tuple[m.Send, ...] = ()
     winners: tuple[tuple[MarketId, Outcome], ...] = ()
     complete_fill: m.FillMark | None = None

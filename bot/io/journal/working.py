@@ -30,26 +30,26 @@ class _Known:
 
     __slots__ = ("doubt", "order", "waiting")
 
-    def __init__(self, order: m.KnownOrder, doubt: bool) -> None:
+    def __init__(self, order: m.JournaledOrder, doubt: bool) -> None:
         self.order = order
         self.waiting = 0
         self.doubt = doubt
 
-    def shown(self) -> m.KnownOrder:
+    def shown(self) -> m.JournaledOrder:
         """It as of now."""
         settled = not self.waiting and not self.doubt
         return msgspec.structs.replace(self.order, settled=settled)
 
 
-def _is_foreign(known: m.KnownOrder, body: m.Body) -> bool:
+def _is_foreign(known: m.JournaledOrder, body: m.Body) -> bool:
     """True if an answer about an order shows another one: another id, which an amend may give
     (S13), and not even its market, outcome and side."""
-    if not isinstance(body, m.OrderShown | m.CancelShown) or body.order.order_id == known.order_id:
+    if not isinstance(body, m.OrderBody | m.CancelBody) or body.order.order_id == known.order_id:
         return False
     return slot_shown(body.order)[:3] != (known.market_id, known.outcome.value, known.side.value)
 
 
-class Working:
+class OpenOrderIndex:
     """Follows a journal, entry by entry.
 
     An order comes in when the answer to its create shows it resting, and goes when an answer shows
@@ -58,7 +58,7 @@ class Working:
     """
 
     def __init__(
-        self, known: tuple[m.KnownOrder, ...] = (), under_way: tuple[m.Send, ...] = ()
+        self, known: tuple[m.JournaledOrder, ...] = (), under_way: tuple[m.Send, ...] = ()
     ) -> None:
         """under_way: writes of the same run that have no answer yet."""
         self._known: OrderedDict[OrderId, _Known] = OrderedDict()
@@ -68,7 +68,7 @@ class Working:
         for send in under_way:
             self._sent(send)
 
-    def orders(self) -> tuple[m.KnownOrder, ...]:
+    def orders(self) -> tuple[m.JournaledOrder, ...]:
         """The orders, oldest first; at most WORKING_MAX."""
         return tuple(known.shown() for known in self._known.values())
 
@@ -77,7 +77,7 @@ class Working:
         match message:
             case m.Send():
                 self._sent(message)
-            case m.Replied() if message.request_id in self._asked:
+            case m.Response() if message.request_id in self._asked:
                 self._answered(self._asked.pop(message.request_id), message.answer, at_ns)
             case m.Started():
                 if message.new_account:
@@ -87,16 +87,16 @@ class Working:
                     # What the run before still waited for may have been carried out.
                     known.doubt = known.doubt or known.waiting > 0
                     known.waiting = 0
-            case m.TakenOver():
+            case m.OrdersAdopted():
                 kept = frozenset(message.order_ids)
                 for order_id in [each for each in self._known if each not in kept]:
                     del self._known[order_id]
-            case m.Finished(left=(), unknown=(), unshown=False):
+            case m.DrainComplete(left=(), unknown=(), unshown=False):
                 self._known.clear()
 
     def identified(self, order: QtyOrder, order_id: OrderId, at_ns: int) -> None:
         """A create without an answer was found resting; how much of it is for a list to say."""
-        known = m.KnownOrder(
+        known = m.JournaledOrder(
             client_order_id=order.client_order_id,
             order_id=order_id,
             market_id=order.market_id,
@@ -128,8 +128,8 @@ class Working:
 
     def _answered(self, request: m.Write | m.ReadOrder, answer: m.Answer, at_ns: int) -> None:
         if isinstance(request, m.Create):
-            body = answer.body if isinstance(answer, m.Done) else None
-            if isinstance(body, m.OrderShown) and is_order_of(request.order, body.order):
+            body = answer.body if isinstance(answer, m.Ok) else None
+            if isinstance(body, m.OrderBody) and is_order_of(request.order, body.order):
                 self._created(request, body.order, at_ns)
             return
         known = self._known.get(request.order_id)
@@ -137,14 +137,14 @@ class Working:
             return
         if not isinstance(request, m.ReadOrder):
             known.waiting = max(0, known.waiting - 1)
-        if isinstance(answer, m.Done) and _is_foreign(known.order, answer.body):
+        if isinstance(answer, m.Ok) and _is_foreign(known.order, answer.body):
             answer = m.Unknown("it shows another order than was asked about")
         match answer:
-            case m.Done(body=m.CancelShown()):
+            case m.Ok(body=m.CancelBody()):
                 del self._known[request.order_id]
-            case m.Done(body=m.OrderShown(order=shown)):
+            case m.Ok(body=m.OrderBody(order=shown)):
                 self._shown(known, request, shown)
-            case m.Refused():
+            case m.Rejected():
                 row = row_for(answer.status or 429, answer.code)
                 if row.advice is Advice.ENDED:
                     del self._known[request.order_id]

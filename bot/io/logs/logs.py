@@ -35,7 +35,7 @@ _LEVELS: Final = {
 }
 
 
-class Masker:
+class SecretRedactor:
     """A processor that takes secrets out of an entry; `learn` it every key that is used."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Masker:
 
 
 def configure_logs(
-    masker: Masker,
+    masker: SecretRedactor,
     file: Path | None = None,
     stream: TextIO | None = None,
     tail: LogTail | None = None,

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from bot.io.metrics.table import Family, Sample, named, one, rungs
-from bot.io.metrics.tally import Tally
+from bot.io.metrics.tally import RuntimeMetrics
 from venue.wire.instant import NS_PER_SECOND
 
 
-def _lags(tally: Tally) -> list[Sample]:
+def _lags(tally: RuntimeMetrics) -> list[Sample]:
     """How late the newest news of every rung came that the newest picture shows."""
     shown = () if tally.seen is None else rungs(tally.seen)
     found = [(rung.ticker, tally.lag_ns.get(rung.market_id)) for rung in shown]
@@ -20,7 +20,7 @@ def _in_seconds(counts: Iterable[tuple[tuple[str, ...], int]]) -> list[Sample]:
     return [(labels, value / NS_PER_SECOND) for labels, value in sorted(counts)]
 
 
-def _disk(tally: Tally) -> os.statvfs_result | None:
+def _disk(tally: RuntimeMetrics) -> os.statvfs_result | None:
     if tally.around.state is None:
         return None
     try:
@@ -29,23 +29,23 @@ def _disk(tally: Tally) -> os.statvfs_result | None:
         return None  # what a disk like that does to the journal is told elsewhere
 
 
-def _disk_bytes(tally: Tally, *, free: bool) -> float | None:
+def _disk_bytes(tally: RuntimeMetrics, *, free: bool) -> float | None:
     disk = _disk(tally)
     if disk is None:
         return None
     return float(disk.f_frsize * (disk.f_bavail if free else disk.f_blocks))
 
 
-def _journal_lag_s(tally: Tally) -> float | None:
+def _journal_lag_s(tally: RuntimeMetrics) -> float | None:
     journal = tally.around.journal
     return None if journal is None else journal.lag_s()
 
 
-def _of_reaper(tally: Tally, value: bool) -> list[Sample]:
+def _of_reaper(tally: RuntimeMetrics, value: bool) -> list[Sample]:
     return one(float(value)) if tally.around.reaper else []
 
 
-COUNTED: Final[tuple[Family[Tally], ...]] = (
+COUNTED: Final[tuple[Family[RuntimeMetrics], ...]] = (
     Family(
         "notes",
         "Things noted, by level and name.",

@@ -25,7 +25,7 @@ from bot.core.report import Report
 from bot.io.metrics.counted import COUNTED
 from bot.io.metrics.money import PROFIT, RISK
 from bot.io.metrics.table import FEED, ORDERS, QUOTES, STATE, Family
-from bot.io.metrics.tally import TIMED, Surroundings, Tally
+from bot.io.metrics.tally import TIMED, RuntimeMetrics, Surroundings
 
 __all__ = [
     "CONTENT_TYPE",
@@ -71,7 +71,7 @@ class Metrics:
         around: what else there is to be read on this host."""
         self._latest = latest
         self._series = series
-        self.tally = Tally(Surroundings(time.monotonic_ns) if around is None else around)
+        self.tally = RuntimeMetrics(Surroundings(time.monotonic_ns) if around is None else around)
         self.beside: Callable[[], Iterable[tuple[Family[Any], Any]]] = tuple
         """What stands beside the trader: each family, and what it is read off."""
         self.config_hash = ""

@@ -4,8 +4,8 @@ earned.
 
 from typing import Final
 
-from bot.core.limits.inforce import series_loss_cents
 from bot.core.report import Report, RungReport
+from bot.core.risk.effective_limits import series_loss_cents
 from bot.io.metrics import profits
 from bot.io.metrics.profits import MILLI
 from bot.io.metrics.table import Family, Sample, levels, one, per_rung, rungs

@@ -10,11 +10,11 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from bot.core.desk.spend import Lane
 from bot.core.distribution import KINDS
 from bot.core.inconsistency import Inconsistency
-from bot.core.limits.cutting import CutReason
-from bot.core.report import BreakerReport, Phase, Report, RungReport, TakeFate
+from bot.core.orders.request_budget import Priority
+from bot.core.report import BreakerReport, Phase, Report, RungReport, TakeOutcome
+from bot.core.risk.trim import TrimReason
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
@@ -283,7 +283,7 @@ QUOTES: Final[tuple[Family[Report], ...]] = (
         lambda r: [
             ((e.event_ticker, *name), count)
             for e in r.events
-            for name, count in counted_from_0(CutReason, e.cuts)
+            for name, count in counted_from_0(TrimReason, e.cuts)
         ],
     ),
     Family(
@@ -342,7 +342,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
         "requests_denied",
         "Requests that had to wait for a token of our own, by lane, once a decision.",
         ("lane",),
-        lambda r: counted_from_0((lane.name.lower() for lane in Lane), r.counters.denied),
+        lambda r: counted_from_0((lane.name.lower() for lane in Priority), r.counters.denied),
         True,
     ),
     Family(
@@ -413,7 +413,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
         "takes",
         "Orders that trade at once, by what became of them; or why they were dropped.",
         ("fate",),
-        lambda r: counted_from_0((fate.value for fate in TakeFate), r.counters.takes),
+        lambda r: counted_from_0((fate.value for fate in TakeOutcome), r.counters.takes),
         True,
     ),
 )

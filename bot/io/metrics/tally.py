@@ -11,12 +11,12 @@ from typing import Final, Protocol, get_args
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.outbox import kind_of
+from bot.core.orders.outbox import kind_of
 from bot.core.report import Report
-from bot.io.folder.heartbeat import REAPER, Pulse, Silence, read_pulse
 from bot.io.metrics.cells import Histogram, Timed
 from bot.io.metrics.notes import NOTES
 from bot.io.metrics.table import rungs
+from bot.io.state.heartbeat import REAPER, HeartbeatRecord, HeartbeatWatcher, read_pulse
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
@@ -42,7 +42,7 @@ _NOT_SENT: Final = "not_sent"
 _OTHER: Final = "other"
 _TIMED_ANSWERS: Final = (
     *((name, answer.__name__) for name in _WRITES for answer in get_args(m.Answer)),
-    *((name, m.Done.__name__) for name in _READS),
+    *((name, m.Ok.__name__) for name in _READS),
 )
 """A read that is not answered as it should be has times of its own only from then on."""
 
@@ -50,8 +50,8 @@ _ANSWERS: Final = tuple(
     (kind, code, outcome.__name__.lower())
     for kind in _KINDS
     for outcome, codes in (
-        (m.Done, ("ok",)),
-        (m.Refused, (*(code.value for code in CODES), _NOT_SENT, _OTHER)),
+        (m.Ok, ("ok",)),
+        (m.Rejected, (*(code.value for code in CODES), _NOT_SENT, _OTHER)),
         (m.Unknown, ("no_answer",)),
     )
     for code in codes
@@ -125,7 +125,7 @@ class _Sent(msgspec.Struct, frozen=True):
     tick_ns: int | None
 
 
-class Tally:
+class RuntimeMetrics:
     """The counts of one trader. Everything happens on the event loop. seen: the newest picture."""
 
     def __init__(self, around: Surroundings) -> None:
@@ -143,8 +143,8 @@ class Tally:
         self._tick_ns: int | None = None
         self._asked = 0
         self.seen: Report | None = None
-        self._silence = Silence()
-        self._reaper: Pulse | None = None
+        self._silence = HeartbeatWatcher()
+        self._reaper: HeartbeatRecord | None = None
         self._reaper_silent_ns: int | None = None
         self._called_ns: int | None = None
 
@@ -174,12 +174,12 @@ class Tally:
 
     def saw(self, event: m.Event, at_ns: int, took_ns: int = 0) -> None:
         """The trader has taken an event in; took_ns: the time that it needed."""
-        if isinstance(event, m.BookSeen | m.TradeSeen):
+        if isinstance(event, m.BookUpdate | m.Trade):
             self._tick_ns = at_ns if self._tick_ns is None else self._tick_ns
             self._heard(event.market_id, event.ts_ns, at_ns)
-        elif isinstance(event, m.Beat):
+        elif isinstance(event, m.Tick):
             self._beaten(at_ns, took_ns)
-        elif isinstance(event, m.Replied):
+        elif isinstance(event, m.Response):
             self._answered(event, at_ns)
         elif isinstance(event, m.FeedClosed):
             self._newest_ns.clear()
@@ -205,7 +205,7 @@ class Tally:
         if before_ns is None or ts_ns > before_ns:
             self._newest_ns[market_id] = ts_ns
 
-    def _answered(self, event: m.Replied, at_ns: int) -> None:
+    def _answered(self, event: m.Response, at_ns: int) -> None:
         sent = self._sent.pop(event.request_id, None)
         if sent is None:
             return
@@ -285,7 +285,7 @@ class Tally:
 
 def _code_of(answer: m.Answer) -> str:
     """The code of an answer, out of a closed set."""
-    if isinstance(answer, m.Done):
+    if isinstance(answer, m.Ok):
         return "ok"
     if isinstance(answer, m.Unknown):
         return "no_answer"

@@ -139,14 +139,14 @@ class Notices:
             case m.Noted(name=name) if name in _CLEARED:
                 text = f"{name.removesuffix('_cleared')}: over"
                 self.tell(_CLEARED[name], text, at_ns, resolved=True)
-            case m.Finished(left=left, unknown=unknown) if left or unknown:
+            case m.DrainComplete(left=left, unknown=unknown) if left or unknown:
                 named = (*left, *unknown)
                 more = f" and {len(named) - NAMED_MAX} more" if len(named) > NAMED_MAX else ""
                 told = ", ".join(named[:NAMED_MAX]) + more
                 self.tell(What.STOP, f"stopped with orders left: {told}", at_ns)
-            case m.Finished(unshown=True):
+            case m.DrainComplete(unshown=True):
                 self.tell(What.STOP, "stopped, and no list shows that nothing rests", at_ns)
-            case m.Finished():
+            case m.DrainComplete():
                 self.tell(What.STOP, "stopped, nothing rests", at_ns, resolved=True)
 
     def tell(self, what: What, text: str, at_ns: int, *, resolved: bool = False) -> None:

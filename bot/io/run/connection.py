@@ -17,7 +17,7 @@ class RequestCarrier(Protocol):
     def start(
         self,
         send: m.Send,
-        answered: Callable[[m.Replied], None],
+        answered: Callable[[m.Response], None],
         may_leave: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         """Begin a request; see `bot.io.client.rest.Rest.start`."""

@@ -16,7 +16,7 @@ GAP_NS_MAX: Final = NS_PER_SECOND
 every turn is slow has an end, too."""
 
 
-class Drain:
+class ShutdownDeadline:
     """The time to cancel everything. length_ns: above 0. now_ns: of a clock that only goes on."""
 
     __slots__ = ("_due_ns", "_length_ns", "_seen_ns")

@@ -16,18 +16,18 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.outbox import kind_of
-from bot.core.desk.spend import Lane, Purse
-from bot.core.intentions import TraderPlan
+from bot.core.orders.outbox import kind_of
+from bot.core.orders.request_budget import Priority, RequestBudget
+from bot.core.preview import TraderPlan
 from bot.core.report import Phase
 from bot.core.settings import BudgetSettings
 from bot.core.trader import Trader
 from bot.io.client.feed import Feed
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
-from bot.io.journal.memory import Memory
-from bot.io.run.inbox import Inbox
-from bot.io.run.watched import Watch
+from bot.io.journal.memory import RecoveredState
+from bot.io.run.inbox import ConflatingQueue
+from bot.io.run.strategy_watchdog import StrategyWatchdog
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
@@ -39,16 +39,16 @@ SETTLE_NS: Final = NS_PER_SECOND
 drawn from a few frames, and what flickers has been seen to."""
 
 _BATCH: Final = 256
-_WITHHELD: Final = (Lane.AMEND, Lane.CREATE)
+_WITHHELD: Final = (Priority.AMEND, Priority.CREATE)
 
 
-class WishesOnly(Purse):
+class WishesOnly(RequestBudget):
     """A purse that gives no token for anything new."""
 
     def __init__(self, settings: BudgetSettings) -> None:
         super().__init__(settings, 0)
 
-    def spend(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
+    def spend(self, lane: Priority, now_ns: int, user: int = 0) -> bool:
         """As of any purse, but for creates and amends."""
         return lane not in _WITHHELD and super().spend(lane, now_ns, user)
 
@@ -100,8 +100,8 @@ class _Venue:
                 resting, status=model.OrderStatus.CANCELED, remaining_qty=Qty(0)
             )
             self._cancelled[request.order_id] = ended
-            body = m.CancelShown(ended, resting.remaining_qty)
-            self._tell(m.Replied(send.request_id, m.Done(body)))
+            body = m.CancelBody(ended, resting.remaining_qty)
+            self._tell(m.Response(send.request_id, m.Ok(body)))
         elif isinstance(request, m.Create):
             self._creates.append(send)
             self._answer_creates()
@@ -117,25 +117,25 @@ class _Venue:
             shown = resting.get(order.client_order_id) or _over(order, len(self._cancelled))
             if shown.status in model.TERMINAL:
                 self._cancelled[shown.order_id] = shown
-            self._tell(m.Replied(send.request_id, m.Done(m.OrderShown(shown))))
+            self._tell(m.Response(send.request_id, m.Ok(m.OrderBody(shown))))
         self._creates.clear()
 
-    def _read(self, replied: m.Replied) -> None:
+    def _read(self, replied: m.Response) -> None:
         answer = replied.answer
-        if isinstance(answer, m.Done):
-            replied = msgspec.structs.replace(replied, answer=m.Done(self._without(answer.body)))
+        if isinstance(answer, m.Ok):
+            replied = msgspec.structs.replace(replied, answer=m.Ok(self._without(answer.body)))
         self._tell(replied)
 
     def _without(self, body: m.Body) -> m.Body:
         """What was read, as it would read had the cancels been carried out."""
-        if isinstance(body, m.OrdersShown):
+        if isinstance(body, m.OrdersBody):
             self._seen.update((order.order_id, order) for order in body.orders)
             self._listed |= not body.cursor
             self._answer_creates()
             left = tuple(each for each in body.orders if each.order_id not in self._cancelled)
-            return m.OrdersShown(left, body.cursor)
-        if isinstance(body, m.OrderShown):
-            return m.OrderShown(self._cancelled.get(body.order.order_id, body.order))
+            return m.OrdersBody(left, body.cursor)
+        if isinstance(body, m.OrderBody):
+            return m.OrderBody(self._cancelled.get(body.order.order_id, body.order))
         return body
 
 
@@ -168,8 +168,8 @@ async def dry_run(
     trader: Trader,
     rest: Rest,
     feed_of: Callable[[Callable[[m.Event], None]], Feed],
-    memory: Memory,
-    watch: Watch,
+    memory: RecoveredState,
+    watch: StrategyWatchdog,
     clock: Clock,
     longest_ns: int,
     *,
@@ -181,7 +181,7 @@ async def dry_run(
     trader: fresh, with a purse of `WishesOnly`. memory: what a run would begin with. Raises nothing
     for a venue that does not answer: the plan then says what the trader waits for.
     """
-    inbox = Inbox()
+    inbox = ConflatingQueue()
 
     def tell(event: m.Event) -> None:
         inbox.put(event, clock.now_ns())
@@ -214,8 +214,8 @@ async def _until_settled(
     trader: Trader,
     venue: _Venue,
     feed: Feed,
-    inbox: Inbox,
-    watch: Watch,
+    inbox: ConflatingQueue,
+    watch: StrategyWatchdog,
     clock: Clock,
     longest_ns: int,
 ) -> bool:
@@ -224,7 +224,7 @@ async def _until_settled(
     ready_ns: int | None = None
     while (now_ns := clock.now_ns()) < give_up_ns:
         events = [(each.event, each.at_ns) for each in inbox.take(_BATCH)]
-        events += [(m.Beat(), now_ns), *((each, now_ns) for each in watch.take())]
+        events += [(m.Tick(), now_ns), *((each, now_ns) for each in watch.take())]
         wake_ns = now_ns + NS_PER_SECOND // 10
         for event, at_ns in events:
             for effect in trader.receive(event, at_ns):

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from bot.io.faults import ShellFault
+from bot.io.faults import OperatorError
 
 READY_S: Final = 15.0
 STOP_S: Final = 7.0
@@ -30,7 +30,7 @@ _NOT_WRITTEN: Final = 74
 """That of one whose words could not be written."""
 
 
-class VenueFault(ShellFault):
+class VenueFault(OperatorError):
     """The embedded venue did not start or did not say where it is; the text says what to do."""
 
 

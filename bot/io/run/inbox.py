@@ -31,7 +31,7 @@ the trader to ask for every book anew. More would tell it nothing."""
 _Key = int | tuple[str, str]
 
 
-class Arrived(msgspec.Struct, frozen=True):
+class TimedEvent(msgspec.Struct, frozen=True):
     """An event and when it reached this process, nanoseconds on the bot's clock."""
 
     event: m.Event
@@ -49,12 +49,12 @@ class _Capped:
         self.dropped = 0
 
 
-class Inbox:
+class ConflatingQueue:
     """Not thread safe: everything happens on the event loop."""
 
     def __init__(self, trades_max: int = TRADES_MAX) -> None:
-        self._first: deque[tuple[int, Arrived]] = deque()
-        self._frames: OrderedDict[_Key, tuple[int, Arrived]] = OrderedDict()
+        self._first: deque[tuple[int, TimedEvent]] = deque()
+        self._frames: OrderedDict[_Key, tuple[int, TimedEvent]] = OrderedDict()
         self._trades = _Capped(trades_max)
         self._garbled = {known: _Capped(GARBLED_MAX) for known in (True, False)}
         self._count = 0
@@ -78,17 +78,17 @@ class Inbox:
     def put(self, event: m.Event, at_ns: int) -> None:
         """Add an event at the end; what it makes worthless goes."""
         self._count += 1
-        placed = self._count, Arrived(event, at_ns)
+        placed = self._count, TimedEvent(event, at_ns)
         match event:
-            case m.BookSeen():
+            case m.BookUpdate():
                 self._replace(("book", event.market_id), placed)
             case m.ImpliedValueSeen():
                 self._replace(("value", event.project_id), placed)
-            case m.TradeSeen():
+            case m.Trade():
                 self._add_capped(self._trades, placed)
-            case m.FrameGarbled():
+            case m.MalformedFrame():
                 self._add_capped(self._garbled[event.known], placed)
-            case m.FeedHeard() | m.SubscriptionAccepted() | m.SubscriptionRefused():
+            case m.FeedAlive() | m.SubscriptionAccepted() | m.SubscriptionRefused():
                 key = type(event).__name__, ""
                 self._frames.pop(key, None)
                 self._frames[key] = placed
@@ -98,14 +98,14 @@ class Inbox:
                 self._first.append(placed)
         self._filled.set()
 
-    def _replace(self, key: _Key, placed: tuple[int, Arrived]) -> None:
+    def _replace(self, key: _Key, placed: tuple[int, TimedEvent]) -> None:
         if self._frames.pop(key, None) is not None:
             # It takes its place at the end: an older book must not come to stand before the
             # opening of the channel that brought the newer one.
             self._books_dropped += 1
         self._frames[key] = placed
 
-    def _add_capped(self, kind: _Capped, placed: tuple[int, Arrived]) -> None:
+    def _add_capped(self, kind: _Capped, placed: tuple[int, TimedEvent]) -> None:
         number = placed[0]
         self._frames[number] = placed
         kind.places[number] = None
@@ -114,12 +114,12 @@ class Inbox:
             del self._frames[oldest]
             kind.dropped += 1
 
-    def take(self, most: int) -> list[Arrived]:
+    def take(self, most: int) -> list[TimedEvent]:
         """Remove and return up to `most` events, oldest first; an empty list when none waits.
 
         Beyond `most` the frames are what goes on waiting.
         """
-        taken: list[tuple[int, Arrived]] = []
+        taken: list[tuple[int, TimedEvent]] = []
         while self._first and len(taken) < most:
             taken.append(self._first.popleft())
         overtakes = bool(taken)
@@ -136,9 +136,9 @@ class Inbox:
 
     def _forget(self, number: int, event: m.Event) -> None:
         """Something of a kind with a cap waits no longer."""
-        if isinstance(event, m.TradeSeen):
+        if isinstance(event, m.Trade):
             del self._trades.places[number]
-        elif isinstance(event, m.FrameGarbled):
+        elif isinstance(event, m.MalformedFrame):
             del self._garbled[event.known].places[number]
 
     async def wait(self, longest_ns: int) -> None:
@@ -154,5 +154,5 @@ class Inbox:
             return
 
 
-def _number(placed: tuple[int, Arrived]) -> int:
+def _number(placed: tuple[int, TimedEvent]) -> int:
     return placed[0]

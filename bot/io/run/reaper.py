@@ -25,16 +25,16 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
-from bot.core.desk.outbox import TOO_MANY
-from bot.core.sweeper import Clean, KeyRefused, Overdue, Sweeper, SweepSettings, Verdict
-from bot.io.client.probe import NO_SUCH_ORDER
+from bot.core.orders.outbox import TOO_MANY
+from bot.core.sweeper import CancelAll, Clean, KeyRefused, Overdue, SweepSettings, Verdict
+from bot.io.client.preflight import NO_SUCH_ORDER
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import whole_within
 from bot.io.clock import Clock
-from bot.io.faults import ShellFault
-from bot.io.folder.heartbeat import REAPER, Beats, Heartbeat, Silence, read_pulse
-from bot.io.folder.latch import Latch, LatchFault, LatchRecord
+from bot.io.faults import OperatorError
 from bot.io.run.sweeping import sweep
+from bot.io.state.heartbeat import REAPER, Heartbeat, HeartbeatWatcher, HeartbeatWriter, read_pulse
+from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault, LatchRecord
 from bot.io.status.status import BEAT_HEADER, REAPER_HEADER
 from venue.wire.errors import Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -60,7 +60,7 @@ KEY_AGAIN_NS: Final = 5 * NS_PER_SECOND
 TOLD_NS: Final = 60 * NS_PER_SECOND
 
 
-class ReaperFault(ShellFault):
+class ReaperFault(OperatorError):
     """The reaper could not do its work if it had to; the text says what to do."""
 
 
@@ -136,7 +136,7 @@ class Reaper:
         source: Source,
         rest: Rest,
         clock: Clock,
-        latch: Latch | None,
+        latch: KillSwitchFile | None,
         after_ns: int,
         sweep_settings: SweepSettings,
         heart: Heartbeat | None = None,
@@ -149,17 +149,17 @@ class Reaper:
         self._after_ns = after_ns
         self._sweep_settings = sweep_settings
         self._heart = heart
-        self._beats = None if heart is None else Beats(heart)
+        self._beats = None if heart is None else HeartbeatWriter(heart)
         self._series = series
         self._only: Ticker | None = None
-        self._silence = Silence()
+        self._silence = HeartbeatWatcher()
         self._inherited = "" if heart is None else heart.guards
         self._mark: str | None = None
         self._reset_mark: str | None = None
         self._latched = False
         self._setting: asyncio.Task[None] | None = None
         self._sweeping: asyncio.Task[None] | None = None
-        self._sweeper: Sweeper | None = None
+        self._sweeper: CancelAll | None = None
         self._sweep_ns = 0
         self._told_ns = 0
         self._key = "not tried"
@@ -302,7 +302,7 @@ class Reaper:
             self._setting = asyncio.ensure_future(self._set(self._latch, why))
         self._reap_from(time.monotonic_ns())
 
-    async def _set(self, latch: Latch, why: str) -> None:
+    async def _set(self, latch: KillSwitchFile, why: str) -> None:
         try:
             await asyncio.to_thread(latch.set, why, BY, time.time_ns())
             self._latched = True
@@ -337,7 +337,7 @@ class Reaper:
         if self._sweeper is not None and self._sweeper.found:
             self.clean = False
 
-    def _begun(self, sweeper: Sweeper) -> None:
+    def _begun(self, sweeper: CancelAll) -> None:
         self._sweeper = sweeper
 
     async def _sweep(self) -> None:
@@ -379,20 +379,20 @@ class Reaper:
             await asyncio.sleep(TOLD_NS / NS_PER_SECOND)
 
 
-async def key_trouble(rest: Rest) -> m.Refused | m.Unknown | None:
+async def key_trouble(rest: Rest) -> m.Rejected | m.Unknown | None:
     """Why the key cannot sweep: refused, of too small a scope, or nobody answers (status 0).
 
     None when it can; Unknown when the venue has a trouble of its own, which tells of no key.
     """
     unsaid: m.Unknown | None = None
-    answers: asyncio.Queue[m.Replied] = asyncio.Queue()
+    answers: asyncio.Queue[m.Response] = asyncio.Queue()
     requests: tuple[m.Request, ...] = (m.ReadResting(""), m.CancelResting(NO_SUCH_ORDER))
     for request in requests:
         # Not asked directly: whoever waits here may be cancelled, a request never is.
         rest.start(m.Send(m.RequestId(0), request, "key"), answers.put_nowait)
         replied = await answers.get()
         answer = replied.answer
-        if isinstance(answer, m.Refused):
+        if isinstance(answer, m.Rejected):
             held = answer.status == 0 and replied.retry_after_ns is not None
             if held or answer.status == TOO_MANY:
                 # Nothing more is asked before the wait is over.

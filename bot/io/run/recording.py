@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
-from bot.core.observer import RECORDING, Observer
+from bot.core.recorder import RECORDING, TapeRecorder
 from bot.core.report import Phase
 from bot.io.client.feed import Feed
 from bot.io.client.rest import Rest
@@ -81,7 +81,7 @@ class Recording:
         self._configured = msgspec.structs.replace(
             configured, strategy=m.StrategyChoice(RECORDING, "{}")
         )
-        self.observer = Observer(configured.settings)
+        self.observer = TapeRecorder(configured.settings)
         self._clock = clock
         self._rest = rest
         self._state = state
@@ -193,7 +193,7 @@ class Recording:
                 self._woken.set()
             case m.Noted():
                 log_note(effect.level, effect.name, effect.fields)
-            case m.Finished():
+            case m.DrainComplete():
                 self._ended.set()
             case _:
                 pass
@@ -204,7 +204,7 @@ class Recording:
             self._woken.clear()
             left_ns = self._wake_ns - self._clock.now_ns()
             if left_ns <= 0:
-                self.tell(m.Beat())
+                self.tell(m.Tick())
                 continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left_ns / NS_PER_SECOND):

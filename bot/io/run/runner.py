@@ -20,28 +20,37 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
-from bot.core.intentions import TraderPlan
+from bot.core.preview import TraderPlan
 from bot.core.report import Phase, Report, ShadowReport
 from bot.io.client.rest import DRAIN_READS_S
 from bot.io.clock import Clock
-from bot.io.folder.latch import LatchFault
-from bot.io.folder.vigil import Vigil
 from bot.io.journal.journal import IN_TIME_S, Journal
 from bot.io.journal.memory import NOTHING_LEFT
 from bot.io.logs.logs import log_note
 from bot.io.metrics.metrics import Metrics
 from bot.io.metrics.tally import Surroundings
-from bot.io.run.beside import Companion, finish_all
 from bot.io.run.connection import Emit, MarketChannel, RequestCarrier
-from bot.io.run.drain import DRAIN_NS, Drain
-from bot.io.run.ended import Ended, Exit, tell_left
-from bot.io.run.inbox import Inbox
-from bot.io.run.watched import Watch
+from bot.io.run.drain import DRAIN_NS, ShutdownDeadline
+from bot.io.run.inbox import ConflatingQueue
+from bot.io.run.result import Exit, RunResult, tell_left
+from bot.io.run.sidecar import Sidecar, finish_all
+from bot.io.run.strategy_watchdog import StrategyWatchdog
 from bot.io.signals import signals_to
+from bot.io.state.kill_switch_file import LatchFault
+from bot.io.state.persistent_guards import PersistentGuards
 from bot.io.status.snapshot import Snapshot, why_paused
 from venue.wire.instant import NS_PER_SECOND
 
-__all__ = ["BATCH_MAX", "DRAIN_NS", "REPORT_NS", "Child", "Ended", "Exit", "Runner", "TraderLike"]
+__all__ = [
+    "BATCH_MAX",
+    "DRAIN_NS",
+    "REPORT_NS",
+    "Child",
+    "Exit",
+    "RunResult",
+    "Runner",
+    "TraderLike",
+]
 
 BATCH_MAX: Final = 256
 REPORT_NS: Final = NS_PER_SECOND // 2
@@ -76,7 +85,7 @@ class TraderLike(Protocol):
         """What would be sent next, and why."""
         ...
 
-    def left_over(self) -> m.Finished:
+    def left_over(self) -> m.DrainComplete:
         """What may still be live, when there is no more time."""
         ...
 
@@ -101,10 +110,10 @@ class Runner:
         *,
         state: Path | None = None,
         drain_ns: int = DRAIN_NS,
-        watch: Watch | None = None,
+        watch: StrategyWatchdog | None = None,
         reaper: bool = False,
         configured: m.Configuration | None = None,
-        companions: tuple[Companion, ...] = (),
+        companions: tuple[Sidecar, ...] = (),
         shadows: Callable[[], tuple[ShadowReport, ...]] = tuple,
         paper: bool = False,
     ) -> None:
@@ -125,14 +134,14 @@ class Runner:
         self._companions = companions
         self._shadows = shadows
         self._paper = paper
-        self._vigil: Vigil | None = None
-        self._drain = Drain(drain_ns, clock.now_ns())
-        self._inbox = Inbox()
+        self._vigil: PersistentGuards | None = None
+        self._drain = ShutdownDeadline(drain_ns, clock.now_ns())
+        self._inbox = ConflatingQueue()
         self._journal = journal_of(lambda reason: self.tell(m.JournalFailed(reason)))
         self._feed = feed_of(self.tell)
         self._wake_ns = 0
         self._stop_at_ns: int | None = None
-        self._finished: m.Finished | None = None
+        self._finished: m.DrainComplete | None = None
         self._died: list[str] = []
         self._unkept = False
         self._closing = False
@@ -206,7 +215,7 @@ class Runner:
         *,
         new_account: bool = False,
         signals: bool = True,
-    ) -> Ended:
+    ) -> RunResult:
         """Trade until stopped, then drain. run_ns: stop by itself after so long. new_account: the
         venue began with this run, so what earlier runs left open there is gone with it. signals:
         those of the process are for this runner; else somebody else hears them (`bot.io.signals`).
@@ -237,7 +246,7 @@ class Runner:
             overdue = await self._live(children)
             self._journal.close()
             assert self._finished is not None
-            ended = Ended(self._last_report(), self._finished, overdue, tuple(self._died))
+            ended = RunResult(self._last_report(), self._finished, overdue, tuple(self._died))
             self._end_vigil(ended)
             await finish_all(self._companions)
         return ended
@@ -290,7 +299,7 @@ class Runner:
         """Why nothing may be quoted, "" if it may. Raises LatchFault with everything closed."""
         if self._state is None:
             return ""
-        vigil = Vigil(self._state, boot_nonce)
+        vigil = PersistentGuards(self._state, boot_nonce)
         try:
             latched = vigil.begin()
         except LatchFault:
@@ -299,7 +308,7 @@ class Runner:
         self._vigil = vigil
         return latched
 
-    def _end_vigil(self, ended: Ended) -> None:
+    def _end_vigil(self, ended: RunResult) -> None:
         if self._vigil is None:
             return
         flat = ended.exit_code is not Exit.LEFT_OVER
@@ -356,7 +365,7 @@ class Runner:
             found = self._vigil.look(now_ns, after_a_gap=now_ns - self._decided_ns > GAP_NS)
             if found is not None:
                 self._receive(found, now_ns)
-        self._receive(m.Beat(), now_ns)
+        self._receive(m.Tick(), now_ns)
         self._decided_ns = now_ns
         if self._watch is not None:
             for overran in self._watch.take():
@@ -400,7 +409,7 @@ class Runner:
             except Exception:  # noqa: BLE001 - a bug of the shell must not end the drain
                 self._failed("shell", type(effect).__name__)
                 if isinstance(effect, m.Send):
-                    self.tell(m.Replied(effect.request_id, m.Unknown("a fault of ours")))
+                    self.tell(m.Response(effect.request_id, m.Unknown("a fault of ours")))
         try:
             self.metrics.saw(event, at_ns, took_ns)
         except Exception:  # noqa: BLE001 - the rest of the batch must not go with it
@@ -462,7 +471,7 @@ class Runner:
                 self._plead(effect)
             case m.Latched():
                 self._latch(effect)
-            case m.Finished():
+            case m.DrainComplete():
                 self._finished = effect
 
     def _latch(self, latched: m.Latched) -> None:
@@ -486,7 +495,7 @@ class Runner:
     def _give_up(self, *, keep: bool = False) -> None:
         """The drain took too long: say what is left, for a person to look after; again where late
         answers have changed it. keep: no more of them come, and it goes into the journal."""
-        left = m.Finished((), (), unshown=True)
+        left = m.DrainComplete((), (), unshown=True)
         try:
             left = self._trader.left_over()
             if keep:

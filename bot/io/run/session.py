@@ -26,32 +26,32 @@ from bot.core.messages import Key
 from bot.core.report import ShadowReport
 from bot.core.trader import Trader
 from bot.io.client.feed import Feed
-from bot.io.client.probe import obstacles
+from bot.io.client.preflight import obstacles
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
-from bot.io.faults import ShellFault
-from bot.io.folder.statedir import StateFault
+from bot.io.faults import OperatorError
 from bot.io.journal.address import EMBEDDED, keep_address
 from bot.io.journal.journal import Journal
 from bot.io.journal.records import JournalFault
-from bot.io.logs.logs import Masker, configure_logs
+from bot.io.logs.logs import SecretRedactor, configure_logs
 from bot.io.logs.logtail import LogTail
-from bot.io.run.beside import Companion
 from bot.io.run.connection import Connection, Paper
 from bot.io.run.embedded import EmbeddedVenue
-from bot.io.run.fleet import Fleet
-from bot.io.run.runner import Child, Ended, Runner
+from bot.io.run.multi_runner import MultiRunner
+from bot.io.run.runner import Child, Runner, RunResult
+from bot.io.run.sidecar import Sidecar
+from bot.io.run.strategy_watchdog import StrategyWatchdog
 from bot.io.run.terminal import show_lines, show_table
-from bot.io.run.watched import Watch
 from bot.io.secret import Secret
-from bot.io.settings.livecfg import FileWatch, LiveFile
+from bot.io.settings.config_watcher import FileWatch, LiveFile
+from bot.io.state.state_directory import StateFault
 from bot.io.status.control import Control, token_in
 from bot.io.status.shown import Shown
 from bot.io.status.status import address, make_app, serve
 from venue.wire.names import Ticker
 
 
-class SiteFault(ShellFault):
+class SiteFault(OperatorError):
     """The venue does not answer, or refuses the key, a scope or the series."""
 
 
@@ -78,7 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     trader: Trader
-    watch: Watch
+    watch: StrategyWatchdog
     requests_in_flight: int
     site: Site
     state: Path
@@ -91,24 +91,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     control: bool = False
     configured: m.Configuration | None = None
     live: Callable[[Callable[[m.Event], None]], LiveFile] | None = None
-    companions: tuple[Companion, ...] = ()
+    companions: tuple[Sidecar, ...] = ()
     shadows: Callable[[], tuple[ShadowReport, ...]] = tuple
     paper: Paper | None = None
 
 
-async def run_plan(plan: Plan, clock: Clock) -> Ended:
+async def run_plan(plan: Plan, clock: Clock) -> RunResult:
     """Trade one series as planned and say how it ended. Raises as `run_plans` does."""
     return (await run_plans((plan,), clock))[0]
 
 
-async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[Ended, ...]:
+async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...]:
     """Trade every series as planned and say how each ended, in order. What they share, the site
     but for the account's keys and the page and the terminal, is that of the first.
 
     Raises SiteFault, JournalFault and LatchFault, all before anything is traded on that series.
     """
     first = plans[0]
-    masker = Masker()
+    masker = SecretRedactor()
     beside = (each for plan in plans for companion in plan.companions for each in companion.secrets)
     for key in (first.site.key, *first.site.others.values(), *beside):
         masker.learn(key)
@@ -128,7 +128,7 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[Ended, ...]:
     }
     children = _children(plans, shown, masker, tail, console)
 
-    async def run(runner: Runner, beside: tuple[Child, ...], *, signals: bool = False) -> Ended:
+    async def run(runner: Runner, beside: tuple[Child, ...], *, signals: bool = False) -> RunResult:
         new_account = first.site.embedded is not None
         nonce = secrets.token_hex(10)
         return await runner.run(
@@ -138,7 +138,7 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[Ended, ...]:
     if len(plans) == 1:
         (runner,) = runners.values()
         return (await run(runner, children, signals=True),)
-    return await Fleet(runners, children).run(run)
+    return await MultiRunner(runners, children).run(run)
 
 
 async def _runners(plans: Sequence[Plan], clock: Clock) -> dict[Ticker, Runner]:
@@ -147,7 +147,7 @@ async def _runners(plans: Sequence[Plan], clock: Clock) -> dict[Ticker, Runner]:
     try:
         for plan in plans:
             runners[plan.trader.series_ticker] = await _runner(plan, clock)
-    except ShellFault:
+    except OperatorError:
         for runner in runners.values():
             await runner.abandon()
         raise
@@ -217,7 +217,7 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
 
 
 async def _look_first(rest: Rest, plan: Plan) -> None:
-    """Raise SiteFault when it would be pointless to begin; see `bot.io.client.probe.obstacles`."""
+    """Raise SiteFault when it would be pointless to begin; see `bot.io.client.preflight.obstacles`."""
     for found in await obstacles(rest, plan.trader.series_ticker):
         await rest.drain()
         raise SiteFault(f"{found.name}: {found.found}; {found.advice}")
@@ -235,7 +235,7 @@ def drawn_on(plans: Sequence[Plan]) -> Console | None:
 def _children(
     plans: Sequence[Plan],
     shown: Mapping[Ticker, Shown],
-    masker: Masker,
+    masker: SecretRedactor,
     tail: LogTail,
     console: Console | None,
 ) -> tuple[Child, ...]:

@@ -3,13 +3,13 @@
 from typing import Final
 
 from bot.io.metrics.profits import plain_profit, plain_shadow
-from bot.io.run.runner import Ended
+from bot.io.run.runner import RunResult
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 _UNSHOWN: Final = "no list shows that nothing rests"
 
 
-def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
+def summary_of(ended: RunResult, process_start_ns: int) -> dict[str, object]:
     """The fields in the order in which a person wants them; seconds to the millisecond.
 
     process_start_ns: when the process was started, on the clock of the report.

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.sweeper import Sweeper, SweepSettings, Verdict
+from bot.core.sweeper import CancelAll, SweepSettings, Verdict
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.logs.logs import log_note
@@ -21,16 +21,16 @@ async def sweep(
     rest: Rest,
     clock: Clock,
     settings: SweepSettings,
-    progress: Callable[[Sweeper], None] = lambda _: None,
+    progress: Callable[[CancelAll], None] = lambda _: None,
 ) -> Verdict:
     """Sweep until there is a verdict. progress: called with the sweeper while it is at work.
 
     Requests still on their way at the end are left to `Rest.drain`. When this is cancelled, what
     has left stays on its way too.
     """
-    answers: asyncio.Queue[m.Replied] = asyncio.Queue()
-    sweeper = Sweeper(settings, clock.now_ns())
-    effects = sweeper.receive(m.Beat(), clock.now_ns())
+    answers: asyncio.Queue[m.Response] = asyncio.Queue()
+    sweeper = CancelAll(settings, clock.now_ns())
+    effects = sweeper.receive(m.Tick(), clock.now_ns())
     told_ns = 0
     while True:
         wake_ns = clock.now_ns() + NS_PER_SECOND
@@ -53,7 +53,7 @@ async def sweep(
         if now_ns - told_ns >= TOLD_NS:
             told_ns = now_ns
             progress(sweeper)
-        event: m.Replied | m.Beat = m.Beat()
+        event: m.Response | m.Tick = m.Tick()
         try:
             async with asyncio.timeout(max(0, wake_ns - now_ns) / NS_PER_SECOND):
                 event = await answers.get()

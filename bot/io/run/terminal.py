@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.core.report import EventReport, Report, RungReport
-from bot.core.strategy import Levels
 from bot.io.client.answers import plain
 from bot.io.status.snapshot import Snapshot
+from bot.strategy.api import Levels
 from venue.wire.money import BookSide
 
 REFRESH_PER_SECOND: Final = 2

@@ -7,7 +7,7 @@
 from pathlib import Path
 from typing import Final
 
-from bot.io.folder.whole import read_file, replace_file
+from bot.io.state.atomic_file import read_file, replace_file
 
 _NAME: Final = "config-confirmed"
 

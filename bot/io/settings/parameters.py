@@ -6,7 +6,7 @@ import msgspec
 import pydantic
 from pydantic.fields import FieldInfo
 
-from bot.core.strategy import Strategy
+from bot.strategy.api import Strategy
 
 _UNITS: Final = (
     ("_per_cent", "per 1 cent"),

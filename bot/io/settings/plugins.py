@@ -19,8 +19,8 @@ from typing import Any, Final
 import msgspec
 
 from bot.core.fault_text import fault_text
-from bot.core.strategy import Strategy
 from bot.io.faults import is_ctrl_c
+from bot.strategy.api import Strategy
 
 ENTRY_POINTS: Final = "laddermaker.strategies"
 """The entry point group in which an installed package names its strategies."""
@@ -104,7 +104,7 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
     module, name = _named(text, folder)
     found = getattr(module, name, None)
     if not (isinstance(found, type) and issubclass(found, Strategy)):
-        raise StrategyFault(f"{text}: {name} is no class made from bot.core.strategy.Strategy")
+        raise StrategyFault(f"{text}: {name} is no class made from bot.strategy.api.Strategy")
     if not (isinstance(found.Params, type) and issubclass(found.Params, Strategy.Params)):
         raise StrategyFault(f"{text}: its Params is no class made from Strategy.Params")
     return found

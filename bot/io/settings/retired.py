@@ -8,7 +8,7 @@ what to write instead where there is anything.
 
 from typing import Final
 
-from bot.io.settings.yamltext import Place
+from bot.io.settings.strict_yaml import Place
 
 RETIRED_KEYS: Final[dict[str, str]] = {}
 

@@ -19,11 +19,11 @@ import structlog
 from bot.core import messages as m
 from bot.core.report import Phase, Report
 from bot.io.client.answers import plain
-from bot.io.faults import ShellFault
-from bot.io.folder.crashes import CrashLog
-from bot.io.folder.latch import Latch, LatchFault
-from bot.io.folder.whole import read_file, replace_file
+from bot.io.faults import OperatorError
 from bot.io.secret import Secret, SecretFault, checked
+from bot.io.state.atomic_file import read_file, replace_file
+from bot.io.state.crashes import CrashLog
+from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault
 from bot.io.status.shown import Shown
 from bot.io.status.snapshot import Snapshot
 from venue.wire.instant import NS_PER_SECOND
@@ -40,7 +40,7 @@ _LOOK_AGAIN_S: Final = 0.05
 _LOOKS: Final = 30
 
 
-class ControlFault(ShellFault):
+class ControlFault(OperatorError):
     """The token cannot be had; the text says what to do."""
 
 
@@ -138,7 +138,7 @@ class Control:
 
 
 def _unlatch(folder: Path) -> bool:
-    removed = Latch(folder).clear()
+    removed = KillSwitchFile(folder).clear()
     CrashLog(folder).forget()
     return removed
 

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bot.io.faults import ShellFault
-from bot.io.folder.pageplace import HERE
+from bot.io.faults import OperatorError
+from bot.io.state.status_url import HERE
 from bot.io.status.asgi import Message, Receive, Send
 
 _CONNECTIONS_MAX: Final = 64
@@ -24,7 +24,7 @@ _SILENT_MS: Final = 10_000
 """A connection that owes the whole of a request for so long ends."""
 
 
-class StatusFault(ShellFault):
+class StatusFault(OperatorError):
     """The status page cannot listen; the text says what to do."""
 
 

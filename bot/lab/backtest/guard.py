@@ -20,13 +20,13 @@ from typing import Final
 
 import msgspec
 
-from bot.config import finish, read_draft
-from bot.core.strategy import EventView, Quotes, Strategy
+from bot.config.bot_config import finish, read_draft
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import scratch, write_prefix
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from bot.lab.pool import deaf
+from bot.strategy.api import EventView, Quotes, Strategy
 from venue.crowd.tape import Tape, closes_ns, decode_record, read_tape
 
 CUTS: Final = 3

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, structs
 
-from bot.io.faults import ShellFault
+from bot.io.faults import OperatorError
 from bot.io.journal.journal import segments
 from bot.lab.export.export import tell
 from bot.lab.export.sheets import LEVELS, LibraryFault, arrow_library
@@ -109,7 +109,7 @@ def write_tape(folder: Path, into: Path) -> None:
             _read_tables(folder, tape.take)
         else:
             tape.warnings += tell(segments(folder), add)
-    except (ShellFault, LibraryFault) as fault:
+    except (OperatorError, LibraryFault) as fault:
         raise TapeFault(str(fault)) from None
     tape.write(folder, into)
 

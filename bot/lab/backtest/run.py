@@ -13,7 +13,6 @@ import msgspec
 from bot.core import messages as m
 from bot.core.report import ProfitRow
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
 from bot.lab.evaluate.patience import ended_when_stalled
@@ -21,6 +20,7 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.terms import Terms
 from bot.lab.exchange.trader_run import IDLE_NS, Observer, TraderRun
+from bot.strategy.api import Strategy
 from venue.crowd.tape import Tape, closes_ns, decode_record
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
@@ -171,7 +171,7 @@ class Backtest:
 
     def _ping(self) -> None:
         """The channel says that it is alive."""
-        self._run.send([m.FeedHeard()])
+        self._run.send([m.FeedAlive()])
         self._driver.after(_PING_NS, self._ping)
 
     # --- what came of it --------------------------------------------------------------------------

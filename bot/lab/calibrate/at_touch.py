@@ -12,18 +12,17 @@ from typing import Final
 
 import msgspec
 
-from bot.core.curve.estimate import TradedPrice
-from bot.core.curve.ladder import FairCurve, RungInput
+from bot.core.fair_value.curve import FairCurve, RungInput
+from bot.core.fair_value.estimators import TradedPrice
 from bot.core.profit.markouts import HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Levels
 from bot.lab.counted import Counted, Progress, no_progress
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from bot.lab.exchange.terms import Terms
-from venue.core import messages as v
+from bot.strategy.api import Levels
 from venue.crowd.tape import (
     BookRecord,
     Tape,
@@ -32,6 +31,7 @@ from venue.crowd.tape import (
     decode_record,
     read_tape,
 )
+from venue.engine import messages as v
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
     BookSide,

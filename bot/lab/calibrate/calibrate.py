@@ -16,11 +16,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.core.curve.estimate import TradedPrice
-from bot.core.curve.ladder import FairCurve, RungInput
-from bot.core.strategy import ImpliedView, Levels
+from bot.core.fair_value.curve import FairCurve, RungInput
+from bot.core.fair_value.estimators import TradedPrice
 from bot.lab.counted import Counted, Progress, no_progress
 from bot.lab.evaluate.statistics import interval
+from bot.strategy.api import ImpliedView, Levels
 from venue.crowd.tape import (
     BookRecord,
     Tape,

@@ -21,7 +21,6 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.evaluate.draws import GRID, MILLICENTS, POINT_NS, Draws, Ints, Published
@@ -30,7 +29,8 @@ from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.evaluate.worlds import NATURE, STEP_NS, World
 from bot.lab.exchange.account import DoesNotClose
 from bot.lab.sim.venue.simulated import PROJECT, SERIES
-from venue.core.messages import TradePrinted
+from bot.strategy.api import Strategy
+from venue.engine.messages import TradePrinted
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Liquidity
@@ -239,7 +239,7 @@ class _Run:
         self._market.resolve(self._draws.latent.pays, end_ns)
 
     def _ping(self) -> None:
-        self._frame([m.FeedHeard()])
+        self._frame([m.FeedAlive()])
         self._driver.after(_PING_NS, self._ping)
 
     def _sample(self) -> None:
@@ -270,7 +270,7 @@ class _Run:
     def _tick(self) -> None:
         self._last_tick_ns = self._driver.now_ns
         self._ticks.schedule(self._last_tick_ns + _TURN_NS)
-        self._hand(m.Beat())
+        self._hand(m.Tick())
 
     # --- the trader -------------------------------------------------------------------------------
 
@@ -318,7 +318,7 @@ class _Run:
         elif chance < unknown + refused:
             answer, retry_ns = exchange.refuse(Code.RATE_LIMITED), _RETRY_NS
         tokens = exchange.tokens_left(effect.key)
-        replied = m.Replied(effect.request_id, answer, tokens, retry_ns)
+        replied = m.Response(effect.request_id, answer, tokens, retry_ns)
         self._driver.after(back_ns, partial(self._reaches, [replied]))
 
     # --- the channel ------------------------------------------------------------------------------
@@ -420,9 +420,9 @@ class _Run:
         )
 
 
-def _print(printed: TradePrinted) -> m.TradeSeen:
+def _print(printed: TradePrinted) -> m.Trade:
     bought = (printed.taker_outcome is Outcome.YES) == (printed.taker_side is Side.BUY)
-    return m.TradeSeen(
+    return m.Trade(
         printed.market_id, printed.at_ns, printed.trade_id, printed.price, printed.qty, bought
     )
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 import msgspec
 import pydantic
 
-from bot.core.strategy import Strategy
 from bot.io.settings.plugins import StrategyFault, find_strategy, made
-from bot.io.settings.typed import told
+from bot.io.settings.validation import told
+from bot.strategy.api import Strategy
 
 Params = Mapping[str, Any]
 

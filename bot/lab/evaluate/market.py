@@ -11,7 +11,7 @@ from bot.lab.evaluate.worlds import NATURE, World
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, LevelBook, PageLimits, ShownBook, accounts
 from bot.lab.sim.venue.simulated import PROJECT, SERIES, market_id
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.money import (
     PAYOUT_CENTS,

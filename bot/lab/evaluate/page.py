@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from bot.io.folder.whole import replace_named
+from bot.io.state.atomic_file import replace_named
 from bot.lab.evaluate.compare import Claim, Comparison, Line
 from bot.lab.evaluate.statistics import Interval
 from bot.page.plot import BELOW, TOP, Plot, hue_css, room_for, rows_plot, span_of

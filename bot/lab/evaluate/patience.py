@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from bot.core.event.room import Ladder
 from bot.core.fault_text import place_of
+from bot.core.quoting.event_quoter import EventQuoter
 
 LOOK_S = 1.0
 """Between two looks."""
@@ -24,7 +24,7 @@ LOOK_S = 1.0
 LOOKS = 10
 """A call that was seen is ended when so many more looks have seen it."""
 
-_CALL: Final = Ladder.quotes.__code__
+_CALL: Final = EventQuoter.quotes.__code__
 """What asks a strategy; what it runs is the call."""
 
 

@@ -20,7 +20,6 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import msgspec
 import numpy as np
 
-from bot.core.strategy import Strategy
 from bot.io.settings.plugins import StrategyFault, find_strategy, module_of
 from bot.lab.evaluate.draws import Draws, draw
 from bot.lab.evaluate.life import RunMetrics, live
@@ -28,18 +27,19 @@ from bot.lab.evaluate.lineup import Entry, short_hash
 from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.worlds import World
 from bot.lab.pool import in_order
+from bot.strategy.api import Strategy
 
 _ROOT: Final = Path(__file__).parents[3]
 CODE: Final = (
     "bot/core",
     "bot/io/client/answers.py",
-    "bot/io/client/folded.py",
+    "bot/io/client/normalize_ids.py",
     "bot/lab/driver.py",
     "bot/lab/evaluate",
     "bot/lab/exchange",
     "bot/lab/sim",
-    "venue/core",
-    "venue/read",
+    "venue/engine",
+    "venue/views",
     "venue/wire",
 )
 """All code that a run passes through, but for its strategy."""

@@ -4,7 +4,7 @@ Cash moves by own outcome and price: nothing is reckoned the way the venue's led
 two must meet to the cent.
 """
 
-from venue.core.messages import FillBooked
+from venue.engine.messages import FillBooked
 from venue.wire.model import Liquidity
 from venue.wire.money import PAYOUT_CENTS, Outcome, Side
 from venue.wire.names import MarketId

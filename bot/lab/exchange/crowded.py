@@ -10,16 +10,16 @@ from typing import Final
 
 import msgspec
 
-from bot.core.strategy import Levels
 from bot.lab.exchange.exchange import Exchange, LevelBook, ShownBook
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from bot.lab.exchange.terms import Terms
-from venue.core import messages as v
+from bot.strategy.api import Levels
 from venue.crowd.crowd import Crowd
 from venue.crowd.run import SeededPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord, tape_catalogue
+from venue.engine import messages as v
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Qty, Side, canonical
 from venue.wire.names import MarketId

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from bot.core import messages as m
-from bot.core.strategy import Levels
-from venue.core import messages as v
-from venue.core.engine import Engine
-from venue.read.account import Scope, shown_order
-from venue.read.catalog import EventFilter
-from venue.read.projector import Projector, Views
+from bot.strategy.api import Levels
+from venue.engine import messages as v
+from venue.engine.engine import Engine
+from venue.views.account import Scope, shown_order
+from venue.views.catalog import EventFilter
+from venue.views.projector import Projector, Views
 from venue.wire import codec, instant, model
 from venue.wire.errors import CODES, Code
 from venue.wire.instant import NS_PER_SECOND
@@ -238,15 +238,15 @@ class Exchange:
         """What happened so far is read from now on, whatever the lag of reads."""
         self.replica.advance(now_ns + self.replica.lag_ns)
 
-    def refuse(self, code: Code) -> m.Refused:
+    def refuse(self, code: Code) -> m.Rejected:
         """A refusal, counted."""
         self.refused[code] = self.refused.get(code, 0) + 1
         return refusal(code)
 
-    def book_update(self, market_id: MarketId, now_ns: int) -> m.BookSeen:
+    def book_update(self, market_id: MarketId, now_ns: int) -> m.BookUpdate:
         """The channel's whole book of a market."""
         bids, asks, at_ns = self._source.shown_book(market_id, now_ns)
-        return m.BookSeen(market_id, now_ns if at_ns is None else at_ns, bids, asks)
+        return m.BookUpdate(market_id, now_ns if at_ns is None else at_ns, bids, asks)
 
     @property
     def cash_cents(self) -> Cents:
@@ -283,12 +283,12 @@ class Exchange:
         found = replica.answers.get(request)
         if found is None:
             found = self._counted(read(replica.views, MAKER, request, self._pages))
-            if isinstance(found, m.Done):
+            if isinstance(found, m.Ok):
                 replica.answers[request] = found
         return found
 
     def _counted(self, answer: m.Answer) -> m.Answer:
-        if isinstance(answer, m.Refused):
+        if isinstance(answer, m.Rejected):
             self.refused[answer.code] = self.refused.get(answer.code, 0) + 1
         return answer
 
@@ -297,9 +297,7 @@ class Exchange:
         # One of which nothing is known says nothing, as one that never traded.
         as_of = instant.ZERO if at_ns is None else instant.from_ns(at_ns)
         rows = (tuple(model.Level(*level) for level in side) for side in (bids, asks))
-        return m.Done(
-            m.BookShown(model.Orderbook(self._tickers[market_id], market_id, as_of, *rows))
-        )
+        return m.Ok(m.BookBody(model.Orderbook(self._tickers[market_id], market_id, as_of, *rows)))
 
 
 def accounts(cash_cents: Mapping[UserId, Cents]) -> list[v.Command]:
@@ -323,27 +321,27 @@ def command_of(request: m.Write) -> v.Command:
             return v.CancelOrder(MAKER, request.order_id)
 
 
-def refusal(code: Code) -> m.Refused:
+def refusal(code: Code) -> m.Rejected:
     """A refusal as the trader is given it."""
-    return m.Refused(CODES[code].status, code, "")
+    return m.Rejected(CODES[code].status, code, "")
 
 
-def shown(answer: v.Answer) -> m.Done | m.Refused:
+def shown(answer: v.Answer) -> m.Ok | m.Rejected:
     """The engine's answer to a write as the trader is given it."""
     if isinstance(answer, v.Refused):
         return refusal(answer.code)
     assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
     if isinstance(answer, v.Cancelled):
-        return m.Done(cancel_shown(answer.order, answer.reduced_by))
+        return m.Ok(cancel_shown(answer.order, answer.reduced_by))
     named = answer.client_order_id if isinstance(answer, v.Placed) else None
     created_ns = answer.order.created_ns
     order = shown_order(answer.order, created_ns=created_ns, client_order_id=named)
-    return m.Done(m.OrderShown(order))
+    return m.Ok(m.OrderBody(order))
 
 
-def cancel_shown(order: v.OrderState, reduced_by: Qty) -> m.CancelShown:
+def cancel_shown(order: v.OrderState, reduced_by: Qty) -> m.CancelBody:
     """The body of an accepted cancel."""
-    return m.CancelShown(shown_order(order, created_ns=order.created_ns), reduced_by)
+    return m.CancelBody(shown_order(order, created_ns=order.created_ns), reduced_by)
 
 
 def read(views: Views, user: UserId, request: m.Read, pages: PageLimits) -> m.Answer:
@@ -352,28 +350,28 @@ def read(views: Views, user: UserId, request: m.Read, pages: PageLimits) -> m.An
     match request:
         case m.ReadOrder():
             order = account.order(user, request.order_id)
-            return refusal(Code.ORDER_NOT_FOUND) if order is None else m.Done(m.OrderShown(order))
+            return refusal(Code.ORDER_NOT_FOUND) if order is None else m.Ok(m.OrderBody(order))
         case m.ReadResting():
             place = _place(request.cursor)
             rows, last = account.orders(user, Scope(), model.RESTING, place, pages.orders)
-            return m.Done(m.OrdersShown(rows, _cursor(last)))
+            return m.Ok(m.OrdersBody(rows, _cursor(last)))
         case m.ReadFills():
             place = _place(request.cursor)
             fills, last = account.fills(user, Scope(), None, place, pages.fills)
-            return m.Done(m.FillsShown(fills, _cursor(last)))
+            return m.Ok(m.FillsBody(fills, _cursor(last)))
         case m.ReadPositions():
             held, after = account.positions(user, Scope(), request.cursor, pages.positions)
-            return m.Done(m.PositionsShown(held, after or ""))
+            return m.Ok(m.PositionsBody(held, after or ""))
         case m.ReadBalance():
-            return m.Done(m.BalanceShown(account.balance(user)))
+            return m.Ok(m.BalanceBody(account.balance(user)))
         case m.ReadSeries():
             begin = int(request.cursor) if request.cursor else -1
             wanted = EventFilter(series_ticker=request.series_ticker)
             events, last = views.catalog.events(wanted, begin, pages.events)
-            return m.Done(m.SeriesShown(events, _cursor(last)))
+            return m.Ok(m.SeriesBody(events, _cursor(last)))
         case m.ReadBook():
             try:
-                return m.Done(m.BookShown(views.market.orderbook(request.market_id)))
+                return m.Ok(m.BookBody(views.market.orderbook(request.market_id)))
             except KeyError:
                 # Listed a moment ago, and not known to these views yet.
                 return refusal(Code.MARKET_NOT_FOUND)

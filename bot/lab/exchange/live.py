@@ -15,13 +15,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.desk.outbox import keep_newest
-from bot.core.strategy import Levels
+from bot.core.orders.outbox import keep_newest
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
 from bot.lab.exchange.queue_model import OwnQueues, QueuedOrder, QueueModel
 from bot.lab.exchange.terms import Terms
-from venue.core import messages as v
+from bot.strategy.api import Levels
+from venue.engine import messages as v
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX
@@ -174,14 +174,14 @@ class LiveMarket:
 
     # --- what others do ---------------------------------------------------------------------------
 
-    def on_frame(self, event: m.BookSeen | m.TradeSeen, now_ns: int) -> None:
+    def on_frame(self, event: m.BookUpdate | m.Trade, now_ns: int) -> None:
         """A frame of the channel, without our own orders in it. Frames of markets that are not
         listed, older books and prints that are shown again change nothing."""
         depth = self.depths.get(event.market_id)
         if depth is None:
             return
         at_ns = depth.venue_ns(event.ts_ns)
-        if isinstance(event, m.BookSeen):
+        if isinstance(event, m.BookUpdate):
             if at_ns >= depth.at_ns:
                 self._show(event.market_id, event.bids, event.asks, at_ns, now_ns)
         elif event.trade_id not in self._trade_ids:
@@ -219,7 +219,7 @@ class LiveMarket:
         if isinstance(self.exchange.apply(v.ResolveMarket(market, winner), now_ns), v.Carried):
             self.account.settled(market, winner)
 
-    def _print(self, printed: m.TradeSeen, at_ns: int, now_ns: int) -> None:
+    def _print(self, printed: m.Trade, at_ns: int, now_ns: int) -> None:
         """It fills from the touch outward, as far as it reaches."""
         market, price = printed.market_id, printed.price
         side = _ASK if printed.taker_bought_yes else _BID
@@ -242,7 +242,7 @@ class LiveMarket:
                 self._acting_as_print = False
         self.marks.setdefault(market, 2 * price)
         bought, name = printed.taker_bought_yes, printed.trade_id
-        self._events.append(m.TradeSeen(market, now_ns, name, price, printed.size, bought))
+        self._events.append(m.Trade(market, now_ns, name, price, printed.size, bought))
 
     def _show(self, market: MarketId, bids: Levels, asks: Levels, at_ns: int, now_ns: int) -> None:
         """Others show another book."""
@@ -323,9 +323,7 @@ class LiveMarket:
         self.marks.setdefault(trade.market_id, 2 * trade.price)
         bought = (trade.taker_outcome is Outcome.YES) is (trade.taker_side is Side.BUY)
         self._events.append(
-            m.TradeSeen(
-                trade.market_id, trade.at_ns, trade.trade_id, trade.price, trade.qty, bought
-            )
+            m.Trade(trade.market_id, trade.at_ns, trade.trade_id, trade.price, trade.qty, bought)
         )
 
     # --- the channel ------------------------------------------------------------------------------
@@ -339,7 +337,7 @@ class LiveMarket:
             self._changed.clear()
         return out
 
-    def book_frames(self, now_ns: int) -> list[m.BookSeen]:
+    def book_frames(self, now_ns: int) -> list[m.BookUpdate]:
         """The channel's whole books of all markets that show one."""
         shown = [market for market in self.depths if self._is_shown(market)]
         return [self.exchange.book_update(market, now_ns) for market in shown]

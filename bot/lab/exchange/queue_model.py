@@ -15,7 +15,7 @@ import enum
 import math
 from typing import Final
 
-from venue.core.messages import OrderState
+from venue.engine.messages import OrderState
 from venue.wire import model
 from venue.wire.money import BookSide, Price, book_side, canonical
 from venue.wire.names import MarketId, OrderId

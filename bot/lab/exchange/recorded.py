@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.strategy import Levels
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
+from bot.strategy.api import Levels
 from venue.crowd.picture import picture_of
 from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, tape_catalogue
 from venue.wire.limits import QTY_MAX
@@ -75,7 +75,7 @@ class RecordedMarket(LiveMarket):
             self._made += 1
             bought, name = record.taker_outcome is _YES, f"recorded-{self._made}"
             price, size = Price(record.price), Qty(record.qty)
-            self._print(m.TradeSeen(market, now_ns, name, price, size, bought), now_ns, now_ns)
+            self._print(m.Trade(market, now_ns, name, price, size, bought), now_ns, now_ns)
         touched = self._picture.absorb(record)
         if self.kind is Kind.TOPS and self._picture.survival_cents() is None:
             return  # some bracket is not known yet: no rung is, and none is empty

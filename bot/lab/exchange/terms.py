@@ -128,7 +128,7 @@ def _of_journal(path: Path) -> Iterator[int]:
                 sent.clear()
             elif isinstance(message, m.Send):
                 sent[message.request_id] = entry.at_ns
-            elif isinstance(message, m.Replied):
+            elif isinstance(message, m.Response):
                 sent_ns = sent.pop(message.request_id, None)
                 # Of what was not answered only the patience of the client is known.
                 if sent_ns is not None and not isinstance(message.answer, m.Unknown):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.desk.outbox import kind_of as request_kind
+from bot.core.orders.outbox import kind_of as request_kind
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.faults import Faults
@@ -67,7 +67,7 @@ class TraderRun:
 
     def _tick(self) -> None:
         self._ticks.schedule(self._driver.now_ns + IDLE_NS)
-        self._hand(m.Beat())
+        self._hand(m.Tick())
 
     def _hand(self, event: m.Event) -> None:
         """An event into the trader, and its effects out."""
@@ -98,6 +98,6 @@ class TraderRun:
     def _arrives(self, send: m.Send, back_ns: int) -> None:
         """A request is at the venue, and its answer sets out."""
         came = self.faults.answered(self._market.exchange, send, self._driver.now_ns)
-        replied = m.Replied(send.request_id, came.answer, came.tokens, came.away_ns)
+        replied = m.Response(send.request_id, came.answer, came.tokens, came.away_ns)
         self._driver.after(back_ns + came.waited_ns, partial(self.receive, [replied]))
         self.publish()

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.strategy import EventView, Quote, Quotes, Strategy, checked
+from bot.strategy.api import EventView, Quote, Quotes, Strategy, checked
 from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId, Ticker
 

@@ -13,18 +13,17 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.books.book import book_seen
-from bot.core.desk.spend import Lane
-from bot.core.event.room import Ladder, Rung
-from bot.core.intentions import SHOWN_LEVELS, rooms, why_pulled
-from bot.core.limits.risk import Live, loss_cents
+from bot.core.build_report import limits_used
+from bot.core.execution.cash_check import CashCheck
+from bot.core.market_data.book import book_seen
 from bot.core.orders.order import OwnOrder
-from bot.core.picture import limits_used
-from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
+from bot.core.orders.request_budget import Priority
+from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
+from bot.core.preview import SHOWN_LEVELS, rooms, why_pulled
+from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.reconfigure import Remake
-from bot.core.sending.affording import Affording
+from bot.core.risk.exposure import OpenExposure, loss_cents
 from bot.core.settings import TraderSettings
-from bot.core.strategy import EventView
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
 from bot.lab.explain.asked import Askers
@@ -40,6 +39,7 @@ from bot.lab.explain.explained import (
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
 from bot.lab.replay.together import replayer_of
 from bot.lab.session import Placed, Run, Step, placed_entries
+from bot.strategy.api import EventView
 from venue.wire.money import Qty, canonical
 from venue.wire.names import MarketId, Ticker
 
@@ -59,7 +59,7 @@ class Explainer:
         """As `replayer_of`. Raises JournalFault as that does."""
         self._askers = Askers()
         self._again = replayer_of(run, remake, around=self._askers.around)
-        self._rungs: dict[MarketId, Rung] = {}
+        self._rungs: dict[MarketId, MarketQuoter] = {}
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}
         self._calls: dict[Ticker, int] = {}
@@ -117,7 +117,7 @@ class Explainer:
         until = 0
         with suppress(JournalFault):  # the run comes to the damage by itself
             for placed in placed_entries(self._again.run.paths):
-                if isinstance(placed.entry.message, m.Beat) and placed.entry.at_ns <= at_ns:
+                if isinstance(placed.entry.message, m.Tick) and placed.entry.at_ns <= at_ns:
                     until = placed.number
         last: Step | None = None
         for step in self._steps(until):
@@ -149,25 +149,25 @@ class Explainer:
     def _follow(self, step: Step) -> None:
         """Keep what showed each book, and when each event was decided."""
         message = step.placed.entry.message
-        if isinstance(message, m.Beat):
+        if isinstance(message, m.Tick):
             self._look_for_decisions(step)
             return
-        if isinstance(message, m.BookSeen):
+        if isinstance(message, m.BookUpdate):
             self._saw(message, step.placed, CHANNEL)
-        elif isinstance(message, m.Replied) and isinstance(message.answer, m.Done):
+        elif isinstance(message, m.Response) and isinstance(message.answer, m.Ok):
             body = message.answer.body
-            if isinstance(body, m.SeriesShown):
+            if isinstance(body, m.SeriesBody):
                 self._rungs = {
                     rung.market_id: rung
                     for ladder in self.trader.quoting.ladders
                     for rung in ladder.rungs
                 }
-            elif isinstance(body, m.BookShown):
+            elif isinstance(body, m.BookBody):
                 seen = book_seen(body.book)
                 if seen is not None:
                     self._saw(seen, step.placed, "read of the book")
 
-    def _saw(self, seen: m.BookSeen, placed: Placed, kind: str) -> None:
+    def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
         # One that is older than what is believed changes nothing.
         if rung is not None and rung.book.ts_ns == seen.ts_ns:
@@ -201,7 +201,7 @@ class Explainer:
         self._spent = []
         self._watched = None if deed is None else (deed, life)
 
-    def _spend_watched(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
+    def _spend_watched(self, lane: Priority, now_ns: int, user: int = 0) -> bool:
         before = self._tokens(now_ns)
         if not self._spend(lane, now_ns, user):
             return False
@@ -209,7 +209,7 @@ class Explainer:
             self._take(lane, before, now_ns, *self._watched)
         return True
 
-    def _take(self, lane: Lane, before: int, now_ns: int, deed: Deed, life: Life) -> None:
+    def _take(self, lane: Priority, before: int, now_ns: int, deed: Deed, life: Life) -> None:
         trader = self.trader
         resting = trader.desk.live_count()
         token = Token(
@@ -243,8 +243,8 @@ class Explainer:
             price = own.level if deed.price is None else deed.price
             qty = max(qty, own.remaining)
         own_price = canonical(life.outcome, price)
-        candidate = Live(life.market_id, life.outcome, life.own_side, own_price, qty)
-        affordable = Affording(weighing.account.cash).room(rung, candidate, own)
+        candidate = OpenExposure(life.market_id, life.outcome, life.own_side, own_price, qty)
+        affordable = CashCheck(weighing.account.cash).room(rung, candidate, own)
         left = rooms(exposure, candidate, bounds, affordable, own)
         return Limits(None, deed.qty, left, used, worst_cents)
 
@@ -289,7 +289,7 @@ class Explainer:
             token=None if deed is None else self._token(step, deed),
         )
 
-    def _pulled(self, ladder: Ladder, rung: Rung) -> str:
+    def _pulled(self, ladder: EventQuoter, rung: MarketQuoter) -> str:
         """Why the strategy was not asked when its event was decided."""
         return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
@@ -310,18 +310,18 @@ class Explainer:
             token = Token(deed.key, deed.kind, None, reserve, 0, 0, 0, 0, 0)
         return msgspec.structs.replace(token, nth=nth, of=len(sends))
 
-    def _limits_then(self, step: Step, deed: Deed | None, wish: Wish | None) -> Limits | None:
+    def _limits_then(self, step: Step, deed: Deed | None, wish: Action | None) -> Limits | None:
         _, limits = (None, None) if deed is None else self._spent_on(step, deed)
-        if limits is None or wish is None or isinstance(wish, WantCancel):
+        if limits is None or wish is None or isinstance(wish, CancelAction):
             return limits
-        wished = wish.qty if isinstance(wish, WantCreate) else wish.amend.qty
+        wished = wish.qty if isinstance(wish, CreateAction) else wish.amend.qty
         return msgspec.structs.replace(limits, wished_qty=wished)
 
     def _choice(
-        self, step: Step, rung: Rung, deed: Deed, life: Life | None, wish: Wish | None
+        self, step: Step, rung: MarketQuoter, deed: Deed, life: Life | None, wish: Action | None
     ) -> Choice:
         assert life is not None
-        about = {id(w.order): w for w in rung.wishes if not isinstance(w, WantCreate)}
+        about = {id(w.order): w for w in rung.wishes if not isinstance(w, CreateAction)}
         beside = tuple(
             Beside(
                 own.client_order_id,
@@ -334,17 +334,17 @@ class Explainer:
             if own.side is life.side and not _is(own, life)
         )
         place = None
-        if wish is not None and not isinstance(wish, WantCreate):
+        if wish is not None and not isinstance(wish, CreateAction):
             worth = rung.worth(step.at_ns)
             place = worth.place_cents(wish.order, worth.edge(wish.order.side, wish.order.level))
         if wish is None:
             return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
                           beside)  # fmt: skip
-        keeps = wish.keeps_place if isinstance(wish, WantAmend) else None
+        keeps = wish.keeps_place if isinstance(wish, AmendAction) else None
         return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
 
 
-_KINDS: Final = {WantCreate: "create", WantAmend: "amend", WantCancel: "cancel"}
+_KINDS: Final = {CreateAction: "create", AmendAction: "amend", CancelAction: "cancel"}
 
 
 def _is(own: OwnOrder, life: Life) -> bool:
@@ -354,12 +354,12 @@ def _is(own: OwnOrder, life: Life) -> bool:
     return bool(own.client_order_id) and own.client_order_id == life.client_order_id
 
 
-def _wish_of(rung: Rung, deed: Deed | None, life: Life | None) -> Wish | None:
+def _wish_of(rung: MarketQuoter, deed: Deed | None, life: Life | None) -> Action | None:
     """The wish of the plan that a request carried out; None where it came of none."""
     if deed is None or life is None:
         return None
     for wish in rung.wishes:
-        if isinstance(wish, WantCreate):
+        if isinstance(wish, CreateAction):
             same = (wish.side, wish.price, wish.outcome, wish.own_side)
             if deed.kind == "create" and same == (
                 life.side, life.price, life.outcome, life.own_side
@@ -370,7 +370,7 @@ def _wish_of(rung: Rung, deed: Deed | None, life: Life | None) -> Wish | None:
     return None
 
 
-def _curve(ladder: Ladder, rung: Rung) -> Curve | None:
+def _curve(ladder: EventQuoter, rung: MarketQuoter) -> Curve | None:
     fair, curve = rung.fair, ladder.curve
     if fair is None or curve is None:
         return None

@@ -6,13 +6,13 @@ times are the bot's clock unless they say otherwise.
 
 import msgspec
 
-from bot.core.intentions import Room
-from bot.core.limits.cutting import Cut
+from bot.core.preview import Room
 from bot.core.report import BreakerReport, Phase
-from bot.core.strategy import Levels, Quote, Take
+from bot.core.risk.trim import Trim
 from bot.lab.explain.asked import Lean
 from bot.lab.explain.lives import Frame
 from bot.lab.session import Place
+from bot.strategy.api import Levels, Quote, Take
 from venue.wire.money import Cents, Price, Qty
 from venue.wire.names import ClientOrderId, Ticker
 
@@ -120,7 +120,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     takes: tuple[Take, ...]
     wanted: tuple[Quote, ...]
     steady: tuple[Quote, ...]
-    cuts: tuple[Cut, ...]
+    cuts: tuple[Trim, ...]
     limits: Limits | None = None
     choice: Choice | None = None
     token: Token | None = None

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.desk.outbox import kind_of
+from bot.core.orders.outbox import kind_of
 from bot.io.journal.journal import number_of, read_segment, segments
 from bot.io.journal.records import Entry, JournalFault
 from bot.lab.session import Place, Placed, Run, placed_entries, refuse_blank, runs
@@ -136,13 +136,13 @@ class Lives:
         """The next entry."""
         at_ns = placed.entry.at_ns
         match placed.entry.message:
-            case m.BookSeen(market_id=market_id) as seen:
+            case m.BookUpdate(market_id=market_id) as seen:
                 self._frames[market_id] = Frame(
                     CHANNEL, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
                 )
             case m.Send() as send:
                 self._sent(send, placed)
-            case m.Replied(request_id=number, answer=answer):
+            case m.Response(request_id=number, answer=answer):
                 waiting = self._asked.pop(number, None)
                 if waiting is not None:
                     self._answered(*waiting, answer, at_ns)
@@ -150,20 +150,22 @@ class Lives:
                 self._run, self._asked = started.boot_nonce, {}
                 for life in self._left(started.open_intents, started.working):
                     life.inherited.append(started.boot_nonce)
-            case m.IntentSettled(client_order_id=name, order_id=order_id) if order_id is not None:
+            case m.CreateResolved(client_order_id=name, order_id=order_id) if order_id is not None:
                 if name in self._by_client:
                     self._named(self._by_client[name], order_id)
             case _:
                 pass
 
-    def _left(self, intents: Sequence[m.OpenIntent], working: Sequence[m.KnownOrder]) -> list[Life]:
+    def _left(
+        self, intents: Sequence[m.UnconfirmedCreate], working: Sequence[m.JournaledOrder]
+    ) -> list[Life]:
         return [*(self._life(each.order) for each in intents), *map(self._life, working)]
 
-    def _life(self, order: QtyOrder | m.KnownOrder) -> Life:
+    def _life(self, order: QtyOrder | m.JournaledOrder) -> Life:
         """The life of an order that was asked for, or that an earlier run left."""
         life = self._by_client.get(order.client_order_id)
         if life is None:
-            if isinstance(order, m.KnownOrder):
+            if isinstance(order, m.JournaledOrder):
                 qty = Qty(order.remaining + order.filled)
             else:
                 qty = order.qty
@@ -182,7 +184,7 @@ class Lives:
             self.orders.append(life)
             if order.client_order_id:
                 self._by_client[order.client_order_id] = life
-        if isinstance(order, m.KnownOrder):
+        if isinstance(order, m.JournaledOrder):
             self._named(life, order.order_id)
         return life
 
@@ -225,11 +227,11 @@ class Lives:
         self, life: Life, deed: Deed, request: m.Request, answer: m.Answer, at_ns: int
     ) -> None:
         deed.answered_ns = at_ns
-        if isinstance(answer, m.Refused):
+        if isinstance(answer, m.Rejected):
             deed.answer = f"refused: {answer.status} {answer.code or answer.message}".rstrip()
         elif isinstance(answer, m.Unknown):
             deed.answer = f"unknown: {answer.reason}"
-        elif isinstance(answer.body, m.OrderShown | m.CancelShown):
+        elif isinstance(answer.body, m.OrderBody | m.CancelBody):
             shown = answer.body.order
             deed.answer = (
                 f"order {shown.order_id} {shown.status.value}, {shown.filled_qty} filled, "

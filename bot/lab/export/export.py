@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from bot.core import messages as m
-from bot.core.books.book import book_seen
+from bot.core.market_data.book import book_seen
 from bot.io.journal.journal import read_segment
 from bot.io.journal.records import Entry
 from bot.lab.counted import Counted, Progress, no_progress
@@ -98,7 +98,7 @@ class _Known:
                 self._run = nonce
             case m.Noted(name="rung_settled", fields=fields):
                 self.winners[self._run, str(fields["market_id"])] = str(fields["winner"])
-            case m.Replied(answer=m.Done(body=m.SeriesShown(events=events))):
+            case m.Response(answer=m.Ok(body=m.SeriesBody(events=events))):
                 for event in events:
                     for rung in event.markets:
                         self.tickers[rung.market_id] = rung.ticker
@@ -120,16 +120,16 @@ class _Reader:
     def take(self, entry: Entry) -> None:
         """The next entry."""
         match entry.message:
-            case m.BookSeen() as seen:
+            case m.BookUpdate() as seen:
                 self._book(entry.at_ns, seen, "channel")
-            case m.TradeSeen() as seen:
+            case m.Trade() as seen:
                 row = self._of(entry.at_ns, seen.market_id)
                 row |= {"ts_ns": seen.ts_ns, "trade_id": seen.trade_id, "price": seen.price}
                 row |= {"qty": seen.size, "taker_bought_yes": seen.taker_bought_yes}
                 self._add("prints", row | {"own": self._own.role(seen.trade_id)})
             case m.Send() as send:
                 self._sent(entry.at_ns, send)
-            case m.Replied() as replied:
+            case m.Response() as replied:
                 self._replied(entry.at_ns, replied)
             case m.Started() as started:
                 self.end_run()
@@ -159,7 +159,7 @@ class _Reader:
         ticker = self._known.tickers.get(market_id, "")
         return {"run": self._run, "at_ns": at_ns, "market_id": market_id, "ticker": ticker}
 
-    def _book(self, at_ns: int, seen: m.BookSeen, source: str) -> None:
+    def _book(self, at_ns: int, seen: m.BookUpdate, source: str) -> None:
         row = self._of(at_ns, seen.market_id) | {"ts_ns": seen.ts_ns, "source": source}
         for name, levels in (("bid", seen.bids), ("ask", seen.asks)):
             row[f"{name}s"] = levels
@@ -194,27 +194,27 @@ class _Reader:
                 pass
         self._asked[send.request_id] = row
 
-    def _replied(self, at_ns: int, replied: m.Replied) -> None:
+    def _replied(self, at_ns: int, replied: m.Response) -> None:
         answer = replied.answer
         row = self._asked.pop(replied.request_id, None)
         if row is not None:
             row |= {"answered_ns": at_ns, "answer": type(answer).__name__.lower()}
             row["tokens_left"] = replied.tokens_left
-            if isinstance(answer, m.Refused):
+            if isinstance(answer, m.Rejected):
                 row |= {"status": answer.status, "code": answer.code, "reason": answer.message}
             elif isinstance(answer, m.Unknown):
                 row["reason"] = answer.reason
-            elif isinstance(answer.body, m.OrderShown | m.CancelShown):
+            elif isinstance(answer.body, m.OrderBody | m.CancelBody):
                 shown = answer.body.order
                 row |= {"order_id": shown.order_id, "order_status": shown.status.value}
                 row |= {"remaining_qty": shown.remaining_qty, "filled_qty": shown.filled_qty}
             self._add("requests", row)
         match answer:
-            case m.Done(body=m.BookShown(book=book)):
+            case m.Ok(body=m.BookBody(book=book)):
                 seen = book_seen(book)
                 if seen is not None:
                     self._book(at_ns, seen, "read")
-            case m.Done(body=m.FillsShown(fills=fills)):
+            case m.Ok(body=m.FillsBody(fills=fills)):
                 for fill in reversed(fills):
                     self._filled(at_ns, fill)
             case _:

@@ -1,7 +1,7 @@
 """The local exchange of a paper run: its account on disk, and its time.
 
 Every command that changes the exchange is appended to a command log, the venue's own
-(`venue.journal`), before anybody is answered. The next run applies the log again and has the same
+(`venue.storage`), before anybody is answered. The next run applies the log again and has the same
 cash, positions, fills and orders. What the log does not hold is the market: until a book has been
 shown again, nothing fills, and then our orders are behind everything in it.
 """
@@ -14,16 +14,16 @@ from typing import Final
 
 import msgspec
 
-from bot.core.books.venueclock import VenueClock
-from bot.io.faults import ShellFault
+from bot.core.market_data.venue_clock import VenueClock
+from bot.io.faults import OperatorError
 from bot.lab.exchange.exchange import MAKER, Exchange
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
-from venue.core import messages as v
-from venue.journal.log import CommandLog, LogBroken, LogFull
-from venue.journal.record import Entry, StateFault
-from venue.journal.statedir import StateDir
+from venue.engine import messages as v
+from venue.storage.log import CommandLog, LogBroken, LogFull
+from venue.storage.record import Entry, StateFault
+from venue.storage.statedir import StateDir
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents
 
@@ -36,7 +36,7 @@ _FORGOTTEN_EVERY: Final = 1_000
 _LATE_NS_MAX: Final = 60 * NS_PER_SECOND
 
 
-class PaperFault(ShellFault):
+class PaperFault(OperatorError):
     """The paper account cannot be read or written; the text says what to do."""
 
 

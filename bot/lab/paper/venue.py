@@ -21,7 +21,7 @@ from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId
 
-Answered = Callable[[m.Replied], None]
+Answered = Callable[[m.Response], None]
 MayLeave = Callable[[], Awaitable[bool]]
 
 _UNREAD_ROUND_TRIP_NS: Final = NS_PER_SECOND // 100
@@ -72,7 +72,7 @@ class PaperVenue:
         tokens_limit: int | None = None
         try:
             if may_leave is not None and not await may_leave():
-                refused = m.Refused(0, "", "not in the journal in time, so not sent")
+                refused = m.Rejected(0, "", "not in the journal in time, so not sent")
                 response = Response(refused, None, None)
             elif isinstance(send.request, PUBLIC_READS):
                 response, tokens_limit = await self._read(send, send.request)
@@ -83,7 +83,7 @@ class PaperVenue:
         except Exception:  # noqa: BLE001 - the task's boundary: every request has its answer
             self._log.exception("paper_failed", at=type(send.request).__name__)
             response = Response(m.Unknown("a fault of ours"), None, None)
-        reply = m.Replied(
+        reply = m.Response(
             send.request_id, response.answer, response.tokens, response.away_ns, tokens_limit
         )
         answered(reply)
@@ -112,20 +112,20 @@ class PaperVenue:
         answer, tokens = reply.answer, exchange.tokens_left(send.key)
         if reply.tokens_left is not None:
             tokens = min(tokens, reply.tokens_left)
-        if isinstance(answer, m.Done):
+        if isinstance(answer, m.Ok):
             self._read_ns = round((loop.time() - begun_s) * NS_PER_SECOND)
-            answer = m.Done(self._seen(answer.body))
+            answer = m.Ok(self._seen(answer.body))
             await self._paper.durable()
         return Response(answer, tokens, reply.retry_after_ns), reply.tokens_limit
 
     def _seen(self, body: m.Body) -> m.Body:
         """What was read of the market, followed here; as the trader is to see it."""
-        if isinstance(body, m.SeriesShown):
+        if isinstance(body, m.SeriesBody):
             held = {market_id for (market_id, _), qty in self._market.account.shares.items() if qty}
             self._market.on_series(body.events, self._paper.clock.now_ns())
             self._tell_paid(body.events, held)
-        elif isinstance(body, m.BookShown):
-            body = m.BookShown(self._book(body.book))
+        elif isinstance(body, m.BookBody):
+            body = m.BookBody(self._book(body.book))
         self._publish()
         return body
 
@@ -138,7 +138,7 @@ class PaperVenue:
             return read  # not listed yet, or it never traded: nothing is known
         rows = (tuple((each.price, each.size) for each in side) for side in (read.bids, read.asks))
         now_ns = self._paper.clock.now_ns()
-        self._market.on_frame(m.BookSeen(market_id, as_of_ns, *rows), now_ns)
+        self._market.on_frame(m.BookUpdate(market_id, as_of_ns, *rows), now_ns)
         bids, asks, _ = self._market.shown_book(market_id, now_ns)
         older_ns = max(0, depth.at_ns - depth.venue_ns(as_of_ns))
         return msgspec.structs.replace(
@@ -220,13 +220,13 @@ class PaperChannel:
         """Emit what has changed since the last time."""
         frames = self._market.frames(self._paper.clock.now_ns())
         for event in frames if self._is_open else ():
-            if isinstance(event, m.BookSeen | m.TradeSeen) and event.market_id in self._followed:
+            if isinstance(event, m.BookUpdate | m.Trade) and event.market_id in self._followed:
                 self._emit(event)
 
     def _on_event(self, event: m.Event) -> None:
         match event:
-            case m.BookSeen() | m.TradeSeen():
-                if isinstance(event, m.TradeSeen):
+            case m.BookUpdate() | m.Trade():
+                if isinstance(event, m.Trade):
                     self._paper.clock.on_print(event.ts_ns)
                 self._market.on_frame(event, self._paper.clock.now_ns())
                 self.publish()

@@ -19,12 +19,11 @@ from typing import Any, Final, cast
 import msgspec
 
 from bot.core import messages as m
-from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
-from bot.core.strategy import Strategy
+from bot.core.recorder import TapeRecorder
 from bot.core.trader import Trader
 from bot.io.journal.records import Entry, JournalFault, entry_of
-from bot.io.run.watched import Retold, interruptions
+from bot.io.run.strategy_watchdog import Retold, interruptions
 from bot.lab.session import (
     EVENTS,
     TO_THE_END,
@@ -38,6 +37,7 @@ from bot.lab.session import (
     payloads_of,
     version_of,
 )
+from bot.strategy.api import Strategy
 from venue.wire.names import MarketId, Ticker
 
 MakeStrategy = Callable[[], Strategy]
@@ -48,7 +48,7 @@ _EVENTS_SHOWN: Final = 5
 _TOLD_EVERY: Final = 500
 """Events between two calls for the progress."""
 
-_FRAMES: Final = (m.BookSeen, m.TradeSeen, m.ImpliedValueSeen)
+_FRAMES: Final = (m.BookUpdate, m.Trade, m.ImpliedValueSeen)
 _SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
@@ -158,9 +158,9 @@ class Replayer:
         self._before: deque[Placed] = deque(maxlen=_EVENTS_SHOWN)
         self._newest: Placed | None = None
         self._books: dict[MarketId, Placed] = {}
-        self.lives: Observer | Trader
+        self.lives: TapeRecorder | Trader
         if is_recording(run):
-            self.lives = Observer(configured.settings)
+            self.lives = TapeRecorder(configured.settings)
             return
         interrupted, asked_for = _known_ahead(run.paths)
         calls: dict[Ticker, int] = {}
@@ -182,7 +182,7 @@ class Replayer:
     @property
     def trader(self) -> Trader:
         """The trader of the run. Raises JournalFault for a recording, which had none."""
-        if isinstance(self.lives, Observer):
+        if isinstance(self.lives, TapeRecorder):
             raise JournalFault(f"{self.run.paths[0].parent}: a recording: nothing was traded in it")
         return self.lives
 
@@ -265,7 +265,7 @@ class Replayer:
         self._before.append(placed)
         if isinstance(event, _FRAMES):
             self._newest = placed
-            if isinstance(event, m.BookSeen):
+            if isinstance(event, m.BookUpdate):
                 self._books[event.market_id] = placed
         self._compared, self._raised = 0, ""
         try:
@@ -276,7 +276,7 @@ class Replayer:
         self._made = effects if self.notes else [x for x in effects if type(x) is not m.Noted]
 
     def _count(self) -> None:
-        self.finished = self.finished or type(self._made[self._compared]) is m.Finished
+        self.finished = self.finished or type(self._made[self._compared]) is m.DrainComplete
         self._compared += 1
         self.effects += 1
 
@@ -347,7 +347,7 @@ def replay(
     )
 
 
-_BEAT: Final = m.Beat.__name__.encode()
+_BEAT: Final = m.Tick.__name__.encode()
 
 
 def turns_of(payloads: Iterable[Payload]) -> Iterator[tuple[int, list[Payload]]]:
@@ -358,7 +358,7 @@ def turns_of(payloads: Iterable[Payload]) -> Iterator[tuple[int, list[Payload]]]
         turn.append(payload)
         if _BEAT in payload[2]:
             entry = entry_of(payload[2], payload[0])
-            if type(entry.message) is m.Beat:
+            if type(entry.message) is m.Tick:
                 yield entry.at_ns, turn
                 turn = []
     if turn:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from bot.core.reconfigure import Remake
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
 from bot.lab.replay.replay import DifferenceFault, Replayer
 from bot.lab.session import Run, beside_of, runs
+from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 

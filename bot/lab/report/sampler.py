@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.desk.outbox import kind_of
-from bot.core.event.rung import Rung as TraderRung
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.ontarget import sides_on_target
+from bot.core.orders.outbox import kind_of
+from bot.core.planning.uptime import sides_on_target
 from bot.core.profit.markouts import MILLI
+from bot.core.quoting.market_quoter import MarketQuoter as TraderRung
 from bot.core.report import Phase, Report, RungReport
 from bot.core.trader import Trader
 from bot.lab.report.session import Answers, Fill, Level, Moment, Rung, Session, Uptime, Value
@@ -60,9 +60,9 @@ class Sampler:
         session.events += 1
         session.begun_ns = session.begun_ns or at_ns
         session.until_ns = max(session.until_ns, at_ns)
-        if isinstance(event, m.Replied):
+        if isinstance(event, m.Response):
             self._replied(event)
-        elif isinstance(event, m.TradeSeen):
+        elif isinstance(event, m.Trade):
             self._print(event)
         for effect in effects:
             if isinstance(effect, m.Send):
@@ -77,20 +77,20 @@ class Sampler:
         if at_ns >= self._due_ns:
             self._sample(self._trader.report(at_ns))
 
-    def _replied(self, event: m.Replied) -> None:
+    def _replied(self, event: m.Response) -> None:
         answer = event.answer
         kind = self._asked.pop(event.request_id, None)
         if kind is not None:
             row = self.session.answers[kind]
-            row.done += isinstance(answer, m.Done)
-            row.refused += isinstance(answer, m.Refused)
+            row.done += isinstance(answer, m.Ok)
+            row.refused += isinstance(answer, m.Rejected)
             row.unknown += isinstance(answer, m.Unknown)
-        if isinstance(answer, m.Done) and isinstance(answer.body, m.FillsShown):
+        if isinstance(answer, m.Ok) and isinstance(answer.body, m.FillsBody):
             for fill in answer.body.fills:
                 if fill.fill_id not in self._fill_of:
                     self._shown[fill.fill_id] = fill
 
-    def _print(self, seen: m.TradeSeen) -> None:
+    def _print(self, seen: m.Trade) -> None:
         """Prints by the venue's time; one that is shown twice counts once."""
         if seen.trade_id in self._printed:
             return

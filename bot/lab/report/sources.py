@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from bot.config import BotConfig, finish, read_draft
+from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.core import messages as m
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader

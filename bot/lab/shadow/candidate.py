@@ -17,14 +17,14 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Latency, Terms
 from bot.lab.exchange.trader_run import IDLE_NS, TraderRun
 from bot.lab.own_orders import OwnOrders
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Cents, Price
 
 _NONCE: Final = "5a" * 10
 _COMPARE_NS: Final = 100 * NS_PER_MS
 
-MarketEvent = m.Event | m.SeriesShown | v.ResolveMarket
+MarketEvent = m.Event | m.SeriesBody | v.ResolveMarket
 """What a candidate is given: frames without our orders, reads of the series, winners, and what
 happened to the run that no request of ours brought about."""
 
@@ -66,9 +66,9 @@ class CandidateRun:
         with self._judged():
             self._driver.reach(at_ns)
             match event:
-                case m.BookSeen() | m.TradeSeen():
+                case m.BookUpdate() | m.Trade():
                     self._market.on_frame(event, at_ns)
-                case m.SeriesShown():
+                case m.SeriesBody():
                     self._market.on_series(event.events, at_ns)
                 case v.ResolveMarket():
                     self._market.resolve(event.market_id, event.winner, at_ns)

@@ -21,7 +21,7 @@ from bot.lab.exchange.queue_model import CAUTIOUS_MODELS
 from bot.lab.own_orders import OwnOrders
 from bot.lab.session import UNCAUSED, Run, placed_entries
 from bot.lab.shadow.candidate import CandidateRun, MarketEvent
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Outcome
@@ -34,7 +34,7 @@ _KEPT_NS: Final = 60 * NS_PER_SECOND
 """Our orders of so long ago are forgotten: no frame speaks of them any more."""
 
 _HELD_MAX: Final = 50_000
-_FRAMES: Final = (m.BookSeen, m.TradeSeen)
+_FRAMES: Final = (m.BookUpdate, m.Trade)
 _PASSED_ON: Final = (*_FRAMES, *UNCAUSED)
 
 
@@ -64,22 +64,22 @@ class Shadow:
                 self._begun = message, at_ns
                 if message.configured is not None:
                     self._settings = message.configured.settings
-            case m.Replied(answer=m.Done(body=m.BalanceShown(balance=balance))):
+            case m.Response(answer=m.Ok(body=m.BalanceBody(balance=balance))):
                 if self._cash_cents is None:
                     self._cash_cents = balance.total_cents
-            case m.Replied(answer=m.Done(body=m.SeriesShown(events=events))):
+            case m.Response(answer=m.Ok(body=m.SeriesBody(events=events))):
                 series = fold_ticker(self._settings.series_ticker)
                 mine = [each for each in events if fold_ticker(each.series_ticker) == series]
                 self._events |= {each.event_ticker: each for each in mine}
-                self._hold(m.SeriesShown(tuple(_until_paid(each) for each in mine), ""))
+                self._hold(m.SeriesBody(tuple(_until_paid(each) for each in mine), ""))
             case m.Noted(name="rung_settled", fields=fields):
                 market_id = MarketId(str(fields["market_id"]))
                 self._hold(v.ResolveMarket(market_id, Outcome(str(fields["winner"]))))
             case m.Noted(name="event_left", fields=fields):
                 left = self._events.pop(Ticker(str(fields["event"])), None)
                 if left is not None:
-                    self._hold(m.SeriesShown((_resolved(left),), ""))
-            case m.Beat():
+                    self._hold(m.SeriesBody((_resolved(left),), ""))
+            case m.Tick():
                 self._happen(at_ns - BEHIND_NS)
             case _ if isinstance(message, _PASSED_ON):
                 self._hold(message)
@@ -120,15 +120,15 @@ class Shadow:
                 self._held = deque(held)
         while self._runs and self._held and self._held[0][0] <= until_ns:
             at_ns, event = self._held.popleft()
-            if isinstance(event, m.BookSeen):
+            if isinstance(event, m.BookUpdate):
                 lag_ns = at_ns - event.ts_ns
                 self._lag_ns = lag_ns if self._lag_ns is None else min(self._lag_ns, lag_ns)
                 others = self._own.without(event)
-                event = m.BookSeen(event.market_id, event.ts_ns, others.bids, others.asks)
+                event = m.BookUpdate(event.market_id, event.ts_ns, others.bids, others.asks)
                 if event.ts_ns > self._forgotten_ns + 2 * _KEPT_NS:
                     self._forgotten_ns = event.ts_ns - _KEPT_NS
                     self._own.forget(self._forgotten_ns)
-            elif isinstance(event, m.TradeSeen) and self._own.role(event.trade_id) == "taker":
+            elif isinstance(event, m.Trade) and self._own.role(event.trade_id) == "taker":
                 continue
             self._each(partial(CandidateRun.take, at_ns=at_ns, event=event))
         venue_ns = until_ns - (self._lag_ns or 0)

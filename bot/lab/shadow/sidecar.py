@@ -39,7 +39,7 @@ _REPORTS: Final = msgspec.json.Decoder(_Reports)
 
 
 class ShadowSidecar:
-    """Stands beside a run (`bot.io.run.beside.Companion`). reports: the newest score of each
+    """Stands beside a run (`bot.io.run.sidecar.Companion`). reports: the newest score of each
     candidate."""
 
     name = "shadow"
@@ -167,7 +167,7 @@ class JournalTail:
 def follow(config: Path, state: Path, after: int) -> None:
     """Follow a journal and print the scores of the candidates, a line each second, until stdin
     ends."""
-    from bot.config import finish, read_draft
+    from bot.config.bot_config import finish, read_draft
     from bot.lab.shadow.shadow import Shadow
 
     whole = finish(read_draft(config))

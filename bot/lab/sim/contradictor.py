@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bot.core import messages as m
 from bot.lab.exchange.exchange import GapReading
 from bot.lab.sim.odds import SECOND
-from venue.core.messages import OrderState
+from venue.engine.messages import OrderState
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Price, Qty
 from venue.wire.names import OrderId
@@ -183,42 +183,42 @@ class Contradictor(GapReading):
     def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
         """The answer, contradicting what was said before."""
         answer = self._honest.shown(request, answer)
-        body = answer.body if isinstance(answer, m.Done) else None
-        if isinstance(body, m.CancelShown) and body.reduced_by and not self._is_on:
+        body = answer.body if isinstance(answer, m.Ok) else None
+        if isinstance(body, m.CancelBody) and body.reduced_by and not self._is_on:
             is_open = model.OrderStatus.OPEN
             self._closed = replace(body.order, status=is_open, remaining_qty=body.reduced_by)
         if body is None or not self._is_on:
             return answer
         if self._kind == "order_id_reused":
-            if isinstance(request, m.Create) and isinstance(body, m.OrderShown):
+            if isinstance(request, m.Create) and isinstance(body, m.OrderBody):
                 self._reuse(body.order.order_id)
-            return m.Done(_each_order(body, self._renamed))
+            return m.Ok(_each_order(body, self._renamed))
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
             return answer
-        return m.Done(self._said(body))
+        return m.Ok(self._said(body))
 
     def _said(self, body: m.Body) -> m.Body:
         """What a read shows."""
         match self._kind, body:
-            case "fill_missing", m.FillsShown():
+            case "fill_missing", m.FillsBody():
                 kept = tuple(row for row in body.fills if row.fill_id not in self._hidden)
                 if len(kept) < len(body.fills):
                     self.says()
                 return replace(body, fills=kept)
-            case "fill_contradicts_itself", m.FillsShown():
+            case "fill_contradicts_itself", m.FillsBody():
                 return replace(body, fills=tuple(self._row(row) for row in body.fills))
-            case "closed_order_working", m.OrdersShown(cursor="") if self._closed is not None:
+            case "closed_order_working", m.OrdersBody(cursor="") if self._closed is not None:
                 self.says()
                 return replace(body, orders=(*body.orders, self._closed))
             case "filled_qty_fell", _:
                 return _each_order(body, self._unfilled)
-            case "shares_differ", m.PositionsShown():
+            case "shares_differ", m.PositionsBody():
                 return replace(body, positions=tuple(self._position(row) for row in body.positions))
-            case "cash_differs", m.BalanceShown():
+            case "cash_differs", m.BalanceBody():
                 self.says()
                 cash, more = body.balance, self._cents
                 available, total = cash.available_cents + more, cash.total_cents + more
-                return m.BalanceShown(
+                return m.BalanceBody(
                     replace(cash, available_cents=Cents(available), total_cents=Cents(total))
                 )
         return body
@@ -262,8 +262,8 @@ class Contradictor(GapReading):
 
 
 def _each_order(body: m.Body, change: Callable[[model.Order], model.Order]) -> m.Body:
-    if isinstance(body, m.OrdersShown):
+    if isinstance(body, m.OrdersBody):
         return replace(body, orders=tuple(change(each) for each in body.orders))
-    if isinstance(body, m.OrderShown | m.CancelShown):
+    if isinstance(body, m.OrderBody | m.CancelBody):
         return replace(body, order=change(body.order))
     return body

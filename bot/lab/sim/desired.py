@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bot.core.event.curfew import Stage
-from bot.core.sending.sending import REFUSED_BEFORE
-from bot.core.strategy import Quote
+from bot.core.execution.executor import REFUSED_BEFORE
+from bot.core.quoting.wind_down import WindDownStage
 from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
 from bot.lab.sim.odds import SECOND
+from bot.strategy.api import Quote
 from venue.wire.money import BookSide
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
-    from bot.core.event.rung import Rung
+    from bot.core.quoting.market_quoter import MarketQuoter
     from bot.lab.sim.world import World
 
 _PCT = 50
@@ -79,7 +79,7 @@ def _cut_for_nothing(world: "World") -> list[str]:
                 asked[_place(market, each.side)] += min(each.qty, most)
     total = sum(asked.values())
     for ladder in ladders:
-        if ladder.stage is not Stage.OPEN or ladder.conduct.fault:
+        if ladder.stage is not WindDownStage.OPEN or ladder.conduct.fault:
             continue
         if any(abs(truth.net(rung.market_id)) > most_held for rung in ladder.rungs):
             continue  # it was lowered under what is held, and so were limits that follow from it
@@ -96,7 +96,7 @@ def _cut_for_nothing(world: "World") -> list[str]:
     return out
 
 
-def cannot_be_known(world: "World", rung: "Rung") -> bool:
+def cannot_be_known(world: "World", rung: "MarketQuoter") -> bool:
     """True if nothing can tell that a quiet book still stands: none is pushed when asked for, and a
     read of a market that never traded shows the zero instant (S28)."""
     return rung.market.last_price is None and not world.odds.acks

@@ -14,7 +14,7 @@ from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.life.moods import MOODS, Mood
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import EPISODES, MS, SECOND
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Side, canonical
 from venue.wire.names import MarketId, Ticker

@@ -18,7 +18,7 @@ from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.truth import DOLLAR
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Outcome
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _LEARNS_NS: Final = 12 * SECOND
 _UNPARK_NS: Final = 8 * SECOND
 _STILL_NS: Final = 6 * SECOND
 _ROUTES_NS: Final = 11 * SECOND
-"""Longer than a side stays on its route after a limit has cut it (`bot.core.event.rung`)."""
+"""Longer than a side stays on its route after a limit has cut it (`bot.core.quoting.market_quoter`)."""
 
 _DRY_MAX_NS: Final = 10 * SECOND
 """Longer than reads of what may have filled take every token of a small budget."""

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.strategy import Strategy
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.contradictor import Contradictor
@@ -34,7 +33,8 @@ from bot.lab.sim.transport.channel import Channel
 from bot.lab.sim.transport.network import Network
 from bot.lab.sim.venue.crowd import Crowd
 from bot.lab.sim.venue.simulated import SimulatedVenue
-from venue.core import messages as v
+from bot.strategy.api import Strategy
+from venue.engine import messages as v
 
 START_NS: Final = 1_800_000_000 * SECOND
 TRACE: Final = 200
@@ -154,9 +154,9 @@ class World:
         self._ticks.schedule_by(self.now_ns + self.odds.turn_ns)
 
     def _keep(self, process: Process, event: m.Event) -> None:
-        if isinstance(event, m.BookSeen):
+        if isinstance(event, m.BookUpdate):
             for place, waiting in enumerate(process.inbox):
-                if isinstance(waiting, m.BookSeen) and waiting.market_id == event.market_id:
+                if isinstance(waiting, m.BookUpdate) and waiting.market_id == event.market_id:
                     del process.inbox[place]
                     self.seen.hit("conflated")
                     break
@@ -174,7 +174,7 @@ class World:
                 self._ticks.schedule_by(process.clock.when(effect.at_ns))
             elif isinstance(effect, m.SubscribeTo):
                 self.channel.subscribe(process, effect)
-            elif isinstance(effect, m.Finished):
+            elif isinstance(effect, m.DrainComplete):
                 self._finished(process)
             elif isinstance(effect, m.Latched):
                 self._latched(effect.reason)
@@ -234,7 +234,7 @@ class World:
 
     def _tick(self, process: Process) -> None:
         if process.log and self.now_ns >= process.paused_until_ns:
-            self._hand(process, m.Beat())
+            self._hand(process, m.Tick())
 
     def start(self, process: Process) -> None:
         nonce = f"{self.odds.seed:012x}{len(self.lives):08x}"
@@ -272,7 +272,7 @@ class World:
         if not going:
             self.after(0, lambda: self.replace(process, _RESTART_NS, None))
 
-    def _look_after(self, left: m.Finished) -> None:
+    def _look_after(self, left: m.DrainComplete) -> None:
         for order_id in left.left if self.odds.strangers == "refuse" else ():
             self.seen.hit("stranger_refused")
             self.exchange.apply(v.CancelOrder(MAKER, order_id), self.now_ns)

@@ -13,7 +13,7 @@ from bot.lab.sim.judge.limits import Account, Exposure
 from bot.lab.sim.judge.truth import DOLLAR, Fees, Flight, Truth, level_of, may_rest, side_of
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.venue.simulated import SimulatedVenue
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.model import Liquidity
 from venue.wire.money import Outcome, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker

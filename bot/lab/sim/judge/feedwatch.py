@@ -9,9 +9,9 @@ from collections.abc import Collection
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.strategy import Levels
 from bot.lab.sim.judge.truth import DOLLAR
 from bot.lab.sim.odds import MS, SECOND
+from bot.strategy.api import Levels
 from venue.wire import instant
 from venue.wire.names import MarketId
 
@@ -64,16 +64,16 @@ class FeedWatch:
             for rung in self._rungs.values():
                 rung.unasked = True
         self._last_ns = now_ns
-        if isinstance(event, m.BookSeen):
+        if isinstance(event, m.BookUpdate):
             self._book(event, now_ns)
-        elif isinstance(event, m.TradeSeen | m.FeedHeard | m.SubscriptionAccepted):
+        elif isinstance(event, m.Trade | m.FeedAlive | m.SubscriptionAccepted):
             self._heard_ns = now_ns
         elif isinstance(event, m.FeedOpened):
             self._open, self._heard_ns = True, now_ns
         elif isinstance(event, m.FeedClosed):
             self._open, self._closed_ns = False, now_ns
             self._rungs.clear()
-        elif isinstance(event, m.FrameGarbled) and event.known:
+        elif isinstance(event, m.MalformedFrame) and event.known:
             self._doubt_all(now_ns)
 
     def asked(self) -> None:
@@ -84,7 +84,7 @@ class FeedWatch:
         for rung in self._rungs.values():
             rung.doubt(now_ns)
 
-    def _book(self, seen: m.BookSeen, now_ns: int) -> None:
+    def _book(self, seen: m.BookUpdate, now_ns: int) -> None:
         self._heard_ns = now_ns
         rung = self._rungs.setdefault(seen.market_id, _Shown())
         if rung.ts_ns is None or seen.ts_ns >= rung.ts_ns:
@@ -92,7 +92,7 @@ class FeedWatch:
             rung.confirm(now_ns)
 
     def read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
-        if not isinstance(answer, m.Done) or not isinstance(answer.body, m.BookShown):
+        if not isinstance(answer, m.Ok) or not isinstance(answer.body, m.BookBody):
             return
         shown = answer.body.book
         if instant.is_zero(shown.as_of):

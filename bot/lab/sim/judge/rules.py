@@ -49,7 +49,7 @@ class Inheritance:
             and truth.names.get(order_id) not in named
         }
 
-    def taken_over(self, effect: m.TakenOver) -> None:
+    def taken_over(self, effect: m.OrdersAdopted) -> None:
         """B6: the life says which orders are its own from here on."""
         strange = [each for each in effect.order_ids if each not in self._known]
         check(not strange, "B6", f"taken over, and in no journal: {strange}")

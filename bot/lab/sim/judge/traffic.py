@@ -205,7 +205,7 @@ class Traffic:
 
     # --- in ---------------------------------------------------------------------------------------
 
-    def answered(self, replied: m.Replied, now_ns: int) -> m.Request | None:
+    def answered(self, replied: m.Response, now_ns: int) -> m.Request | None:
         """The request that this answers; None when it is answered already."""
         if replied.request_id not in self._in_flight:
             return None
@@ -216,7 +216,7 @@ class Traffic:
         if isinstance(request, m.Create):
             name, side = request.order.client_order_id, side_of(request.order)
             self._writes.pop(name, None)
-            if isinstance(answer, m.Done):
+            if isinstance(answer, m.Ok):
                 self.settled(name)
                 self._taken_in(sent_ns, again=request.again)
             elif isinstance(answer, m.Unknown):
@@ -227,19 +227,19 @@ class Traffic:
                 self._refused(side, answer, now_ns, again=request.again)
         elif isinstance(request, m.AmendResting | m.CancelResting):
             self._writes.pop(request.order_id, None)
-            if isinstance(answer, m.Refused):
+            if isinstance(answer, m.Rejected):
                 self._refused(self._truth.side_of.get(request.order_id), answer, now_ns)
-            elif isinstance(answer, m.Done):
+            elif isinstance(answer, m.Ok):
                 self._taken_in(sent_ns)
         return request
 
     def _waits(self, answer: m.Answer, retry_ns: int | None, now_ns: int) -> None:
-        is_bare = retry_ns is None and isinstance(answer, m.Refused) and answer.status == 429
+        is_bare = retry_ns is None and isinstance(answer, m.Rejected) and answer.status == 429
         until_ns = now_ns + (_BARE_NS if is_bare else retry_ns or 0)
         self.bucket.closed_until_ns = max(self.bucket.closed_until_ns, until_ns)
 
     def _refused(
-        self, side: BookPlace | None, answer: m.Refused, now_ns: int, *, again: bool = False
+        self, side: BookPlace | None, answer: m.Rejected, now_ns: int, *, again: bool = False
     ) -> None:
         if answer.status == 0:
             return

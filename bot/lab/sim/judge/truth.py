@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from bot.core import messages as m
 from bot.core.account.portfolio import Portfolio
 from bot.lab.sim.judge.broken import check
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.model import RESTING
 from venue.wire.money import Outcome, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker

@@ -15,7 +15,7 @@ import msgspec
 import pydantic
 
 from bot.core import messages as m
-from bot.core.limits.breaker import limits_of
+from bot.core.risk.breakers import limits_of
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
@@ -28,12 +28,12 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.judge.limits import LIMITS
 from bot.lab.sim.odds import MS, SECOND, Odds
 from bot.lab.sim.second import account_loss_cents, series_of
 from bot.lab.sim.venue.simulated import RESOLUTION_NS
+from bot.strategy.api import EventView, Quotes, Strategy
 from venue.wire.money import Cents, Qty
 
 FAILING: Final = "fails"

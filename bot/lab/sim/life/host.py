@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable, Sequence
 
 from bot.core import messages as m
-from bot.io.journal.memory import Memory, Trail, recall
+from bot.io.journal.memory import RecoveredState, RunningState, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 
 Logged = tuple[m.Event, int, Sequence[m.Effect]]
@@ -23,12 +23,12 @@ class Disk:
         self._head = Head(0, ())
         self.torn = False
 
-    def plant(self, intent: m.OpenIntent) -> None:
+    def plant(self, intent: m.UnconfirmedCreate) -> None:
         head = Head(0, (*self._head.open_intents, intent))
         self._head = head
         self._segments = [OPENING + framed(head)]
 
-    def begin(self, now_ns: int) -> Memory:
+    def begin(self, now_ns: int) -> RecoveredState:
         memory = recall(
             Segment(data, f"segment {number}")
             for number, data in reversed(list(enumerate(self._segments)))
@@ -36,8 +36,8 @@ class Disk:
         self._head = memory.head(now_ns)
         return memory
 
-    def open_intents(self, log: Iterable[Logged]) -> tuple[m.OpenIntent, ...]:
-        trail = Trail(self._head)
+    def open_intents(self, log: Iterable[Logged]) -> tuple[m.UnconfirmedCreate, ...]:
+        trail = RunningState(self._head)
         for entry in _entries(log):
             trail.follow(entry)
         return trail.head(0).open_intents

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.venue.simulated import RESOLUTION_NS
+from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from venue.wire.money import BookSide, Price, Qty, is_price
 
 _FAT = 100_000

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import msgspec
 
 from bot.core import messages as m
-from bot.core.orders.life import State
 from bot.core.orders.order import OwnOrder
+from bot.core.orders.transitions import State
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.lab.sim.coverage import Seen
@@ -21,7 +21,7 @@ from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
 from bot.lab.sim.life.configured import takes
 from bot.lab.sim.life.host import HostClock, Logged, entries_of
 from bot.lab.sim.odds import MS
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Price
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder
@@ -79,7 +79,7 @@ class Process:
         self.opened_ns: int | None = None  # by the world's time, when its books were first open
         self.alive = True
         self.is_successor = False
-        self.finished: m.Finished | None = None
+        self.finished: m.DrainComplete | None = None
         self.finished_ns = 0  # by the world's time
         self.latched = ""
         self.paused_until_ns = 0
@@ -126,9 +126,9 @@ class Process:
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
         self._shrinking.saw(event)
-        if isinstance(event, m.Replied):
+        if isinstance(event, m.Response):
             self._answered(event, now_ns)
-        elif isinstance(event, m.Beat):
+        elif isinstance(event, m.Tick):
             self._auditor.truth.bot_knows(self.trader.ledgers.book)
             self._losses.look(self.trader, now_ns)
         else:
@@ -144,7 +144,7 @@ class Process:
             self.opened_ns = world_ns
             if self._costs_unknown:
                 self._auditor.exposure.cost_unknown()
-        if isinstance(event, m.Replied) and self.opened_ns is not None:
+        if isinstance(event, m.Response) and self.opened_ns is not None:
             self.traffic.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
         if self.keeps_effects:
@@ -159,10 +159,10 @@ class Process:
             if isinstance(effect, m.Send):
                 sent = True
                 self._sent(effect, now_ns)
-            elif isinstance(effect, m.Finished):
+            elif isinstance(effect, m.DrainComplete):
                 self.finished, self.finished_ns = effect, world_ns
-            elif isinstance(effect, m.IntentSettled):
-                by_answer = isinstance(event, m.Replied)
+            elif isinstance(effect, m.CreateResolved):
+                by_answer = isinstance(event, m.Response)
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
                 self._seen.hit("intent_settled")
                 self.traffic.settled(effect.client_order_id)
@@ -173,15 +173,15 @@ class Process:
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
                 self.feed.asked()
-            elif isinstance(effect, m.TakenOver) and self._inheritance is not None:
+            elif isinstance(effect, m.OrdersAdopted) and self._inheritance is not None:
                 self._inheritance.taken_over(effect)
                 self._seen.hit("order_kept", len(effect.order_ids))
             elif isinstance(effect, m.Noted):
                 self._noted(effect, event, now_ns)
-        if isinstance(event, m.Beat):
+        if isinstance(event, m.Tick):
             self._after_beat(now_ns)
         self._quiet += 1
-        if sent or isinstance(event, m.Replied) or self._unknowns or self._quiet >= _EVERY:
+        if sent or isinstance(event, m.Response) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
             self._lives_are_monotone(event)
         return effects
@@ -232,13 +232,13 @@ class Process:
         self._losses.follow(self.settings)
         self._auditor.exposure.risk = self.settings.risk
 
-    def _answered(self, replied: m.Replied, now_ns: int) -> None:
+    def _answered(self, replied: m.Response, now_ns: int) -> None:
         request = self.traffic.answered(replied, now_ns)
         if isinstance(request, m.ReadBook):
             self.feed.read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
             answer = replied.answer
-            if isinstance(answer, m.Refused):
+            if isinstance(answer, m.Rejected):
                 self._auditor.flight.refused(request.order)
         elif isinstance(replied.answer, m.Unknown):
             if isinstance(request, m.AmendResting):
@@ -339,7 +339,7 @@ class Process:
                 self._fills_are_known(own)
             if (state is State.LOST or state is State.BLURRED) and own.state is not state:
                 asked = own.state is State.CANCELLING
-                check(asked or isinstance(event, m.Replied), "B7", f"{state} -> {own.state}")
+                check(asked or isinstance(event, m.Response), "B7", f"{state} -> {own.state}")
         before: dict[int, tuple[OwnOrder, State, int]] = {}
         for own in self.trader.desk.all_live():
             if own.state is State.OPEN:

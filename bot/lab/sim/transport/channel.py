@@ -9,7 +9,7 @@ from bot.core import messages as m
 from bot.lab.exchange.faults import Dice
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import FRAME_FAULTS, MS, SECOND
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import Outcome, Qty, Side
 from venue.wire.names import MarketId
 
@@ -42,7 +42,7 @@ class Channel:
         self._wanted: m.SubscribeTo | None = None
         self._stalled_until_ns = 0
         self._last_ns = 0
-        self._older: dict[MarketId, m.BookSeen] = {}
+        self._older: dict[MarketId, m.BookUpdate] = {}
         self._kept: dict[MarketId, int] = {}
         self.silent: dict[MarketId, bool] = {}
         self.late_ns = 0
@@ -95,7 +95,7 @@ class Channel:
 
     def _ping(self, connection: int) -> None:
         if connection == self._connection:
-            self._push(m.FeedHeard())
+            self._push(m.FeedAlive())
             self._world.after(_PING_NS, lambda: self._ping(connection))
 
     # --- frames -----------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Channel:
             elif isinstance(event, v.TradePrinted) and event.market_id in self.rungs:
                 bought = (event.taker_outcome is Outcome.YES) == (event.taker_side is Side.BUY)
                 self._frame(
-                    m.TradeSeen(
+                    m.Trade(
                         event.market_id, event.at_ns, event.trade_id, event.price, event.qty, bought
                     )
                 )
@@ -140,22 +140,22 @@ class Channel:
             if market in self.rungs:
                 self._frame(exchange.front.book_update(market, now_ns))
 
-    def _frame(self, frame: m.BookSeen | m.TradeSeen) -> None:
+    def _frame(self, frame: m.BookUpdate | m.Trade) -> None:
         world = self._world
         prints_come = self.silent.get(frame.market_id)
-        if prints_come is not None and not (prints_come and type(frame) is m.TradeSeen):
+        if prints_come is not None and not (prints_come and type(frame) is m.Trade):
             world.seen.fault("silent_frame")
             return
         fault = self._dice.roll() if world.faulty else ""
-        if type(frame) is m.BookSeen:
+        if type(frame) is m.BookUpdate:
             self._remember(frame)
         if not fault:
             self._push(frame)
             return
         if self._befalls(fault, frame):
-            world.seen.fault(fault if type(frame) is m.BookSeen else f"{fault}:print")
+            world.seen.fault(fault if type(frame) is m.BookUpdate else f"{fault}:print")
 
-    def _remember(self, frame: m.BookSeen) -> None:
+    def _remember(self, frame: m.BookUpdate) -> None:
         kept = self._kept.get(frame.market_id, 0)
         self._kept[frame.market_id] = kept + 1
         if kept % 16 == 0:
@@ -168,20 +168,20 @@ class Channel:
             if any(level in best for level in world.auditor.own_levels(frame.market_id)):
                 world.seen.hit("own_at_touch")
 
-    def _befalls(self, fault: str, frame: m.BookSeen | m.TradeSeen) -> bool:
+    def _befalls(self, fault: str, frame: m.BookUpdate | m.Trade) -> bool:
         """True if the fault had an occasion; else the frame comes as it is."""
         older = self._older.get(frame.market_id)
         match fault, frame:
             case "frame_dropped", _:
                 pass
             case "frame_garbled", _:
-                self._push(m.FrameGarbled("drawn", known=self._rng.random() < 0.5))
+                self._push(m.MalformedFrame("drawn", known=self._rng.random() < 0.5))
             case "frame_delayed", _:
                 self._push(frame, self._rng.randint(MS, 2 * SECOND))
             case "frame_duplicated", _:
                 self._push(frame)
                 self._push(frame, self._rng.randint(0, SECOND))
-            case "frame_crossed", m.BookSeen(bids=((best, _), *_)):
+            case "frame_crossed", m.BookUpdate(bids=((best, _), *_)):
                 self._push(replace(frame, asks=((best, Qty(1)),)))
             case "frame_stale", _ if older is not None and older.ts_ns < frame.ts_ns:
                 self._push(frame)

@@ -9,7 +9,7 @@ from bot.lab.exchange.faults import BEFALLING, Dice, befall
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
 from bot.lab.sim.transport import tamper
-from venue.read.account import shown_order
+from venue.views.account import shown_order
 from venue.wire.errors import Code
 from venue.wire.instant import is_zero
 
@@ -21,7 +21,7 @@ _KINDS: Final[dict[type, str]] = {
     m.AmendResting: "amend",
     m.CancelResting: "cancel",
 }
-_NOT_CONNECTED: Final = Response(m.Refused(0, "", "connect"), None, None)
+_NOT_CONNECTED: Final = Response(m.Rejected(0, "", "connect"), None, None)
 
 
 class Call:
@@ -114,7 +114,7 @@ class Network:
         world = self._world
         response = self._response(call)
         world.auditor.flight.copy_ends(call.request)
-        if call.is_again and isinstance(response.answer, m.Refused):
+        if call.is_again and isinstance(response.answer, m.Rejected):
             world.seen.hit("resend_refused")
         if call.answered:
             return
@@ -171,22 +171,22 @@ class Network:
     def _instead(self, call: Call) -> m.Answer | None:
         if call.fault == "invalid_request" and call.kind != "cancel":
             self._note(call)
-            return m.Refused(422, self._rng.choice(("invalid_request", "self_made_trouble")), "")
+            return m.Rejected(422, self._rng.choice(("invalid_request", "self_made_trouble")), "")
         if call.fault == "not_found" and call.kind != "create":
             self._note(call)
             return refusal(Code.ORDER_NOT_FOUND)
         if call.is_again and self.stubborn:
             self._world.seen.fault("resend_barred")
-            return m.Refused(422, "invalid_request", "")
+            return m.Rejected(422, "invalid_request", "")
         return None
 
     # --- writes -----------------------------------------------------------------------------------
 
     def _written(self, call: Call, request: m.Write, answer: m.Answer, *, is_new: bool) -> m.Answer:
         seen = self._world.seen
-        if isinstance(answer, m.Refused):
+        if isinstance(answer, m.Rejected):
             seen.hit(f"{answer.code}:{call.kind}")
-        if not isinstance(answer, m.Done):
+        if not isinstance(answer, m.Ok):
             return answer
         if call.is_again and self._says_duplicate and self._world.faulty:
             seen.fault("says_duplicate:create")
@@ -196,7 +196,7 @@ class Network:
             self._second_copy(request)
         if call.is_again and is_new:
             seen.hit("resend_landed")
-        if isinstance(answer.body, m.CancelShown) and answer.body.reduced_by:
+        if isinstance(answer.body, m.CancelBody) and answer.body.reduced_by:
             order = answer.body.order
             if order.filled_qty < order.qty - answer.body.reduced_by:
                 seen.hit("cancel_after_fill")
@@ -215,9 +215,9 @@ class Network:
         else:
             world.after(1 + self._one_way(), arrive)
 
-    def _about_another(self, call: Call, answer: m.Done) -> m.Answer:
+    def _about_another(self, call: Call, answer: m.Ok) -> m.Answer:
         body, world = answer.body, self._world
-        about = body.order.order_id if isinstance(body, m.OrderShown | m.CancelShown) else ""
+        about = body.order.order_id if isinstance(body, m.OrderBody | m.CancelBody) else ""
         others = [each for each in world.auditor.truth.ours() if each.order_id != about]
         order = world.exchange.engine.order(others[0].order_id) if others else None
         if order is None:
@@ -231,9 +231,9 @@ class Network:
         world.seen.fault(f"foreign_reply:{call.kind}")
         name = world.auditor.truth.names[order.order_id]
         shown = shown_order(order, created_ns=order.created_ns, client_order_id=name)
-        if isinstance(body, m.CancelShown):
-            return m.Done(m.CancelShown(shown, order.remaining_qty))
-        return m.Done(m.OrderShown(shown))
+        if isinstance(body, m.CancelBody):
+            return m.Ok(m.CancelBody(shown, order.remaining_qty))
+        return m.Ok(m.OrderBody(shown))
 
     # --- reads ------------------------------------------------------------------------------------
 
@@ -241,8 +241,8 @@ class Network:
         seen = self._world.seen
         if getattr(request, "cursor", ""):
             seen.hit("page")
-        body = answer.body if isinstance(answer, m.Done) else None
-        if isinstance(body, m.BookShown) and is_zero(body.book.as_of):
+        body = answer.body if isinstance(answer, m.Ok) else None
+        if isinstance(body, m.BookBody) and is_zero(body.book.as_of):
             seen.hit("zero_book")
         if call.fault == "" and isinstance(request, m.ReadBook) and self._world.faulty:
             call.fault = self._books.roll()
@@ -259,7 +259,7 @@ class Network:
             return
         call.answered = True
         answer, tokens, away_ns, _ = response
-        replied = m.Replied(call.send.request_id, answer, tokens, away_ns)
+        replied = m.Response(call.send.request_id, answer, tokens, away_ns)
         self._world.deliver(call.process, replied)
 
 

@@ -28,30 +28,30 @@ def spoiled_read(
     fault: str, request: m.Read, answer: m.Answer, rng: random.Random
 ) -> m.Answer | None:
     """The answer that a fault makes of this one; None where it has no occasion."""
-    body = answer.body if isinstance(answer, m.Done) else None
+    body = answer.body if isinstance(answer, m.Ok) else None
     cursor: str = getattr(request, "cursor", "")
     match fault, body:
         case "book_unavailable", _ if isinstance(request, m.ReadBook):
-            return m.Refused(503, Code.ENGINE_UNAVAILABLE, "")
+            return m.Rejected(503, Code.ENGINE_UNAVAILABLE, "")
         case "cursor_refused", _ if cursor:
-            return m.Refused(400, Code.INVALID_CURSOR, "")
+            return m.Rejected(400, Code.INVALID_CURSOR, "")
         case "garbled_list", _ if body is not None:
             return garbled(request, rng)
-        case "book_emptied", m.BookShown():
-            return m.Done(m.BookShown(replace(body.book, bids=(), asks=())))
-        case "row_repeated", m.OrdersShown(orders=(first, *_)):
-            return m.Done(replace(body, orders=(first, *body.orders)))
-        case "row_repeated", m.FillsShown(fills=(newest, *_)):
-            return m.Done(replace(body, fills=(newest, *body.fills)))
-        case "odd_status", m.OrdersShown(orders=(first, *others)):
-            return m.Done(replace(body, orders=(_odd(first, rng), *others)))
-        case "odd_status", m.OrderShown() if body.order.status in model.RESTING:
-            return m.Done(m.OrderShown(_odd(body.order, rng)))
+        case "book_emptied", m.BookBody():
+            return m.Ok(m.BookBody(replace(body.book, bids=(), asks=())))
+        case "row_repeated", m.OrdersBody(orders=(first, *_)):
+            return m.Ok(replace(body, orders=(first, *body.orders)))
+        case "row_repeated", m.FillsBody(fills=(newest, *_)):
+            return m.Ok(replace(body, fills=(newest, *body.fills)))
+        case "odd_status", m.OrdersBody(orders=(first, *others)):
+            return m.Ok(replace(body, orders=(_odd(first, rng), *others)))
+        case "odd_status", m.OrderBody() if body.order.status in model.RESTING:
+            return m.Ok(m.OrderBody(_odd(body.order, rng)))
         case (
             "cursor_repeated",
-            m.OrdersShown() | m.FillsShown() | m.PositionsShown() | m.SeriesShown(),
+            m.OrdersBody() | m.FillsBody() | m.PositionsBody() | m.SeriesBody(),
         ) if cursor and body.cursor:
-            return m.Done(replace(body, cursor=cursor))
+            return m.Ok(replace(body, cursor=cursor))
     return None
 
 

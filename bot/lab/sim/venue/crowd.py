@@ -11,7 +11,7 @@ from collections.abc import Container
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.venue.simulated import CROWD, SimulatedVenue
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire.money import (
     PRICE_MAX,
     PRICE_MIN,

@@ -12,8 +12,8 @@ from bot.core import messages as m
 from bot.io.client.answers import answer_of
 from bot.lab.exchange.exchange import MAKER, Exchange, GapReading, cancel_shown, refusal
 from bot.lab.sim.odds import Odds
-from venue.core import messages as v
-from venue.core.engine import Engine
+from venue.engine import messages as v
+from venue.engine.engine import Engine
 from venue.wire import codec, model
 from venue.wire.errors import Code
 from venue.wire.model import TERMINAL, Liquidity, OrderStatus
@@ -22,7 +22,7 @@ from venue.wire.names import MarketId, OrderId
 
 _ENDED_AMEND: Final = {
     "404": refusal(Code.ORDER_NOT_FOUND),
-    "409": m.Refused(409, "order_state_conflict", ""),
+    "409": m.Rejected(409, "order_state_conflict", ""),
 }
 
 
@@ -66,7 +66,7 @@ class OtherReadings(GapReading):
         second = self._variant("second_cancel")
         if second == "refused" and order.status is OrderStatus.CANCELED:
             return refusal(Code.ORDER_NOT_CANCELABLE)
-        return m.Done(cancel_shown(order, Qty(0))) if second == "accepted" else request
+        return m.Ok(cancel_shown(order, Qty(0))) if second == "accepted" else request
 
     def _total(self, request: m.AmendResting, order: v.OrderState) -> m.Write | m.Answer:
         """S13: the quantity of an amend counts what has filled."""
@@ -80,21 +80,21 @@ class OtherReadings(GapReading):
 
     def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
         """The answer as this venue words it."""
-        body = answer.body if isinstance(answer, m.Done) else None
-        if isinstance(body, m.CancelShown):
+        body = answer.body if isinstance(answer, m.Ok) else None
+        if isinstance(body, m.CancelBody):
             # The filled quantity comes from the read side and is a floor.
             seen = self._exchange.stale.views.account.order(MAKER, body.order.order_id)
             order = replace(body.order, filled_qty=seen.filled_qty if seen else Qty(0))
-            body = m.CancelShown(order, body.reduced_by)
-            answer = m.Done(body)
-        elif isinstance(body, m.FillsShown) and self._variant("fill_fees"):
+            body = m.CancelBody(order, body.reduced_by)
+            answer = m.Ok(body)
+        elif isinstance(body, m.FillsBody) and self._variant("fill_fees"):
             fills = tuple(replace(fill, fee_cents=None) for fill in body.fills)
-            return m.Done(m.FillsShown(fills, body.cursor))
+            return m.Ok(m.FillsBody(fills, body.cursor))
         if self._status and not isinstance(request, m.Read):
-            if isinstance(body, m.CancelShown):
+            if isinstance(body, m.CancelBody):
                 text = codec.encode(model.Cancelled(body.order, body.reduced_by))
                 return answer_of(request, self._status, text)
-            if isinstance(body, m.OrderShown):
+            if isinstance(body, m.OrderBody):
                 return answer_of(request, self._status, codec.encode(body.order))
         return answer
 

@@ -12,7 +12,7 @@ from bot.lab.sim.odds import SECOND, Odds
 from bot.lab.sim.second import SERIES as ALL_SERIES
 from bot.lab.sim.second import series_of
 from bot.lab.sim.venue.readings import OtherReadings
-from venue.core import messages as v
+from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.money import Cents, FeeRate
 from venue.wire.names import MarketId, ProjectId, Ticker, UserId

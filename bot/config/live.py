@@ -1,0 +1,138 @@
+"""The configuration file of a running bot: what a change of it means for the trader.
+
+A file that is wrong anywhere holds nothing, and so does one that changes a key which takes a
+restart, live keys in it or not: whoever reads the file later must not have to know which half of it
+is in force. Everything that may take its time or fail is done here, beside the loop: reading,
+checking, importing a strategy and making one.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bot.config.bot_config import BotConfig, ConfigFault, finish, read_draft
+from bot.config.diff import Change, KeyRow, changes, lifts_a_limit
+from bot.config.strategies import Makers
+from bot.core import messages as m
+from bot.core.fault_text import fault_text
+from bot.core.reconfigure import LIVE, TIGHTER, Reconfiguration
+from bot.io.client.answers import plain
+from bot.io.settings.confirmed import confirmed_digest
+
+_AFTER_ROLLBACK: Final = "limits: the tighter ones that a rollback kept -> those of the file"
+
+_TAKEN_BACK: Final = "nothing: what did not hold was taken back"
+
+
+class LiveConfig:
+    """One file and the trader that was made from it; a `bot.io.settings.config_watcher.LiveFile`."""
+
+    def __init__(
+        self,
+        config: BotConfig,
+        makers: Makers,
+        in_force: Reconfiguration,
+        tell: Callable[[m.Event], None],
+        state: Path | None = None,
+    ) -> None:
+        """state: where a confirmed change is stored; None: nobody can confirm one.
+
+        makers: those that the trader remakes its strategies with, so that what is imported here
+        need not be imported there. in_force: the trader's. tell: gives it an event."""
+        self._config = config
+        self._makers = makers
+        self._in_force = in_force
+        self._give = tell
+        self._state = state
+        self._told = self._number = 0
+        self._known: dict[str, tuple[KeyRow, ...]] = {config.digest: config.rows}
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._config.source.path
+
+    @property
+    def started_with(self) -> bytes:
+        """Its bytes when the trader was made."""
+        return self._config.source.raw
+
+    def confirmed(self) -> str:
+        """The digest of the content that a person has confirmed last; empty for none."""
+        return "" if self._state is None else confirmed_digest(self._state)
+
+    def tell(self, event: m.Event) -> None:
+        """Give an event to the trader."""
+        self._told += 1
+        self._give(event)
+
+    def is_taken(self) -> bool:
+        """Whether the trader has taken in everything told so far."""
+        return self._in_force.heard >= self._told
+
+    def check(self, raw: bytes | None) -> m.Event | None:
+        """What a content of the file means: `Reconfigured`, `ConfigRefused`, or None where it says
+        what is in force already and no change before it was at fault. raw: None when there is no
+        file."""
+        if raw is None:
+            return _refused([f"{self.path}:1: cannot be read: is it there?"])
+        try:
+            config = finish(read_draft(self.path, raw))
+        except ConfigFault as fault:
+            return _refused(fault.faults)
+        try:
+            self._makers(config.choice)()
+        except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault refuses the file
+            line = config.source.line_of(("strategy",))
+            said = f"cannot be made: {fault_text(fault)}"
+            return _refused([f"{self.path}:{line}: strategy: {said}"])
+        return self._other_than_in_force(config)
+
+    def _other_than_in_force(self, config: BotConfig) -> m.Event | None:
+        now = self._in_force.configured
+        found = changes(self._known[_plain(now.digest)], config.rows)
+        waiting = [change for change in found if not change.is_live]
+        if waiting:
+            return _refused([*(self._waits(each) for each in waiting), _NOTHING])
+        unsure = [change for change in found if lifts_a_limit(change)]
+        if unsure and self.confirmed() != config.digest:
+            return _refused([*(self._asks(each) for each in unsure), _CONFIRM, _NOTHING])
+        told = tuple(str(change) for change in found)
+        if not told:
+            if now.digest.endswith(TIGHTER):
+                told = (_AFTER_ROLLBACK,)
+            elif self._in_force.fault:
+                told = (_TAKEN_BACK,)
+            else:
+                return None
+        digest = config.digest
+        possible = (_plain(now.digest), _plain(self._in_force.proven.digest))
+        self._known = {key: self._known[key] for key in possible} | {digest: config.rows}
+        self._number += 1
+        parts = {name: getattr(config.trader, name) for name in LIVE}
+        settings = msgspec.structs.replace(now.settings, **parts)
+        return m.Reconfigured(self._number, m.Configuration(settings, config.choice, digest), told)
+
+    def _asks(self, change: Change) -> str:
+        return f"{self.path}:{change.line or 1}: {change}; more than ten times the limit in force"
+
+    def _waits(self, change: Change) -> str:
+        return f"{self.path}:{change.line or 1}: {change}; takes a restart"
+
+
+def _refused(faults: Sequence[str]) -> m.ConfigRefused:
+    """All faults in one line: a log takes no more, and a journal no sign that is none, as a path of
+    the system's may have."""
+    why = " | ".join(faults)
+    return m.ConfigRefused(plain(why, len(why)))
+
+
+def _plain(digest: str) -> str:
+    """The digest of the file that a configuration came from."""
+    return digest.removesuffix(TIGHTER)
+
+
+_CONFIRM: Final = "bot config confirm CONFIG --yes has it taken over all the same"
+_NOTHING: Final = "nothing of the file was applied"

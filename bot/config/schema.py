@@ -1,0 +1,69 @@
+"""The configuration file as a JSON Schema for editors: made from the sections, never written."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from bot.config.base import applies_of
+from bot.config.sections import File
+from bot.io.settings.plugins import find_strategy, shipped_strategies
+
+URI: Final = "https://json-schema.org/draft/2020-12/schema"
+APPLIES: Final = "x-applies"
+"""Beside each key: `live`, or `restart`."""
+
+
+def schema() -> dict[str, Any]:
+    """The schema, as plain values. The parameters of a strategy that comes with the program are
+    described where its name stands."""
+    made = File.model_json_schema()
+    definitions: dict[str, Any] = made.pop("$defs")
+    for model in _models(File):
+        part = made if model is File else definitions[model.__name__]
+        part.pop("title", None)
+        for name, field in model.model_fields.items():
+            key = part["properties"][name]
+            key.pop("title", None)
+            key.pop("applies", None)
+            key[APPLIES] = applies_of(model, field)
+    for name in shipped_strategies():
+        definitions |= _params(name)
+    definitions["StrategyPart"]["allOf"] = [_when(name) for name in shipped_strategies()]
+    return {"$schema": URI, "title": "A series of the bot", **made, "$defs": definitions}
+
+
+def schema_text() -> str:
+    """The schema as the text of a file."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """A model and those of its sections, each once."""
+    found = [model]
+    for field in model.model_fields.values():
+        for each in (field.annotation, *getattr(field.annotation, "__args__", ())):
+            if isinstance(each, type) and issubclass(each, BaseModel):
+                found += [sub for sub in _models(each) if sub not in found]
+    return found
+
+
+def _params(name: str) -> dict[str, Any]:
+    """What the parameters of a strategy are, and what those are made of, under names of its own."""
+    params = find_strategy(name, Path()).Params.model_json_schema(
+        ref_template=f"#/$defs/{name}.{{model}}"
+    )
+    params.pop("title", None)
+    for key in params.get("properties", {}).values():
+        key.pop("title", None)
+    inner = params.pop("$defs", {})
+    return {f"{name}.params": params} | {f"{name}.{key}": each for key, each in inner.items()}
+
+
+def _when(name: str) -> dict[str, Any]:
+    """What holds of the parameters when the name stands there."""
+    return {
+        "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
+        "then": {"properties": {"params": {"$ref": f"#/$defs/{name}.params"}}},
+    }

@@ -1,0 +1,162 @@
+"""The strategies that a configuration names: the live one and the candidates in its shadow."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import Field
+
+from bot.config.base import ON_RESTART, LivePart, Part
+from bot.core.messages import StrategyChoice
+from bot.core.settings import SHADOW_LATENCY_NS, Candidate
+from bot.io.settings.plugins import StrategyFault, find_strategy, made
+from bot.io.settings.strict_yaml import Fault, Place, Plain, YamlText
+from bot.io.settings.validation import typed
+from bot.strategy.api import Strategy
+from venue.wire.instant import NS_PER_MS
+
+SHADOWS_MAX: Final = 8
+"""Each is asked twice at every decision, and its label stands in every metric of it."""
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+
+MakeStrategy = Callable[[], Strategy]
+
+Found = tuple[type[Strategy], Any]
+"""A strategy's class and its checked parameters."""
+
+
+class StrategyPart(LivePart):
+    """What decides the quotes, and what it is told."""
+
+    name: str = Field(description="a strategy's name, package.module:Class or ./file.py:Class")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="its parameters, listed by `bot strategies NAME`"
+    )
+    budget_ms: int = Field(
+        50,
+        ge=1,
+        le=10_000,
+        description="processor time that one call of it may take",
+        json_schema_extra=ON_RESTART,
+    )
+
+
+class ShadowPart(Part):
+    """A candidate that runs beside the live strategy and trades nothing."""
+
+    name: str = Field(description="a short name of small letters, digits, - and _")
+    strategy: str = Field(description="as strategy.name")
+    params: dict[str, Any] = Field(default_factory=dict, description="as strategy.params")
+    latency_ms: int = Field(
+        SHADOW_LATENCY_NS // NS_PER_MS,
+        ge=0,
+        le=5_000,
+        description="how long its requests take to the simulated exchange",
+    )
+
+
+def find_live(source: YamlText) -> tuple[Found | None, list[Fault]]:
+    """The live strategy's class and its parameters, or what is wrong with them."""
+    part = source.content.get("strategy")
+    return _found(source, part, "name", ("strategy",)) if isinstance(part, dict) else (None, [])
+
+
+def find_shadows(source: YamlText) -> tuple[tuple[Candidate, ...], list[Fault]]:
+    """The candidates, and what is wrong with them. Each call of a candidate's `make_strategy` makes
+    a fresh one."""
+    parts = source.content.get("shadow", [])
+    out: list[Candidate] = []
+    faults: list[Fault] = []
+    names: set[str] = set()
+    for number, part in enumerate(parts if isinstance(parts, list) else []):
+        if not isinstance(part, dict):
+            continue
+        place: Place = ("shadow", number)
+        read, _ = typed(ShadowPart, part, place, source)
+        if read is None:
+            continue  # told where the whole file is checked
+        if _NAME.fullmatch(read.name) is None or read.name in names:
+            text = f"{read.name[:60]!r}; accepted: small letters, digits, - and _, each name once"
+            faults.append(_fault(source, (*place, "name"), text))
+        names.add(read.name)
+        found, wrong = _found(source, part, "strategy", place)
+        faults += wrong
+        if found is not None:
+            out.append(
+                Candidate(read.name, read.strategy, maker(found), read.latency_ms * NS_PER_MS)
+            )
+    if len(names) > SHADOWS_MAX:
+        faults.append(_fault(source, ("shadow",), f"{len(names)}; accepted: {SHADOWS_MAX} at most"))
+    return tuple(out), faults
+
+
+def choice_of(name: str, found: Found) -> StrategyChoice:
+    """A strategy as text that finds it again. Raises ValueError for parameters that JSON does not
+    bring back as they were: no run with them could be lived again."""
+    strategy, params = found
+    text = params.model_dump_json()
+    if strategy.Params.model_validate_json(text) != params:
+        raise ValueError("its parameters do not survive being written down as JSON")
+    return StrategyChoice(name, text)
+
+
+class Makers:
+    """Makes strategies from their choices; each choice is looked for once.
+
+    folder: what the paths of files start from. wrapped: what every maker is wrapped in.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        wrapped: Callable[[MakeStrategy], MakeStrategy] = lambda make: make,
+    ) -> None:
+        self._folder = folder
+        self._wrapped = wrapped
+        self._made: dict[StrategyChoice, MakeStrategy] = {}
+
+    def __call__(self, choice: StrategyChoice) -> MakeStrategy:
+        """What makes the strategies of a choice.
+
+        Raises StrategyFault when there is none of that name, and pydantic's ValidationError when it
+        does not take these parameters.
+        """
+        make = self._made.get(choice)
+        if make is None:
+            strategy = find_strategy(choice.name, self._folder)
+            params = strategy.Params.model_validate_json(choice.params_json)
+            make = self._made[choice] = self._wrapped(maker((strategy, params)))
+        return make
+
+
+def maker(found: Found) -> MakeStrategy:
+    """What makes a fresh strategy for each event."""
+    strategy, params = found
+    return lambda: strategy(params)
+
+
+def _found(
+    source: YamlText, part: dict[str, Plain], key: str, place: Place
+) -> tuple[Found | None, list[Fault]]:
+    name = part.get(key)
+    if not isinstance(name, str):
+        return None, []
+    try:
+        strategy = find_strategy(name, source.path.parent)
+    except StrategyFault as fault:
+        return None, [_fault(source, (*place, key), str(fault))]
+    params, faults = typed(strategy.Params, part.get("params", {}), (*place, "params"), source)
+    if params is None:
+        return None, faults
+    try:
+        made(strategy, params)
+    except StrategyFault as fault:
+        return None, [_fault(source, (*place, key), str(fault))]
+    return (strategy, params), []
+
+
+def _fault(source: YamlText, place: Place, text: str) -> Fault:
+    name = ".".join(str(step) for step in place)
+    return Fault(source.line_of(place), f"{name}: {text}")

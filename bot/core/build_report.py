@@ -1,0 +1,228 @@
+"""Draws the `Report`, for people and metrics. Decides nothing."""
+
+from collections import Counter
+from copy import deepcopy
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from bot.core.inconsistency import kind_in
+from bot.core.orders.order import OwnOrder, State
+from bot.core.planning.actions import CreateAction
+from bot.core.planning.uptime import sides_on_target
+from bot.core.profit.markouts import MILLI
+from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
+from bot.core.report import (
+    FEED_SILENT_NS,
+    BreakerReport,
+    EventReport,
+    OrderReport,
+    Report,
+    RungReport,
+)
+from bot.core.risk.exposure import Bounds, Exposure, loss_cents
+from bot.core.settings import TraderSettings
+from bot.strategy.api import Levels
+from venue.wire.money import BookSide, Cents
+
+if TYPE_CHECKING:
+    from bot.core.trader import Trader
+
+
+def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
+    quoting, ledgers, desk, out = trader.quoting, trader.ledgers, trader.desk, trader.out
+    profit = quoting.scoring.report()
+    return Report(
+        now_ns=now_ns,
+        phase=trader.phase,
+        series_ticker=settings.series_ticker,
+        started_ns=trader.started_ns,
+        first_two_sided_ns=trader.first_two_sided_ns,
+        events=tuple(_event(trader, ladder, now_ns) for ladder in quoting.ladders),
+        counters=msgspec.structs.replace(
+            deepcopy(out.counters),
+            fills=ledgers.fills,
+            breaker_trips=dict(trader.guard.breakers.trips),
+            beyond_caps=trader.guard.beyond_caps,
+        ),
+        tokens=out.purse.tokens(now_ns),
+        in_flight=len(out.pending),
+        resting=sum(own.state is not State.LOST for own in desk.all_live()),
+        unknown_open=desk.unknown_count(),
+        flat_ns=out.flat_ns(desk.live_count(), now_ns),
+        foreign_tokens=out.foreign_tokens(),
+        cash_available_cents=ledgers.available_cents,
+        cash_reserved_cents=ledgers.reserved_cents,
+        unknown_oldest_ns=desk.oldest_unknown_ns(now_ns),
+        pnl_cents=_cents(0 if profit is None else profit.total.profit_millicents),
+        fees_cents=Cents(0 if profit is None else profit.total.fees_cents),
+        worst_case_cents=quoting.weighing.worst_case_cents,
+        worst_case_max_cents=quoting.weighing.worst_case_max_cents,
+        worst_case_limit_cents=settings.risk.series_loss_cents,
+        ledger_difference_cents=ledgers.difference_cents,
+        transfers_cents=ledgers.transfers_cents,
+        unallocated_cents=ledgers.unallocated_cents,
+        feed_heard_ns=quoting.channel.heard_ns,
+        feed_silent_after_ns=max(FEED_SILENT_NS, settings.trust.heard_ns),
+        findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
+        latched=trader.guard.latched,
+        inconsistency=kind_in(trader.guard.latched) or "",
+        breakers=trader.guard.breakers.levels(now_ns),
+        profit=profit,
+        flattening=quoting.flattening,
+        budget=out.purse.shown(now_ns),
+        config=trader.reconfiguration.report(),
+        fills=quoting.scoring.fills(),
+        withheld=trader.withheld,
+        fills_from_ns=ledgers.fills_from_ns,
+        paper=trader.is_paper,
+    )
+
+
+def _cents(millicents: int) -> Cents:
+    return Cents(round(millicents / MILLI))
+
+
+def _event(trader: "Trader", ladder: EventQuoter, now_ns: int) -> EventReport:
+    exposure: Exposure = trader.quoting.weighing.exposure(ladder)
+    return EventReport(
+        event_ticker=ladder.event.event_ticker,
+        title=ladder.event.title,
+        status=ladder.event.status,
+        resolution_ns=ladder.resolution_ns,
+        rungs=tuple(_rung(trader, rung, now_ns) for rung in ladder.rungs),
+        outcome_cents=exposure.outcome_cents,
+        worst_case_cents=loss_cents(exposure.worst_cents),
+        strategy_fault=ladder.conduct.fault,
+        implied=ladder.implied(trader.ledgers.settlement.told_winner),
+        alarms=ladder.alarms,
+        limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
+        cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.cuts(ladder))),
+        stage=ladder.stage,
+    )
+
+
+def limits_used(exposure: Exposure, bounds: Bounds) -> tuple[BreakerReport, ...]:
+    """How much of each limit is used up; bounds: what the other events leave this one."""
+    return (
+        BreakerReport("event_loss_cents", loss_cents(exposure.worst_cents), bounds.loss_cents),
+        BreakerReport("event_net_qty", exposure.net_qty, bounds.net_qty),
+        BreakerReport("event_gross_qty", exposure.gross_qty, bounds.gross_qty),
+        BreakerReport("event_gross_cents", max(0, exposure.gross_cents), bounds.gross_cents),
+        BreakerReport("resting_cents", exposure.resting_cents, bounds.resting_cents),
+    )
+
+
+def _rung(trader: "Trader", rung: MarketQuoter, now_ns: int) -> RungReport:
+    orders = trader.desk.live(rung.market_id)
+    bids, asks = rung.others.left(orders)
+    yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
+    unit = f" {rung.market.strike_unit}" if rung.market.strike_unit else ""
+    return RungReport(
+        market_id=rung.market_id,
+        ticker=rung.market.ticker,
+        strike_text=f"{rung.market.strike_value}{unit}" if rung.market.strike_value else "",
+        state=rung.market.state,
+        blocked=rung.blocked,
+        bids=bids,
+        asks=asks,
+        fair_cents=None if rung.fair is None else rung.fair.value_cents,
+        fair_sd_cents=None if rung.fair is None else rung.fair.sd_cents,
+        last_price=rung.book.last_price,
+        yes_qty=yes_qty,
+        no_qty=no_qty,
+        book_age_ns=_book_age_ns(rung, now_ns),
+        orders=tuple(_order(own, rung, now_ns) for own in orders),
+        fee_rate=str(max(rung.maker_rate, rung.taker_rate)),
+        wanted_bids=_wanted(rung, BookSide.BID),
+        wanted_asks=_wanted(rung, BookSide.ASK),
+        on_target=sides_on_target(rung.planned, orders, rung.ladder.pace),
+    )
+
+
+def _book_age_ns(rung: MarketQuoter, now_ns: int) -> int | None:
+    """None without a book, and where none will ever come again."""
+    if not rung.book.known or rung.is_over:
+        return None
+    return now_ns - rung.confirmed_ns
+
+
+def _wanted(rung: MarketQuoter, side: BookSide) -> Levels:
+    levels = [(quote.price, quote.qty) for quote in rung.planned if quote.side is side]
+    return tuple(sorted(levels, reverse=side is BookSide.BID))
+
+
+def _order(own: OwnOrder, rung: MarketQuoter, now_ns: int) -> OrderReport:
+    queue = rung.queues.of(own)
+    if queue is not None and not queue.is_placed:
+        queue = None
+    return OrderReport(
+        client_order_id=own.client_order_id,
+        order_id=own.order_id,
+        side=own.side,
+        price=own.level,
+        outcome=own.outcome,
+        own_side=own.own_side,
+        remaining_qty=own.remaining,
+        filled_qty=own.filled,
+        state=own.state,
+        age_ns=now_ns - own.placed_ns,
+        why=own.why,
+        may_fill_qty=own.may_fill,
+        worst_price=own.exposure().price,
+        reason=reason_of(own, rung),
+        ahead_qty=None if queue is None else queue.likely,
+        ahead_at_least=None if queue is None else queue.at_least,
+        ahead_at_most=None if queue is None else queue.at_most,
+    )
+
+
+_UNDER_WAY: Final = {
+    State.SENT: "its create is on its way",
+    State.LOST: "its create has no answer: it counts in full until the venue's word",
+    State.AMENDING: "its change is on its way",
+    State.BLURRED: "its change has no answer: it is read back",
+    State.CANCELLING: "its cancel is on its way",
+    State.CLOSING: "over, by the venue's word; its fills are being read",
+    State.DONE: "over",
+}
+
+
+def reason_of(own: OwnOrder, rung: MarketQuoter) -> str:
+    """Why an order rests: a write under way, a change that is wanted, or the quote it serves."""
+    if own.suspicion is not None:
+        return f"not trusted, {own.suspicion.finding}: {own.suspicion.why}"
+    if own.state is not State.OPEN:
+        return f"{_UNDER_WAY[own.state]} ({own.why})"
+    if own.doomed:
+        return f"to be cancelled: {own.why}"
+    for wish in rung.wishes:
+        if not isinstance(wish, CreateAction) and wish.order is own:
+            return f"kept until a request may leave: {wish.why}"
+    return _serves(own, rung)
+
+
+def _serves(own: OwnOrder, rung: MarketQuoter) -> str:
+    """Which wanted quote an order that nothing is wished for serves."""
+    planned = [quote for quote in rung.planned if quote.side is own.side]
+    if not planned:
+        return f"nothing is wanted on this side: {rung.blocked or 'see the limits'}"
+    planned.sort(key=lambda quote: quote.price, reverse=own.side is BookSide.BID)
+    prices = [quote.price for quote in planned]
+    if own.level in prices:
+        level = prices.index(own.level)
+        return f"wanted here: level {level + 1} of {len(prices)}, {planned[level].qty} shares" + (
+            _to_fair(own, rung)
+        )
+    nearest = min(planned, key=lambda quote: abs(quote.price - own.level))
+    return f"wanted at {nearest.price}: near enough to keep its place" + _to_fair(own, rung)
+
+
+def _to_fair(own: OwnOrder, rung: MarketQuoter) -> str:
+    if rung.fair is None:
+        return ""
+    away = rung.fair.value_cents - own.level
+    if own.side is BookSide.ASK:
+        away = -away
+    side = "below" if own.side is BookSide.BID else "above"
+    return f", {away:.1f} {side} fair" if away >= 0 else f", {-away:.1f} through fair"

@@ -1,1 +1,0 @@
-"""All own orders together, and the requests about them: the bucket, the effects, the answers."""

@@ -1,0 +1,256 @@
+"""The breakers: what no strategy, however mad, can make this process do.
+
+They stand outside the strategy and outside the limits of loss: rates of writes, creates, notional,
+fills and refusals in exact sliding windows, money lost, and the age of what is not known. What
+would pass a limit is not sent, and the breaker has tripped; everything else is noticed at the next
+judgement. A tripped breaker stays so until `rearm`. The caps on one single create are compiled: no
+configuration can lift them.
+"""
+
+import itertools
+from collections import deque
+from typing import Final
+
+import msgspec
+
+from bot.core.messages import AmendResting, Create, Request
+from bot.core.report import BreakerReport
+from bot.core.settings import BreakerSettings, RiskSettings
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import PAYOUT_CENTS, Cents, notional
+
+ORDER_QTY_CAP: Final = 10_000
+ORDER_NOTIONAL_CENTS_CAP: Final = 1_000_000
+TICKS_THROUGH_CAP: Final = 25
+"""The compiled caps. A configuration beyond one is refused: this file would have to change too."""
+
+_SECOND_NS: Final = NS_PER_SECOND
+_MINUTE_NS: Final = 60 * NS_PER_SECOND
+_ORDERS_MIN: Final = 20
+_SETS: Final = 3
+"""How often everything that may rest may be touched in a second, or placed or filled in a minute,
+before that is mad."""
+
+
+def limits_of(settings: BreakerSettings, risk: RiskSettings) -> BreakerSettings:
+    """The settings with every 0 replaced by what follows from the other limits.
+
+    A second may pull, place and change all orders that may rest; a minute may place or fill them
+    three times over, and create what the largest of them pay out; profit may fall below its start
+    by the loss limit of the series, and below its highest by twice that. A bot of a few orders has
+    the rates of one of twenty: it may follow a market just as fast.
+    """
+    orders = max(risk.resting_orders, _ORDERS_MIN)
+    shares = orders * risk.order_qty
+    return msgspec.structs.replace(
+        settings,
+        writes_per_second=settings.writes_per_second or _SETS * orders,
+        creates_per_minute=settings.creates_per_minute or _SETS * orders,
+        notional_cents_per_minute=settings.notional_cents_per_minute or PAYOUT_CENTS * shares,
+        fills_per_minute=settings.fills_per_minute or _SETS * orders,
+        filled_qty_per_minute=settings.filled_qty_per_minute or shares,
+        loss_cents=settings.loss_cents or risk.series_loss_cents,
+        drawdown_cents=settings.drawdown_cents or 2 * risk.series_loss_cents,
+        order_notional_cents=min(
+            settings.order_notional_cents or PAYOUT_CENTS * risk.order_qty,
+            ORDER_NOTIONAL_CENTS_CAP,
+        ),
+        ticks_through=min(settings.ticks_through, TICKS_THROUGH_CAP),
+    )
+
+
+class Window:
+    """The sum of what was added within the last `span_ns`, exact up to `limit`.
+
+    What lies `span_ns` back is out. Entries are kept only as far as the sum needs them to stand
+    above the limit, so at most `limit` + 1 are kept, and whether it does is always exact.
+    """
+
+    def __init__(self, span_ns: int, limit: int) -> None:
+        """span_ns: > 0. limit: >= 1, the largest sum that is not over it."""
+        self._span_ns = span_ns
+        self.limit = limit
+        self._entries: deque[tuple[int, int]] = deque()
+        self._total = 0
+
+    def __len__(self) -> int:
+        """Entries kept."""
+        return len(self._entries)
+
+    def add(self, amount: int, now_ns: int) -> None:
+        """Count `amount` >= 1 at this instant. Time never steps back."""
+        self._expire(now_ns)
+        self._entries.append((now_ns, amount))
+        self._total += amount
+        while self._total - self._entries[0][1] > self.limit:
+            self._total -= self._entries.popleft()[1]
+
+    def total(self, now_ns: int) -> int:
+        """The sum now; exact while it is not over the limit, else some number above it.
+
+        Changes nothing, so that a picture drawn between two events leaves the next one as it was.
+        """
+        gone_ns = now_ns - self._span_ns
+        gone = itertools.takewhile(lambda entry: entry[0] <= gone_ns, self._entries)
+        return self._total - sum(amount for _, amount in gone)
+
+    def fits(self, amount: int, now_ns: int) -> bool:
+        """Whether the sum would stay within the limit with `amount` more."""
+        self._expire(now_ns)
+        return self._total + amount <= self.limit
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+        self._total = 0
+
+    def _expire(self, now_ns: int) -> None:
+        while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
+            self._total -= self._entries.popleft()[1]
+
+
+class CircuitBreakers:
+    """All of them. `now_ns` never steps back.
+
+    tripped: the name and the numbers of the first that tripped; empty while none has. trips: how
+    often each one did since the start. limits: what stands in force.
+    """
+
+    def __init__(self, limits: BreakerSettings) -> None:
+        """limits: as `limits_of` gives them."""
+        self.limits = limits
+        self.tripped = ""
+        self.trips: dict[str, int] = {}
+        self._writes = Window(_SECOND_NS, limits.writes_per_second)
+        self._creates = Window(_MINUTE_NS, limits.creates_per_minute)
+        self._notional = Window(_MINUTE_NS, limits.notional_cents_per_minute)
+        self._fills = Window(_MINUTE_NS, limits.fills_per_minute)
+        self._filled_qty = Window(_MINUTE_NS, limits.filled_qty_per_minute)
+        self._rejects = Window(_MINUTE_NS, limits.rejects_per_minute)
+        self._windows = {
+            "writes_per_second": self._writes,
+            "creates_per_minute": self._creates,
+            "notional_cents_per_minute": self._notional,
+            "fills_per_minute": self._fills,
+            "filled_qty_per_minute": self._filled_qty,
+            "rejects_per_minute": self._rejects,
+        }
+        self._opening_cents: int | None = None
+        self._peak_cents = 0
+        self._lost_cents = 0
+        self._drawdown_cents = 0
+        self._unknown_ns = 0
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    def admits(self, request: Request, now_ns: int) -> bool:
+        """Whether a request may leave. False trips the breaker whose limit it would pass, or says
+        that one has tripped. Cancels, reads and re-sends of a create always may."""
+        if not (isinstance(request, AmendResting) or _is_first(request)):
+            return True
+        if self.tripped:
+            return False
+        return self._fits("writes_per_second", 1, now_ns) and (
+            not isinstance(request, Create)
+            or (
+                self._fits("creates_per_minute", 1, now_ns)
+                and self._fits("notional_cents_per_minute", notional_of(request), now_ns)
+            )
+        )
+
+    def _fits(self, name: str, amount: int, now_ns: int) -> bool:
+        """Whether so much more is within a limit; if not, that has tripped."""
+        window = self._windows[name]
+        fits = window.fits(amount, now_ns)
+        if not fits:
+            self._trip(name, window.total(now_ns) + amount, window.limit)
+        return fits
+
+    def saw_send(self, request: Request, now_ns: int) -> None:
+        """A write has left. Reads count nowhere; a re-send of a create is a write only."""
+        self._writes.add(1, now_ns)
+        if isinstance(request, Create) and _is_first(request):
+            self._creates.add(1, now_ns)
+            self._notional.add(notional_of(request), now_ns)
+
+    # --- seeing -----------------------------------------------------------------------------------
+
+    def saw_reject(self, now_ns: int) -> None:
+        """The venue found a write of ours wrong: a bug of ours."""
+        self._rejects.add(1, now_ns)
+
+    def saw_fills(self, count: int, qty: int, now_ns: int) -> None:
+        """Fills were booked: so many, of so many shares together; each >= 1."""
+        self._fills.add(count, now_ns)
+        self._filled_qty.add(qty, now_ns)
+
+    def rebase(self, cents: int) -> None:
+        """Profit is reckoned anew from here by so much: no loss and no gain."""
+        if self._opening_cents is not None:
+            self._opening_cents += cents
+            self._peak_cents += cents
+
+    def judge(self, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int) -> str:
+        """The name and the numbers of a trip; empty when nothing has tripped.
+
+        pnl_cents: profit in whole cents, None before the books are open; the first one given is
+        the opening. oldest_unknown_ns: age of the oldest write without a definite answer, 0 when
+        there is none.
+        """
+        self._unknown_ns = oldest_unknown_ns
+        if pnl_cents is not None:
+            if self._opening_cents is None:
+                self._opening_cents = self._peak_cents = pnl_cents
+            self._peak_cents = max(self._peak_cents, pnl_cents)
+            self._lost_cents = max(0, self._opening_cents - pnl_cents)
+            self._drawdown_cents = self._peak_cents - pnl_cents
+        if not self.tripped:
+            self._trip_over(now_ns)
+        return self.tripped
+
+    def _trip_over(self, now_ns: int) -> None:
+        """Trip the first breaker that is over its limit, in the order of `levels`."""
+        for level in self.levels(now_ns):
+            if level.used > level.limit:
+                self._trip(level.name, level.used, level.limit)
+                break
+
+    def levels(self, now_ns: int) -> tuple[BreakerReport, ...]:
+        """How much of each limit is used up."""
+        limits = self.limits
+        return (
+            *(BreakerReport(name, w.total(now_ns), w.limit) for name, w in self._windows.items()),
+            BreakerReport("loss_cents", self._lost_cents, limits.loss_cents),
+            BreakerReport("drawdown_cents", self._drawdown_cents, limits.drawdown_cents),
+            BreakerReport("unknown_age_ns", self._unknown_ns, limits.unknown_age_ns),
+        )
+
+    def reconfigure(self, limits: BreakerSettings, now_ns: int) -> None:
+        """Hold to other limits, as `limits_of` gives them. What is over a limit of before trips:
+        a window that was over it no longer knows by how much."""
+        if not self.tripped:
+            self._trip_over(now_ns)
+        self.limits = limits
+        for name, window in self._windows.items():
+            window.limit = getattr(limits, name)
+
+    def rearm(self) -> None:
+        """A person has looked: count from nothing, and profit from where it stands next."""
+        self.tripped = ""
+        for window in self._windows.values():
+            window.clear()
+        self._opening_cents = None
+        self._lost_cents = self._drawdown_cents = 0
+
+    def _trip(self, name: str, used: int, limit: int) -> None:
+        self.tripped = f"{name}: {used}, at most {limit}"
+        self.trips[name] = self.trips.get(name, 0) + 1
+
+
+def notional_of(request: Create) -> Cents:
+    """What a create is worth at its limit, in cents of its own outcome."""
+    return notional(request.order.price, request.order.qty)
+
+
+def _is_first(request: Request) -> bool:
+    return isinstance(request, Create) and not request.again

@@ -1,0 +1,176 @@
+"""The cash that new orders may still lock: what the newest balance showed, less what left since.
+
+A balance is seconds old, and may lag. A write that had no clear answer when the balance was asked
+for, or a lag before, may not be in it: what such writes lock is taken off besides, in full and at
+their own prices, until a later balance shows it. So all that is handed out never comes to more than
+what is free. What a cancel lets go that left after the balance was answered is free once it is
+over; sales, payouts, and orders that shrink are when a balance shows them.
+
+Shares held are sold without cash. Somebody else's orders on the account are seen with the next
+balance: until then the venue refuses what they have taken.
+
+Readings: docs/assumptions.md#S13, #S16, #S17.
+"""
+
+from typing import Final, Protocol
+
+import msgspec
+
+from venue.wire.money import Cents, Price, Qty
+
+_UNBOUNDED: Final = Cents(2**62)
+
+
+class CashOrder(Protocol):
+    """An order of ours, as far as it tells what it locks. Two are equal when they are one."""
+
+    last_write_ns: int
+
+    @property
+    def price(self) -> Price:
+        """Its limit in cents of its own outcome."""
+
+    @property
+    def filled(self) -> Qty:
+        """Shares of it that have traded."""
+
+    @property
+    def remaining(self) -> int:
+        """Shares of it that still rest."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it may still lock cash."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether every write about it has a clear answer, the last at `last_write_ns`."""
+
+
+class _Write(msgspec.Struct, frozen=True):
+    """A write that left at `at_ns`. cents: what it may lock more, at most. fees_cents: of those
+    for fees. freed_cents: of a cancel, what it lets go at least, but for what fills before it.
+    size: of an amend, the shares that are to remain, None where it changes none; filled: what had
+    filled by then, and share_cents: what a share of that may have cost."""
+
+    at_ns: int
+    cents: int
+    fees_cents: int = 0
+    freed_cents: int = 0
+    is_amend: bool = False
+    size: int | None = None
+    filled: int = 0
+    share_cents: int = 0
+
+
+class _Since(msgspec.Struct):
+    """What left about one order, the oldest first, and how much of it had filled before."""
+
+    filled: Qty
+    writes: list[_Write]
+
+
+class BuyingPower:
+    """The free cash of one account, for all who trade on it in one process."""
+
+    def __init__(self) -> None:
+        self._shown_cents: Cents | None = None
+        self._from_ns = self._answered_ns = -1
+        self._since: dict[CashOrder, _Since] = {}
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    def shown(self, available_cents: Cents, from_ns: int, now_ns: int) -> None:
+        """A balance was answered now. from_ns: what had an answer by then is surely in it."""
+        if from_ns < self._from_ns:
+            return  # one that was begun later is known already
+        self._shown_cents, self._from_ns, self._answered_ns = available_cents, from_ns, now_ns
+        for own, since in list(self._since.items()):
+            since.writes = _unshown(own, since.writes, from_ns)
+            if not since.writes:
+                del self._since[own]
+
+    def created(self, own: CashOrder, cents: int, fees_cents: int, now_ns: int) -> None:
+        """The create of an order has left. cents: what it may lock, `fees_cents` of it for fees."""
+        self._keep(own, _Write(now_ns, cents, fees_cents, filled=own.filled))
+
+    def amended(
+        self, own: CashOrder, cents: int, now_ns: int, size: int | None = None, share_cents: int = 0
+    ) -> None:
+        """A change of an order has left. cents: what it may lock more; none if it locks less. size:
+        the shares that are to remain, if it changes that: what fills before it is carried out was
+        locked at up to `share_cents` a share, and is locked once more."""
+        self._keep(
+            own,
+            _Write(
+                now_ns,
+                max(0, cents),
+                is_amend=True,
+                size=size,
+                filled=own.filled,
+                share_cents=share_cents,
+            ),
+        )
+
+    def cancelled(self, own: CashOrder, cents: int, now_ns: int) -> None:
+        """A cancel of an order has left. cents: what all of it that rests locks, fees left out. Of
+        cancels that are repeated the first one is kept: their number has no bound."""
+        since = self._since.get(own)
+        if since is None or not since.writes[-1].freed_cents:
+            self._keep(own, _Write(now_ns, 0, freed_cents=cents, filled=own.filled))
+
+    def _keep(self, own: CashOrder, write: _Write) -> None:
+        self._since.setdefault(own, _Since(own.filled, [])).writes.append(write)
+
+    # --- what is free -----------------------------------------------------------------------------
+
+    def suffices(self, cents: int) -> bool:
+        """Whether so much more may be locked now; none always may."""
+        return cents <= 0 or cents <= self.cents
+
+    @property
+    def cents(self) -> int:
+        """What is free, added up from what left since the balance; may be below zero. Without any
+        balance nothing is bounded here: nothing is quoted before one is known, nor for long after
+        the newest one."""
+        if self._shown_cents is None:
+            return _UNBOUNDED
+        return self._shown_cents - sum(self._taken(*row) for row in self._since.items())
+
+    def _taken(self, own: CashOrder, since: _Since) -> int:
+        """What an order has locked or spent more than the balance shows, at most."""
+        cents = sum(write.cents for write in since.writes) + _locked_again(own, since.writes)
+        if own.is_live or any(write.is_amend for write in since.writes):
+            return cents  # an amend may have moved it under another id (S13)
+        filled = own.filled - since.filled
+        spent = own.price * filled
+        first = since.writes[0]
+        if not first.freed_cents:
+            return min(cents, spent + first.fees_cents) if filled else 0
+        if first.at_ns <= self._answered_ns:
+            return 0
+        return min(0, spent - first.freed_cents)
+
+
+def _locked_again(own: CashOrder, writes: list[_Write]) -> int:
+    """What had filled before changes of an order's size: what then remained was set all the same
+    (S13). Of the last change the order itself tells how much that was, once it is decided."""
+    cents = 0
+    for at, write in enumerate(writes):
+        if write.size is None:
+            continue
+        is_last = at + 1 == len(writes)
+        filled = (own.filled if is_last else writes[at + 1].filled) - write.filled
+        if is_last and own.is_decided:
+            filled = min(filled, own.filled + own.remaining - write.filled - write.size)
+        cents += write.share_cents * max(0, filled)
+    return cents
+
+
+def _unshown(own: CashOrder, writes: list[_Write], from_ns: int) -> list[_Write]:
+    """The writes about an order that may have had no answer at an instant. Once all have one, each
+    had it before the next one left."""
+    if not own.is_decided:
+        return writes
+    answered_ns = [*(write.at_ns for write in writes[1:]), own.last_write_ns]
+    return [write for write, at_ns in zip(writes, answered_ns, strict=True) if at_ns > from_ns]

@@ -1,0 +1,100 @@
+"""The limits in force: a limit of 0 replaced by what it means, and what the others of a series
+and an account leave an event of theirs.
+"""
+
+from collections.abc import Iterable
+from typing import Final, TypeVar
+
+import msgspec
+
+from bot.core.risk.breakers import limits_of
+from bot.core.risk.exposure import Bounds, loss_cents
+from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
+from venue.wire.money import Cents, Qty
+
+_Limits = TypeVar("_Limits", RiskSettings, BreakerSettings)
+
+_NOTHING: Final = Cents(0)
+
+
+def series_loss_cents(worst_by_event: Iterable[Cents]) -> Cents:
+    """The worst case of a series: its events' losses added up, gains of one not set against
+    losses of another."""
+    return Cents(sum([loss_cents(worst) for worst in worst_by_event]))
+
+
+def event_limit_cents(
+    limits: RiskSettings, others_loss_cents: Cents, other_series_loss_cents: Cents = _NOTHING
+) -> Cents:
+    """What an event may lose: its own limit, or what the other events leave of the series' limit,
+    or they and the other series of the account leave of the account's, if that is less; never
+    below zero."""
+    left = min(limits.event_loss_cents, limits.series_loss_cents - others_loss_cents)
+    if limits.account_loss_cents:
+        of_account = limits.account_loss_cents - other_series_loss_cents - others_loss_cents
+        left = min(left, of_account)
+    return Cents(max(0, left))
+
+
+_NET_RUNGS: Final = 10
+_GROSS_RUNGS: Final = 20
+_GROSS_TIMES: Final = 10
+_RESTING_TIMES: Final = 10
+"""What a limit of 0 stands for, in the limits that were given: far above what a sound strategy has
+in use within those, near enough to stop one that leans on hedges between rungs."""
+
+
+def limits_in_force(limits: RiskSettings) -> RiskSettings:
+    """The settings with every 0 but the account's replaced by what follows from the others."""
+    return msgspec.structs.replace(
+        limits,
+        event_net_qty=limits.event_net_qty or Qty(_NET_RUNGS * limits.rung_position_qty),
+        event_gross_qty=limits.event_gross_qty or Qty(_GROSS_RUNGS * limits.rung_position_qty),
+        event_gross_cents=limits.event_gross_cents or Cents(_GROSS_TIMES * limits.event_loss_cents),
+        resting_cents=limits.resting_cents or Cents(_RESTING_TIMES * limits.series_loss_cents),
+    )
+
+
+def bounds_of(
+    in_force: RiskSettings, loss_cents: Cents, others_resting_cents: Cents = _NOTHING
+) -> Bounds:
+    """The bounds of one event. in_force: as `limits_in_force` gives them. loss_cents: as
+    `event_limit_cents` gives it. others_resting_cents: what the other events have resting."""
+    return Bounds(
+        loss_cents=loss_cents,
+        position_qty=in_force.rung_position_qty,
+        net_qty=in_force.event_net_qty,
+        gross_qty=in_force.event_gross_qty,
+        gross_cents=in_force.event_gross_cents,
+        resting_cents=Cents(max(0, in_force.resting_cents - others_resting_cents)),
+    )
+
+
+def no_looser(wanted: TraderSettings, than: TraderSettings) -> TraderSettings:
+    """`wanted` with no limit of loss, size or rate above that of `than`: a rollback never loosens
+    what an operator has tightened. The very `wanted` where no limit of it is looser."""
+    risk = _stricter(
+        (wanted.risk, limits_in_force(wanted.risk)), (than.risk, limits_in_force(than.risk))
+    )
+    breakers = _stricter(
+        (wanted.breakers, limits_of(wanted.breakers, wanted.risk)),
+        (than.breakers, limits_of(than.breakers, than.risk)),
+    )
+    if risk is wanted.risk and breakers is wanted.breakers:
+        return wanted
+    return msgspec.structs.replace(wanted, risk=risk, breakers=breakers)
+
+
+def _stricter(wanted: tuple[_Limits, _Limits], than: tuple[_Limits, _Limits]) -> _Limits:
+    """The lesser of each limit; each pair: as configured, and in force. A configuration that has
+    the lesser of all comes back as it is, so that its zeros stay zeros."""
+    least = {}
+    for name in wanted[1].__struct_fields__:
+        limits = (getattr(wanted[1], name), getattr(than[1], name))
+        # Of the account alone 0 is no limit.
+        least[name] = min(limits) or (max(limits) if name == "account_loss_cents" else 0)
+    stricter = msgspec.structs.replace(wanted[1], **least)
+    for configured, in_force in (wanted, than):
+        if stricter == in_force:
+            return configured
+    return stricter

@@ -1,0 +1,480 @@
+"""Cuts what a strategy wants of one event to the hard limits, before anything is planned.
+
+Wanted quotes are held to the limits as if they were the only live orders; what may leave is checked
+once more against everything that may be live. Where not all fit, the room is shared, level by
+level, the best of every rung and side before any second one: of the loss limit all may use the same
+cents, so that a share at 98 cents does not crowd out many at a few; of the others all get the same
+part of the shares that use them up.
+
+Most decisions move one rung: what is known of a rung is kept while its quotes are the same (the
+same object is fastest).
+"""
+
+import enum
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import mul
+from typing import Final
+
+import msgspec
+
+from bot.core.risk.exposure import Bounds, Exposure, hurt_by_outcome
+from bot.core.settings import RiskSettings
+from bot.strategy.api import Quote, Resting
+from venue.wire.money import BookSide, Cents, Price, Qty
+from venue.wire.names import MarketId
+
+_BID: Final = BookSide.BID
+
+_EIGHTHS: Final = 8
+"""A quote gets whole eighths of its size, so that a tick on one rung does not resize all others."""
+
+_AMPLE: Final = 10**18
+"""Cents of room where an outcome bounds nothing."""
+
+
+class TrimReason(enum.StrEnum):
+    """The limit that a quote was cut to."""
+
+    ORDER_QTY = "order_qty"
+    RUNG_POSITION = "rung_position"
+    EVENT_LOSS = "event_loss"
+    EVENT_NET = "event_net"
+    EVENT_GROSS = "event_gross"
+    RESTING = "resting"
+
+
+class Trim(msgspec.Struct, frozen=True):
+    """A quote made smaller: from `wanted` to `allowed` shares (0: left out), and why."""
+
+    market_id: MarketId
+    side: BookSide
+    price: Price
+    wanted: Qty
+    allowed: Qty
+    reason: TrimReason
+
+
+class MarketLimits:
+    """What the limits of order size and rung position leave of the quotes of one rung, by itself.
+
+    rows: of each quote the row of its size: even for bids, odd for asks, the best
+    first. caps: what order size and rung position leave of each quote, and losses: the most that
+    one share of it can lose, by row; 0 where there is none. full: the quotes as their caps leave
+    them. sums: shares of the bids and of the asks as their caps leave them, and what they can lose
+    together. sizes, kept: by row what stood after the last sharing, and the quotes of these sizes.
+    """
+
+    __slots__ = (
+        "caps",
+        "full",
+        "index",
+        "kept",
+        "losses",
+        "quotes",
+        "rows",
+        "sizes",
+        "sums",
+    )
+
+    def __init__(
+        self, quotes: tuple[Quote, ...], index: int, held: Exposure, limits: RiskSettings
+    ) -> None:
+        self.quotes = quotes
+        self.index = index
+        bids: list[tuple[int, int]] = []
+        asks: list[tuple[int, int]] = []
+        for place, quote in enumerate(quotes):
+            if quote.side is _BID:
+                bids.append((-quote.price, place))
+            else:
+                asks.append((quote.price, place))
+        rows = 2 * max(len(bids), len(asks))
+        self.rows = [0] * len(quotes)
+        self.caps, self.losses = [0] * rows, [0] * rows
+        for first, side in ((0, bids), (1, asks)):
+            if side:
+                side.sort()
+                self._cap(side, first, held, limits)
+        self.sums = self._sums(0), self._sums(1)
+        self.full = self._sized(self.caps)
+        self.sizes: Sequence[int] = tuple(self.caps)  # as sharing tells them
+        self.kept = self.full
+
+    def _cap(
+        self, side: list[tuple[int, int]], row: int, held: Exposure, limits: RiskSettings
+    ) -> None:
+        """Bring one side within the caps of order size and rung position, best first."""
+        quotes, losses = self.quotes, held.share_losses(self.index, is_bid=row == 0)
+        room = held.position_room_of(self.index, limits.rung_position_qty, is_bid=row == 0)
+        for _, place in side:
+            quote = quotes[place]
+            self.rows[place] = row
+            self.losses[row] = losses[quote.price]
+            self.caps[row] = max(0, min(quote.qty, limits.order_qty, room))
+            room -= self.caps[row]
+            row += 2
+
+    def _sized(self, sizes: Sequence[int]) -> tuple[Quote, ...]:
+        """The quotes with these sizes by row; `quotes` itself where that is what they want."""
+        wanted = [sizes[row] for row in self.rows]
+        if wanted == [quote.qty for quote in self.quotes]:
+            return self.quotes
+        return tuple(
+            quote if size == quote.qty else msgspec.structs.replace(quote, qty=Qty(size))
+            for quote, size in zip(self.quotes, wanted, strict=True)
+            if size > 0
+        )
+
+    def stands(self, sizes: Sequence[int]) -> None:
+        """Take over these sizes, by row; `kept` is the same object while they are the same."""
+        if sizes != self.sizes:
+            self.sizes = sizes
+            self.kept = self._sized(sizes)
+
+    def _sums(self, row: int) -> tuple[int, int]:
+        caps = self.caps[row::2]
+        return sum(caps), sum(map(mul, caps, self.losses[row::2]))
+
+
+class QuoteTrimmer:
+    """Cuts the quotes of one event; keeps what it found for those that do not change."""
+
+    def __init__(self, limits: RiskSettings) -> None:
+        """limits: those in force; what of them is the event's alone comes with each cut."""
+        self._limits = limits
+        self._held: Exposure | None = None
+        self._bounds: Bounds | None = None
+        self._quotes: Resting | None = None
+        self._sheets: dict[MarketId, MarketLimits] = {}
+        self._kept: dict[MarketId, tuple[Quote, ...]] = {}
+        self._is_shared = False
+        self._stands: Exposure | None = None
+        self._reasons: dict[tuple[int, int], TrimReason] = {}
+
+    def cut(
+        self, quotes: Resting, held: Exposure, bounds: Bounds
+    ) -> dict[MarketId, tuple[Quote, ...]]:
+        """The quotes within every limit, not to be changed by the caller. A rung on which the same
+        stands as last time has the same tuple; one whose quotes are all cut away has none.
+
+        quotes: the very mapping of the last time where none is another; never changed later. held:
+        the exposure of what is held; orders in it are not looked at. Raises KeyError for a market
+        that is no rung of the event.
+        """
+        if held is not self._held:
+            self._held = held
+            self._bare, self._full = held.bare(), held.bare()
+            self._sheets = {}
+            self._bounds = self._quotes = None
+        fresh: Sequence[MarketId] | None = ()
+        if quotes is not self._quotes:
+            fresh = self._take_in(quotes)
+            self._quotes = quotes
+        is_bounded = bounds is self._bounds or bounds == self._bounds
+        if is_bounded and fresh is not None and not fresh:
+            return self._kept
+        was_whole = self._bounds is not None and not self._is_shared
+        self._bounds = bounds
+        self._is_shared = not self._full.is_within(bounds)
+        if self._is_shared:
+            self._share(bounds)
+            self._kept = {key: sheet.kept for key, sheet in self._sheets.items()}
+        else:
+            self._stands = self._full
+            if was_whole and fresh is not None:
+                self._kept = dict(self._kept)
+                for key in fresh:
+                    self._kept[key] = self._sheets[key].full
+            else:
+                self._kept = {key: sheet.full for key, sheet in self._sheets.items()}
+        return self._kept
+
+    def gains_by(self, loss_cents: Cents, resting_cents: Cents) -> bool:
+        """Whether the last cut was short of what the event may lose, or have resting, and this is
+        more of it, and of neither so much less that it would be short of that instead.
+
+        Where all that is wanted comes to too many shares, or costs too much, more to lose is no
+        gain: what uses those up is shared anew then, and may leave less.
+        """
+        if not self._is_shared or self._bounds is None:
+            return False
+        was, loses, rests = self._bounds, -self._full.worst_cents, self._full.resting_cents
+        if min(loses, was.loss_cents) > loss_cents or min(rests, was.resting_cents) > resting_cents:
+            return False
+        if loss_cents > was.loss_cents < loses:
+            return self._full.is_within_sums(msgspec.structs.replace(was, resting_cents=rests))
+        return resting_cents > was.resting_cents < rests
+
+    @property
+    def resting_cents(self) -> Cents:
+        """What all that stood after the last cut would lose, both sides added up."""
+        return Cents(0) if self._stands is None else self._stands.resting_cents
+
+    @property
+    def worst_cents(self) -> Cents:
+        """The worst case with what stood after the last cut: below zero is a loss."""
+        return Cents(0) if self._stands is None else self._stands.worst_cents
+
+    @property
+    def cuts(self) -> tuple[Trim, ...]:
+        """What the last call cut, and why. A quote cut for several reasons is listed once: with
+        what the sharing was short of, else rung position, else order size."""
+        found = []
+        for market_id, sheet in self._sheets.items():
+            sizes = sheet.sizes if self._is_shared else sheet.caps
+            for quote, row in zip(sheet.quotes, sheet.rows, strict=True):
+                if sizes[row] < quote.qty:
+                    size, reason = Qty(sizes[row]), self._reason(sheet, row, quote)
+                    found.append(Trim(market_id, quote.side, quote.price, quote.qty, size, reason))
+        return tuple(found)
+
+    def _reason(self, sheet: MarketLimits, row: int, quote: Quote) -> TrimReason:
+        if self._is_shared and sheet.sizes[row] < sheet.caps[row]:
+            return self._reasons.get((row, sheet.index), TrimReason.EVENT_LOSS)
+        by_size = sheet.caps[row] == min(quote.qty, self._limits.order_qty)
+        return TrimReason.ORDER_QTY if by_size else TrimReason.RUNG_POSITION
+
+    def _take_in(self, quotes: Resting) -> list[MarketId] | None:
+        """Make a sheet of each rung's quotes that changed since the last cut. Returns the rungs
+        where they did, None if one has no quotes any more."""
+        sheets = self._sheets
+        fresh: list[MarketId] = []
+        for market_id, wanted in quotes.items():
+            sheet = sheets.get(market_id)
+            if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
+                index = self._bare.index_of(market_id)
+                new = sheets[market_id] = MarketLimits(wanted, index, self._bare, self._limits)
+                self._full.count_rung(index, *new.sums)
+                fresh.append(market_id)
+        if len(sheets) > len(quotes):
+            for market_id in [key for key in sheets if key not in quotes]:
+                self._full.count_rung(sheets.pop(market_id).index, (0, 0), (0, 0))
+            return None
+        return fresh
+
+    # --- sharing ----------------------------------------------------------------------------------
+
+    def _by_row(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Caps and losses of the sheets by row and rung; 0 where there is no quote."""
+        rows = max((len(sheet.caps) for sheet in self._sheets.values()), default=0)
+        caps = [[0] * self._bare.rung_count for _ in range(rows)]
+        losses = [[0] * self._bare.rung_count for _ in range(rows)]
+        for sheet in self._sheets.values():
+            for row, (cap, loss) in enumerate(zip(sheet.caps, sheet.losses, strict=True)):
+                caps[row][sheet.index], losses[row][sheet.index] = cap, loss
+        return caps, losses
+
+    def _share(self, bounds: Bounds) -> None:
+        """Bring the quotes within the bounds together, level by level.
+
+        Of the loss limit every quote that would use it up may use the same cents, of each other
+        bound the same part of its size; both in whole eighths of the size, so every rung keeps some
+        of its quotes when not all fit. Where that is less than a share, one stands if it fits.
+        """
+        caps, losses = self._by_row()
+        work = self._bare.bare()
+        # Smaller sizes never make one of the sums larger: if all of it fits there, so does a part.
+        sums_fit = self._full.is_within_sums(bounds)
+        self._reasons = {}
+        sizes: list[list[int]] = []
+        for row in range(0, len(caps), 2):
+            level = _Level(caps[row : row + 2], losses[row : row + 2], work, bounds)
+            level.share_loss()
+            if not sums_fit:
+                for index, is_bid, reason in level.share_sums():
+                    self._reasons[row + (not is_bid), index] = reason
+            level.stand(sums_fit=sums_fit)
+            sizes += level.sizes
+        self._stands = work
+        columns = list(zip(*sizes, strict=True))
+        for sheet in self._sheets.values():
+            sheet.stands(columns[sheet.index][: len(sheet.caps)] if columns else ())
+
+
+class _Level:
+    """One level of every rung on its way through the bounds.
+
+    sizes: of the bids and of the asks, by rung. work: what is held, and what stands of better
+    levels; `stand` counts this one too.
+    """
+
+    def __init__(
+        self, caps: list[list[int]], losses: list[list[int]], work: Exposure, bounds: Bounds
+    ) -> None:
+        self.sizes = [caps[0][:], caps[1][:]]
+        self._caps = caps
+        self._losses = losses
+        self._work = work
+        self._bounds = bounds
+
+    def _used(self) -> tuple[list[int], list[int]]:
+        """What the bids, and the asks, of each rung can lose."""
+        (bids, asks), (bid_losses, ask_losses) = self.sizes, self._losses
+        return list(map(mul, bids, bid_losses)), list(map(mul, asks, ask_losses))
+
+    def share_loss(self) -> None:
+        """Come within the loss limit of every outcome."""
+        limit = self._bounds.loss_cents
+        bids, asks = used = self._used()
+        most = []
+        # A bid loses in the outcomes up to its rung, an ask in those above it.
+        for outcome, (kept, loss) in enumerate(
+            zip(self._work.worst_by_outcome(), hurt_by_outcome(bids, asks), strict=True)
+        ):
+            room = kept + limit
+            fits = loss <= room or not loss
+            most.append(_AMPLE if fits else _equal(room, bids[outcome:] + asks[:outcome]))
+        if min(most) == _AMPLE:
+            return
+        for side, room_of in enumerate((_up_to(most), _above(most))):
+            self.sizes[side] = [
+                size * _part(room, use) // _EIGHTHS if use else size
+                for size, room, use in zip(self.sizes[side], room_of, used[side], strict=True)
+            ]
+
+    def share_sums(self) -> list[tuple[int, bool, TrimReason]]:
+        """Come within the bounds that do not hang on the outcome, one after the other. What was
+        cut: rung, whether a bid, why.
+
+        What of a quote works a position off uses up nothing of a gross bound, and stands whole. The
+        other shares use up at least in proportion, so that the same part of all of them is enough.
+        """
+        work, bounds = self._work, self._bounds
+        told: list[tuple[int, bool, TrimReason]] = []
+        for side, is_bid in enumerate((True, False)):
+            uses = [[0] * work.rung_count, [0] * work.rung_count]
+            uses[side] = self.sizes[side]
+            room = work.net_room(bounds.net_qty, is_bid=is_bid)
+            told += self._share_use(uses, room, TrimReason.EVENT_NET)
+        return [*told, *self._share_gross(), *self._share_gross_loss(), *self._share_resting()]
+
+    def _share_gross(self) -> list[tuple[int, bool, TrimReason]]:
+        work, limit = self._work, self._bounds.gross_qty
+        if work.gross_qty > limit:
+            return self._fit_apart(
+                lambda rung, _, is_bid: work.gross_room(rung, limit, is_bid=is_bid)
+            )
+        uses = [
+            [work.gross_growth(rung, size, is_bid=is_bid) for rung, size in enumerate(sizes)]
+            for is_bid, sizes in zip((True, False), self.sizes, strict=True)
+        ]
+        return self._share_use(uses, limit - work.gross_qty, TrimReason.EVENT_GROSS)
+
+    def _share_gross_loss(self) -> list[tuple[int, bool, TrimReason]]:
+        work, limit = self._work, self._bounds.gross_cents
+        if work.gross_cents > limit:
+            return self._fit_apart(
+                lambda rung, loss, is_bid: work.gross_loss_room(rung, loss, limit, is_bid=is_bid)
+            )
+        uses = [
+            [work.gross_loss_growth(rung, loss, is_bid=is_bid) for rung, loss in enumerate(used)]
+            for is_bid, used in zip((True, False), self._used(), strict=True)
+        ]
+        return self._share_use(uses, limit - work.gross_cents, TrimReason.EVENT_GROSS, self._losses)
+
+    def _share_resting(self) -> list[tuple[int, bool, TrimReason]]:
+        room = self._bounds.resting_cents - self._work.resting_cents
+        return self._share_use(list(self._used()), room, TrimReason.RESTING, self._losses)
+
+    def _fit_apart(
+        self, room_of: Callable[[int, int, bool], int]
+    ) -> list[tuple[int, bool, TrimReason]]:
+        """Give every quote its own room in a gross bound that is passed already: what fits there
+        uses up nothing of it (`Exposure.largest`), so there is nothing to share."""
+        told = []
+        for side, sizes in enumerate(self.sizes):
+            for rung, size in enumerate(sizes):
+                room = max(0, room_of(rung, self._losses[side][rung], side == 0)) if size else 0
+                if room < size:
+                    sizes[rung] = room
+                    told.append((rung, side == 0, TrimReason.EVENT_GROSS))
+        return told
+
+    def _share_use(
+        self,
+        uses: list[list[int]],
+        room: int,
+        reason: TrimReason,
+        losses: list[list[int]] | None = None,
+    ) -> list[tuple[int, bool, TrimReason]]:
+        """Give every quote that uses up something of a bound the same part of the shares that do.
+        losses: cents of each share, where the uses are cents; None where they are shares."""
+        wanted = sum(map(sum, uses))
+        if wanted <= max(0, room):
+            return []
+        part = _part(room, wanted)
+        told = []
+        for side, sizes in enumerate(self.sizes):
+            for rung, use in enumerate(uses[side]):
+                if use:
+                    using = use if losses is None else -(-use // losses[side][rung])
+                    sizes[rung] -= using - using * part // _EIGHTHS
+                    told.append((rung, side == 0, reason))
+        return told
+
+    def stand(self, *, sums_fit: bool) -> None:
+        """Count what stands, and one share of each quote that came to nothing, while it fits.
+
+        sums_fit: whether the bounds that do not hang on the outcome hold whatever stands.
+        """
+        work = self._work
+        if not sums_fit:
+            work.count_level(self.sizes, self._used())
+        left = self._left(counted=not sums_fit)
+        for side, is_bid in enumerate((True, False)):
+            sizes, losses = self.sizes[side], self._losses[side]
+            for rung, cap in enumerate(self._caps[side]):
+                if sizes[rung] or not cap:
+                    continue
+                loss = losses[rung]
+                hurts = slice(0, rung + 1) if is_bid else slice(rung + 1, None)
+                if min(left[hurts]) < loss:
+                    continue
+                if not sums_fit:
+                    if work.largest_of(rung, loss, self._bounds, is_bid=is_bid) < 1:
+                        continue
+                    work.count(rung, 1, loss, is_bid=is_bid)
+                sizes[rung] = 1
+                left[hurts] = [cents - loss for cents in left[hurts]]
+        if sums_fit:
+            work.count_level(self.sizes, self._used())
+
+    def _left(self, *, counted: bool) -> list[int]:
+        """What the loss limit leaves in each outcome once these sizes stand; counted: they are in
+        `work` already."""
+        limit = self._bounds.loss_cents
+        if counted:
+            return [cents + limit for cents in self._work.worst_by_outcome()]
+        hurt = hurt_by_outcome(*self._used())
+        return [
+            cents + limit - loss
+            for cents, loss in zip(self._work.worst_by_outcome(), hurt, strict=True)
+        ]
+
+
+def _up_to(by_outcome: list[int]) -> list[int]:
+    """Of each rung the least over the outcomes in which it resolves NO."""
+    return list(accumulate(by_outcome[:-1], min))
+
+
+def _above(by_outcome: list[int]) -> list[int]:
+    """Of each rung the least over the outcomes in which it resolves YES."""
+    return list(accumulate(by_outcome[:0:-1], min))[::-1]
+
+
+def _equal(room: int, uses: list[int]) -> int:
+    """The cents that each of these uses may come to at most, so that together they fit the room:
+    what one does not need is left to the others. 0 without room; together they need more."""
+    waiting = len(uses)
+    for use in sorted(uses):
+        if use * waiting > room:
+            break
+        room -= use
+        waiting -= 1
+    return max(0, room) // waiting
+
+
+def _part(room: int, use: int) -> int:
+    """The eighths of `use` > 0 that fit into the room."""
+    return max(0, min(_EIGHTHS, room * _EIGHTHS // use))

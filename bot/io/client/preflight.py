@@ -1,0 +1,239 @@
+"""What is tried at a venue before trading: reach it, read, trade scope, the series, the channel.
+
+`probe` is the whole of it, for `bot check`. `obstacles` is for a start: only what the venue decided
+against, or nobody answering, stands in its way; a venue that stumbles is the trader's business.
+
+Nothing is changed at the venue: the trade scope is proved by cancelling an order that cannot exist.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.orders.outbox import TOO_MANY, WAIT_DEFAULT_NS
+from bot.io.client.feed import Feed
+from bot.io.client.rest import Reply, Rest
+from venue.wire.errors import Code
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import MarketId, OrderId, Ticker
+
+NO_SUCH_ORDER: Final = OrderId("9" * 20)
+"""Twenty nines are a well-formed id above 2**64, which no venue of this interface gives out."""
+
+CHANNEL_S: Final = 8.0
+REACH_TRIES: Final = 10
+REACH_PAUSE_S: Final = 0.5
+"""A venue that is being started beside us gets these five seconds."""
+
+
+_PASSING: Final = frozenset(
+    {
+        Code.RATE_LIMITED,
+        Code.ENGINE_OVERLOADED,
+        Code.ENGINE_UNAVAILABLE,
+        Code.RESULT_UNKNOWN,
+        Code.INTERNAL_ERROR,
+        Code.VENUE_HALTED,
+        Code.VENUE_CANCEL_ONLY,
+    }
+)
+_OTHERWISE: Final = "the venue answers otherwise than its interface says"
+_PASSES: Final = "the venue is there and cannot answer this now: check again in a moment"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was tried. `advice` is empty when it is well."""
+
+    name: str
+    well: bool
+    found: str
+    advice: str = ""
+
+
+async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Finding]:
+    """Try everything in order; a venue that cannot be reached ends it early."""
+    findings = [_read_scope(rest, await _answered(rest, m.ReadBalance()))]
+    if not findings[0].well:
+        return findings
+    cancel = m.CancelResting(NO_SUCH_ORDER)
+    findings.append(_trade_scope(await _answered(rest, cancel)))
+    if rest.has_standby:
+        answer = await _answered(rest, cancel, m.Key.STANDBY)
+        findings.append(msgspec.structs.replace(_trade_scope(answer), name="standby key"))
+    answer = await _answered(rest, m.ReadSeries(series_ticker, ""))
+    series, rungs = _series(answer, series_ticker)
+    findings.append(series)
+    findings += await _account(rest)
+    if rungs:
+        findings.append(await _book(rest, rungs[0]))
+        findings.append(await _channel(stream_url, rungs[0]))
+    return findings
+
+
+async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
+    """The first thing that makes it pointless to begin, or nothing.
+
+    Nobody answers for five seconds, the key or its scopes are refused, or there is no such series.
+    """
+    balance = await _reached(rest)
+    if _is_refused(balance, 0, 401, 403):
+        return [_read_scope(rest, balance)]
+    cancel = await _answered(rest, m.CancelResting(NO_SUCH_ORDER))
+    if _is_refused(cancel, 401, 403):
+        return [_trade_scope(cancel)]
+    series = await _answered(rest, m.ReadSeries(series_ticker, ""))
+    if _is_refused(series, 400, 404):
+        return [_series(series, series_ticker)[0]]
+    return []
+
+
+async def series_obstacle(
+    read: Callable[[m.ReadSeries], Awaitable[Reply]], series_ticker: Ticker
+) -> str:
+    """Why a series cannot be followed by reads alone, and what to do; empty where it can be.
+
+    Nobody answers for five seconds, or the key or the series is refused.
+    """
+    answer = (await read(m.ReadSeries(series_ticker, ""))).answer
+    for _ in range(REACH_TRIES - 1):
+        if not _is_refused(answer, 0):
+            break
+        await asyncio.sleep(REACH_PAUSE_S)
+        answer = (await read(m.ReadSeries(series_ticker, ""))).answer
+    if not isinstance(answer, m.Rejected) or answer.status not in (0, 400, 401, 403, 404):
+        return ""
+    said = answer.code or answer.message
+    return f"{series_ticker}: {said}; check venue, key and series with `bot check`"
+
+
+async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) -> m.Answer:
+    """The answer to a request; the wait that a throttled one asks for is over when it is here."""
+    reply = await rest.ask(request, key)
+    if _is_refused(reply.answer, TOO_MANY):
+        waits_ns = reply.retry_after_ns
+        await asyncio.sleep((WAIT_DEFAULT_NS if waits_ns is None else waits_ns) / NS_PER_SECOND)
+    return reply.answer
+
+
+async def _reached(rest: Rest) -> m.Answer:
+    """The answer to a read of the balance; asked again for a while if nobody answers."""
+    answer = await _answered(rest, m.ReadBalance())
+    for _ in range(REACH_TRIES - 1):
+        if not _is_refused(answer, 0):
+            break
+        await asyncio.sleep(REACH_PAUSE_S)
+        answer = await _answered(rest, m.ReadBalance())
+    return answer
+
+
+def _is_refused(answer: m.Answer, *statuses: int) -> bool:
+    return isinstance(answer, m.Rejected) and answer.status in statuses
+
+
+def _said(answer: m.Answer) -> str:
+    match answer:
+        case m.Rejected(status=0):
+            return f"not reached: {answer.message}"
+        case m.Rejected():
+            return f"{answer.status} {answer.code}".rstrip()
+        case m.Unknown():
+            return answer.reason
+        case m.Ok():
+            return "read"
+
+
+def _advice(answer: m.Answer, otherwise: str) -> str:
+    """What to do about an answer that is not well; `otherwise` where it is not one that passes."""
+    return _PASSES if _said(answer).rpartition(" ")[2] in _PASSING else otherwise
+
+
+def _read_scope(rest: Rest, answer: m.Answer) -> Finding:
+    """The balance: reached, key known, scope read."""
+    key = "the read key" if rest.key_for(m.ReadBalance()) is m.Key.READ else "the key"
+    if isinstance(answer, m.Ok):
+        return Finding("read scope", True, "the balance can be read")
+    advice = "see whether the venue runs and venue.base_url is its address"
+    if isinstance(answer, m.Rejected) and answer.status == 401:
+        advice = f"the venue does not know {key}: make a new one for this environment"
+    elif isinstance(answer, m.Rejected) and answer.status == 403:
+        advice = f"give {key} the scope read; trade does not include it"
+    return Finding("read scope", False, _said(answer), advice)
+
+
+def _trade_scope(answer: m.Answer) -> Finding:
+    """The cancel of an order that cannot exist: let through and not found."""
+    if isinstance(answer, m.Rejected) and answer.code == Code.ORDER_NOT_FOUND:
+        return Finding("trade scope", True, "a cancel is let through to the orders")
+    if isinstance(answer, m.Rejected) and answer.status == 403:
+        return Finding("trade scope", False, _said(answer), "give the key the scope trade")
+    if isinstance(answer, m.Rejected) and answer.status == 401:
+        advice = "the venue does not know this key: make a new one for this environment"
+        return Finding("trade scope", False, _said(answer), advice)
+    advice = "not the answer of the interface; see whether venue.base_url is the right address"
+    return Finding("trade scope", False, _said(answer), _advice(answer, advice))
+
+
+def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
+    """The series with its rungs."""
+    if isinstance(answer, m.Ok) and isinstance(answer.body, m.SeriesBody):
+        rungs = [market.market_id for event in answer.body.events for market in event.markets]
+        if rungs:
+            events = len(answer.body.events)
+            return Finding("series", True, f"{events} events, {len(rungs)} rungs"), rungs
+    advice = _OTHERWISE
+    if isinstance(answer, m.Ok) or _is_refused(answer, 404):
+        advice = f"look up the series ticker of the venue; {ticker} has no rungs there"
+    return Finding("series", False, _said(answer), _advice(answer, advice)), []
+
+
+async def _account(rest: Rest) -> list[Finding]:
+    """Every list the trader reads decodes as its own kind."""
+    out = []
+    lists: tuple[tuple[str, m.Read], ...] = (
+        ("orders", m.ReadResting("")),
+        ("fills", m.ReadFills("")),
+        ("positions", m.ReadPositions("")),
+    )
+    for name, request in lists:
+        answer = await _answered(rest, request)
+        well = isinstance(answer, m.Ok)
+        advice = "" if well else _advice(answer, _OTHERWISE)
+        out.append(Finding(name, well, _said(answer), advice))
+    return out
+
+
+async def _book(rest: Rest, rung: MarketId) -> Finding:
+    answer = await _answered(rest, m.ReadBook(rung))
+    well = isinstance(answer, m.Ok)
+    advice = "" if well else "without it a quiet book cannot be confirmed"
+    return Finding("order book", well, _said(answer), advice)
+
+
+async def _channel(stream_url: str, rung: MarketId) -> Finding:
+    """The channel opens, and answers a subscription or a ping."""
+    heard: asyncio.Queue[m.Event] = asyncio.Queue()
+    feed = Feed(stream_url, heard.put_nowait)
+    feed.subscribe(m.SubscribeTo((rung,), ()))
+    running = asyncio.ensure_future(feed.run())
+    opened, pongs = False, 0
+    try:
+        async with asyncio.timeout(CHANNEL_S):
+            while True:
+                event = await heard.get()
+                opened = opened or isinstance(event, m.FeedOpened)
+                # The first pong may overtake what is said to the subscription.
+                pongs += isinstance(event, m.FeedAlive)
+                if pongs > 1 or isinstance(event, m.SubscriptionAccepted | m.BookUpdate):
+                    found = "opens and answers" if pongs > 1 else "opens and takes a subscription"
+                    return Finding("channel", True, found)
+                if isinstance(event, m.SubscriptionRefused):
+                    return Finding("channel", False, event.code, "a rung's UUID was refused")
+    except TimeoutError:
+        found = "opens but says nothing" if opened else "does not open"
+        return Finding("channel", False, found, f"see venue.stream_url ({stream_url})")
+    finally:
+        running.cancel()
+        await asyncio.wait([running])

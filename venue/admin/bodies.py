@@ -1,0 +1,382 @@
+"""Bodies of the operator's requests: their types, and reading them strictly.
+
+A fault names the field, the value as it came, and what is accepted. No body carries a secret, so
+values may be shown. Fields that a type describes are told in its words.
+"""
+
+import enum
+import json
+import types
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
+
+from venue import words
+from venue.derived import Quarter
+from venue.rest.faults import SHARE_SCALE, Replies, Verb
+from venue.wire import instant
+from venue.wire.limits import RATE_BURST
+from venue.wire.model import EventStatus, VenueState
+from venue.wire.money import FeeRate, Outcome
+from venue.wire.names import is_uuid
+from venue.wire.routes import KeyScope, TokenScope
+
+LAG_MS_MAX: Final = 60_000
+DELAY_MS_MAX: Final = 60_000
+LIFETIME_S_MAX: Final = 10 * 366 * 86_400
+COUNT_MAX: Final = 1_000_000_000
+_CENTS_MAX: Final = 2**62
+_SHOWN_MAX: Final = 80
+
+
+class BadRequest(Exception):
+    """The request cannot be carried out as it stands; `str()` says which field and why."""
+
+
+Words = Annotated[
+    str,
+    Meta(pattern=rf"\A{words.PATTERN}\Z", description=words.ACCEPTED),
+]
+Symbol = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[A-Z0-9](?:[A-Z0-9.-]{0,38}[A-Z0-9])?\Z",
+        description="capitals, digits, and dots and hyphens inside, 40 at most",
+    ),
+]
+Label = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[A-Z0-9](?:[A-Z0-9.]{0,18}[A-Z0-9])?\Z",
+        description="a rung's label of capitals, digits and inner dots, 20 at most, or YES",
+    ),
+]
+QuarterText = Annotated[str, Meta(description="two digits of the year, Q and 1 to 4, like 26Q4")]
+Uuid = Annotated[str, Meta(description="a UUID")]
+InstantText = Annotated[str, Meta(description="an RFC3339 instant")]
+Rate = Annotated[str, Meta(description="a decimal fraction of 0 to 1, 8 places at most")]
+Decimal = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[0-9]{1,15}(?:\.[0-9]{1,8})?\Z",
+        description="a decimal as text, not negative, 15 digits and 8 places at most",
+    ),
+]
+Probability = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(?:0(?:\.[0-9]{1,8})?|1(?:\.0{1,8})?)\Z",
+        description="a decimal number of 0 to 1 as text, 8 places at most",
+    ),
+]
+ShareText = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(?:0(?:\.[0-9]{1,6})?|1(?:\.0{1,6})?)\Z",
+        description="a decimal share of 0 to 1 as text, 6 places at most",
+    ),
+]
+UserName = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z",
+        description="letters, digits and . _ : @ - inside, 64 at most",
+    ),
+]
+Amount = Annotated[int, Meta(ge=1, le=_CENTS_MAX, description=f"whole cents, 1 to {_CENTS_MAX}")]
+LagMs = Annotated[int, Meta(ge=0, le=LAG_MS_MAX, description=f"0 to {LAG_MS_MAX}")]
+DelayMs = Annotated[int, Meta(ge=1, le=DELAY_MS_MAX, description=f"1 to {DELAY_MS_MAX}")]
+Lifetime = Annotated[int, Meta(ge=1, le=LIFETIME_S_MAX, description=f"1 to {LIFETIME_S_MAX}")]
+RetryAfter = Annotated[int, Meta(ge=1, le=3_600, description="1 to 3600")]
+BucketLimit = Annotated[int, Meta(ge=1, le=RATE_BURST, description=f"1 to {RATE_BURST}")]
+Count = Annotated[int, Meta(ge=1, le=COUNT_MAX, description=f"1 to {COUNT_MAX}")]
+SeedNumber = Annotated[int, Meta(ge=0, le=2**62, description="a whole number, not negative")]
+
+
+class Settable(enum.StrEnum):
+    """What the operator may make of an event; `settled` comes from resolving every market."""
+
+    UNOPENED = EventStatus.UNOPENED.value
+    OPEN = EventStatus.OPEN.value
+    CLOSED = EventStatus.CLOSED.value
+
+
+class Empty(msgspec.Struct, frozen=True):
+    """Nothing is asked for beyond the path."""
+
+
+class VenueStateBody(msgspec.Struct, frozen=True):
+    """PUT venue-state."""
+
+    state: VenueState
+
+
+class ProjectionBody(msgspec.Struct, frozen=True):
+    """PUT projection."""
+
+    lag_ms: LagMs
+
+
+class CompanyBody(msgspec.Struct, frozen=True):
+    """POST companies. project_id: derived from the name when absent."""
+
+    name: Words
+    symbol: Symbol
+    project_id: Uuid | None = None
+
+
+class SymbolBody(msgspec.Struct, frozen=True):
+    """POST companies/.../symbol."""
+
+    symbol: Symbol
+
+
+class ImpliedValueBody(msgspec.Struct, frozen=True):
+    """POST companies/.../implied-value."""
+
+    value_dollars: Decimal
+    confidence: Probability
+
+
+class EventBody(msgspec.Struct, frozen=True):
+    """POST events. company: UUID or symbol. resolution_date: of the quarter, else its end."""
+
+    company: Words
+    series_ticker: Symbol
+    quarter: QuarterText
+    title: Words
+    category: Words
+    status: Settable = Settable.OPEN
+    mutually_exclusive: bool = False
+    resolution_date: InstantText | None = None
+    sub_title: Words | None = None
+    resolution_source: Words | None = None
+    project_market_id: Uuid | None = None
+
+
+class EventStatusBody(msgspec.Struct, frozen=True):
+    """PUT events/.../status."""
+
+    status: Settable
+
+
+class MarketBody(msgspec.Struct, frozen=True):
+    """POST markets. What is absent is derived from the event and the label: strike_value is the
+    number that a rung's label begins with, strike_unit what the event's other rungs agree on, and
+    the binary market has neither."""
+
+    event_ticker: Words
+    label: Label
+    maker_fee_rate: Rate
+    taker_fee_rate: Rate
+    strike_value: Decimal | None = None
+    strike_unit: Words | None = None
+    name: Words | None = None
+    outcome_label: Words | None = None
+    description: Words | None = None
+    market_id: Uuid | None = None
+
+
+class ResolveBody(msgspec.Struct, frozen=True):
+    """POST markets/.../resolve."""
+
+    winner: Outcome
+
+
+class UserBody(msgspec.Struct, frozen=True):
+    """POST users."""
+
+    user_id: UserName
+
+
+class AmountBody(msgspec.Struct, frozen=True):
+    """POST users/.../deposits and /withdrawals."""
+
+    amount_cents: Amount
+
+
+class KeyBody(msgspec.Struct, frozen=True):
+    """POST keys. user_id null: a key whose stored user reference is unusable."""
+
+    user_id: UserName | None
+    scopes: tuple[KeyScope, ...]
+
+
+class TokenBody(msgspec.Struct, frozen=True):
+    """POST tokens."""
+
+    user_id: UserName
+    application: Words
+    scopes: tuple[TokenScope, ...]
+    lifetime_s: Lifetime
+
+
+class CommandFaultBody(msgspec.Struct, frozen=True):
+    """POST faults, of a kind that strikes writes: exactly one of count and share."""
+
+    kind: str
+    count: Count | None = None
+    share: ShareText | None = None
+    verbs: tuple[Verb, ...] = tuple(Verb)
+    seed: SeedNumber = 0
+
+
+class DelayFaultBody(msgspec.Struct, frozen=True):
+    """POST faults, reply_delay: at most one of count and share."""
+
+    kind: str
+    delay_ms: DelayMs
+    on: Replies
+    count: Count | None = None
+    share: ShareText | None = None
+    seed: SeedNumber = 0
+
+
+class ThrottleFaultBody(msgspec.Struct, frozen=True):
+    """POST faults, rate_limited: at most one of count and share; without one the next request."""
+
+    kind: str
+    retry_after_s: RetryAfter
+    count: Count | None = None
+    share: ShareText | None = None
+    seed: SeedNumber = 0
+
+
+class LimitFaultBody(msgspec.Struct, frozen=True):
+    """POST faults, rate_limit_lowered."""
+
+    kind: str
+    limit: BucketLimit
+
+
+class OutageFaultBody(msgspec.Struct, frozen=True):
+    """POST faults, of a kind that is simply there."""
+
+    kind: str
+
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+def read_fields(raw: bytes) -> dict[str, object]:
+    """The fields of a body as they came, null ones too; an empty body has none. Raises BadRequest.
+
+    A body is a JSON object in UTF-8 with every key once.
+    """
+    if not raw:
+        return {}
+    try:
+        fields = json.loads(
+            raw.decode(), object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant
+        )
+        if not isinstance(fields, dict):
+            raise ValueError("not a JSON object")
+        for name, value in fields.items():
+            if not _is_utf8((name, value)):
+                raise bad(ascii(name)[1:-1], value, "text in UTF-8")
+    except (ValueError, RecursionError) as fault:
+        raise BadRequest(f"request body: {fault}") from None
+    return fields
+
+
+def _is_utf8(value: object) -> bool:
+    """Whether it could be sent back: in JSON half a surrogate pair can be escaped."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a key stands twice")
+    return fields
+
+
+def _refuse_constant(text: str) -> object:
+    raise ValueError(f"{text} is not JSON")
+
+
+def as_body(kind: type[Body], fields: dict[str, object]) -> Body:
+    """The fields as a body of a kind. Raises BadRequest at the first unknown, then bad field."""
+    known = {field.name: field for field in msgspec.structs.fields(kind)}
+    for name, value in fields.items():
+        if name not in known:
+            accepted = ", ".join(known) or "no field at all"
+            raise BadRequest(f"{name!r:.{_SHOWN_MAX}}: unknown field; accepted are {accepted}")
+        field = known[name]
+        try:
+            msgspec.convert(value, field.type)
+        except msgspec.ValidationError:
+            raise bad(name, value, _accepted(field.type)) from None
+    for name, field in known.items():
+        if field.required and name not in fields:
+            raise BadRequest(f"{name}: missing; accepted is {_accepted(field.type)}")
+    return msgspec.convert(fields, kind)
+
+
+def bad(name: str, value: object, accepted: str) -> BadRequest:
+    """A field with a value that is not accepted."""
+    shown = json.dumps(value)
+    if len(shown) > _SHOWN_MAX:
+        shown = f"{shown[:_SHOWN_MAX]}..."
+    return BadRequest(f"{name}: {shown}; accepted is {accepted}")
+
+
+def _accepted(kind: Any) -> str:
+    """What a field takes, in words."""
+    if get_origin(kind) is Annotated:
+        told = [meta.description for meta in get_args(kind)[1:] if meta.description]
+        return told[0] if told else _accepted(get_args(kind)[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        return " or ".join(_accepted(part) for part in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a list of {_accepted(get_args(kind)[0])}"
+    if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
+        return ", ".join(member.value for member in kind)
+    return {bool: "true or false", str: "text", int: "a whole number"}.get(kind, "null")
+
+
+# --- values that a shape alone does not check ----------------------------------------------------
+
+
+def uuid_of(name: str, value: str) -> str:
+    """A UUID in lower case. Raises BadRequest."""
+    if not is_uuid(value):
+        raise bad(name, value, "a UUID")
+    return value.lower()
+
+
+def quarter_of(value: str) -> Quarter:
+    """The quarter of an event. Raises BadRequest."""
+    try:
+        return Quarter.parse(value)
+    except ValueError:
+        raise bad("quarter", value, _accepted(QuarterText)) from None
+
+
+def instant_of(name: str, value: str) -> int:
+    """An instant in nanoseconds. Raises BadRequest."""
+    try:
+        ns = instant.to_ns(value)
+        instant.from_ns(ns)
+    except (ValueError, OverflowError):
+        raise bad(name, value, _accepted(InstantText)) from None
+    return ns
+
+
+def rate_of(name: str, value: str) -> FeeRate:
+    """A fee rate. Raises BadRequest."""
+    try:
+        return FeeRate.parse(value)
+    except ValueError:
+        raise bad(name, value, _accepted(Rate)) from None
+
+
+def millionths_of(share: str) -> int:
+    """A share of checked shape, in millionths."""
+    whole, _, fraction = share.partition(".")
+    return int(whole) * SHARE_SCALE + int(fraction.ljust(6, "0"))

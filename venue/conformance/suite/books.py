@@ -1,0 +1,41 @@
+"""Checks of the books that the channel pushes: whole ladders, and every change of one."""
+
+from venue.conformance.api import buy, by_id
+from venue.conformance.bench import Bench
+from venue.conformance.judge import same
+from venue.conformance.registry import check
+
+
+@check(readings="S8 S10")
+def check_ladders_are_whole_and_best_first(bench: Bench) -> None:
+    """Target types | Every book frame is the whole of both ladders, best first."""
+    market = bench.market()
+    listener = bench.listener()
+    listener.accepted(by_id(market))
+    for price in (20, 35, 28):
+        bench.anna.placed(**buy(market, "yes", price, price))
+    book = listener.next_book(lambda book: len(book["yes"]) == 3)
+    same([level["price"] for level in book["yes"]], [35, 28, 20])
+    same(book["no"], [])
+
+
+@check(readings="S8 S10")
+def check_a_level_that_grows_or_shrinks_is_told_anew(bench: Bench) -> None:
+    """Target types | A book is pushed whenever it changes, also where no price comes or goes."""
+    market = bench.market()
+    listener = bench.listener()
+    listener.accepted(by_id(market))
+
+    def told(size: int) -> None:
+        listener.next_book(lambda book: [level["size"] for level in book["yes"]] == [size])
+
+    first = bench.anna.placed(**buy(market, "yes", 35, 10))
+    told(10)
+    bench.clara.placed(**buy(market, "yes", 35, 4))
+    told(14)
+    bench.anna.amended(first["order_id"], qty=7)
+    told(11)
+    bench.bruno.placed(**buy(market, "no", 65, 2))
+    told(9)
+    bench.anna.cancelled(first["order_id"])
+    told(4)

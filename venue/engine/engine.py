@@ -1,0 +1,411 @@
+"""The exchange: one command in, its answer and its events out; an order's life from top to bottom.
+
+`Engine.apply` never raises for a command, never awaits, and either carries the whole command out
+or changes nothing. What may be refused, and in which order, stands as one straight column at the
+head of `_place`, `_amend` and `_cancel`.
+
+See docs/venue.md#post-orders, #put-orders-order-id, #delete-orders-order-id. Readings:
+docs/assumptions.md#S13, #S14, #S18, #S21, #S31, #S43.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Self
+
+from venue.engine import admission
+from venue.engine.budget import Offer, size_for_budget
+from venue.engine.dump import dump_ledger, dump_listings, dump_orders
+from venue.engine.identity import Identity
+from venue.engine.ledger import Account, Ledger
+from venue.engine.listings import Listings, Market
+from venue.engine.matching import Matcher
+from venue.engine.messages import (
+    AddUser,
+    Amended,
+    AmendOrder,
+    Answer,
+    Cancelled,
+    CancelOrder,
+    Carried,
+    Command,
+    Deposit,
+    Event,
+    OrderState,
+    Placed,
+    PlaceOrder,
+    Refused,
+    ResolveMarket,
+    SetVenueState,
+    UserAdded,
+    VenueStateChanged,
+    Withdraw,
+)
+from venue.engine.order import Order
+from venue.engine.orders import Orders
+from venue.engine.snapshot import (
+    EngineSnapshot,
+    account_states,
+    company_states,
+    digest,
+    event_states,
+    market_snapshots,
+    restore_ledger,
+    restore_listings,
+    restore_orders,
+)
+from venue.engine.standing import standing_events
+from venue.wire.errors import Code
+from venue.wire.model import MarketState, OrderStatus, VenueState
+from venue.wire.money import (
+    BookSide,
+    Cents,
+    FeeUnits,
+    Price,
+    Qty,
+    Side,
+    book_side,
+    canonical,
+    reserve_cents,
+)
+from venue.wire.names import MarketId, OrderId, UserId
+from venue.wire.requests import BudgetOrder, NewOrder, TimeInForce, keeps_priority
+
+_NO_FEES: Final = FeeUnits(0)
+_BUY: Final = Side.BUY
+_FOK: Final = TimeInForce.FOK
+_CANCELED: Final = OrderStatus.CANCELED
+_RESOLVED: Final = MarketState.RESOLVED
+
+
+class Engine:
+    """The whole exchange as a pure function of its commands.
+
+    order_id_key: 1..64 secret bytes that every order, trade and fill id hangs on; the same key
+    and commands give the same ids. Raises ValueError for a key of another length.
+    """
+
+    def __init__(self, order_id_key: bytes) -> None:
+        self._identity = Identity(order_id_key)
+        self._ledger = Ledger()
+        self._listings = Listings(self._ledger)
+        self._orders = Orders(self._ledger.accounts_by_number, self._listings.markets_by_number)
+        self._venue_state = VenueState.OPEN
+        self._matcher = Matcher(self._identity, self._ledger, self._orders)
+
+    def apply(self, command: Command, now_ns: int) -> tuple[Answer, list[Event]]:
+        """Carry a command out at an instant: its answer, and what has changed, in order.
+
+        The order of events: prints and fills by match, then orders, positions, balances, open
+        interest and levels, each once with its final state, then states of markets and events. A
+        refused command has no events and has changed nothing. Access commands are not passed in.
+        """
+        match command:
+            case PlaceOrder():
+                return self._place(command, now_ns)
+            case CancelOrder():
+                return self._cancel(command, now_ns)
+            case AmendOrder():
+                return self._amend(command, now_ns)
+            case ResolveMarket():
+                return self._resolve(command, now_ns)
+            case SetVenueState():
+                return self._set_venue_state(command.state, now_ns)
+            case AddUser():
+                return self._add_user(command.user_id, now_ns)
+            case Deposit():
+                return self._move_cash(command.user_id, command.amount_cents, 1, now_ns)
+            case Withdraw():
+                return self._move_cash(command.user_id, command.amount_cents, -1, now_ns)
+            case _:
+                return self._listings.apply(command, now_ns)
+
+    # --- a new order --------------------------------------------------------------------------
+
+    def _place(self, command: PlaceOrder, now_ns: int) -> tuple[Answer, list[Event]]:
+        request = command.order
+        account = self._ledger.accounts.get(command.user_id)
+        if account is None:
+            return admission.NO_SUCH_USER, []
+        refused = admission.new_order_values(request)
+        if refused is not None:
+            return refused, []
+        market = self._listings.markets.get(request.market_id)
+        if market is None:
+            return admission.NO_SUCH_MARKET, []
+        number = self._identity.order_number(account.user_id, request.client_order_id)
+        order_id = OrderId(str(number))
+        existing = self._orders.known(order_id, number)
+        if existing is not None:
+            return _again(existing, account, request), []
+        refused = admission.takes_orders(self._venue_state, market.state)
+        if refused is not None:
+            return refused, []
+        size = self._funded_size(account, market, request)
+        if isinstance(size, Refused):
+            return size, []
+        order = Order(order_id, account, market, request, size, now_ns)
+        events = self._matcher.enter(order, now_ns)
+        return Placed(order.state(), request.client_order_id, True, order.spent), events
+
+    def _funded_size(self, account: Account, market: Market, request: NewOrder) -> Qty | Refused:
+        """The size of a new order in shares, or why there are no funds or no liquidity for it."""
+        if isinstance(request, BudgetOrder):
+            cash = min(request.budget_cents, account.available)
+            size = size_for_budget(
+                _offers(account, market, request, cash),
+                cash,
+                market.listing.taker_fee_rate,
+                request.time_in_force is _FOK,
+            )
+            if isinstance(size, Code):
+                return Refused(size, "the book cannot absorb the budget within the price bound")
+            return size
+        if request.side is _BUY:
+            needed = reserve_cents(market.rate_max, request.qty, request.price, _NO_FEES)
+            return admission.cash(needed, account.available) or request.qty
+        free = self._ledger.free_shares(account, market.shares, request.outcome)
+        return admission.shares(request.qty, free) or request.qty
+
+    # --- amend and cancel ---------------------------------------------------------------------
+
+    def _amend(self, command: AmendOrder, now_ns: int) -> tuple[Answer, list[Event]]:
+        amend = command.amend
+        refused = admission.amend_values(amend)
+        if refused is not None:
+            return refused, []
+        order = self._own_order(command.user_id, command.order_id)
+        if order is None:
+            return admission.NO_SUCH_ORDER, []
+        price = order.price if amend.price is None else amend.price
+        remaining = order.remaining if amend.qty is None else amend.qty
+        qty = Qty(order.filled + remaining)
+        # The size of an order that is over is not looked at: it has nothing left to be amended.
+        refused = admission.whole_size(qty) if order.is_resting else None
+        if refused is not None:
+            return refused, []
+        refused = admission.venue_takes_orders(self._venue_state)
+        if refused is not None:
+            return refused, []
+        if not order.is_resting:
+            return admission.NOT_CANCELABLE, []
+        market = order.market
+        refused = admission.market_takes_orders(market.state)
+        if refused is not None:
+            return refused, []
+        refused = self._growth_refused(order, market, price, remaining)
+        if refused is not None:
+            return refused, []
+        kept = keeps_priority(order.price, order.remaining, price, remaining)
+        if kept:
+            self._matcher.cut_down(order, remaining, now_ns)
+            order.qty = qty
+        else:
+            self._matcher.take_out(order, now_ns)
+            order.reprice(price)
+            order.remaining, order.qty = remaining, qty
+            self._matcher.match(order, now_ns)
+            self._matcher.rest_or_end(order)
+        events = self._matcher.drain(market, now_ns)
+        return Amended(order.state(), kept), events
+
+    def _growth_refused(
+        self, order: Order, market: Market, price: Price, remaining: Qty
+    ) -> Refused | None:
+        """Whether what an amended order must lock beyond what it has locked is not there."""
+        if order.side is _BUY:
+            reserve = reserve_cents(market.rate_max, remaining, price, order.fees)
+            return admission.cash(Cents(reserve - order.reserved), order.account.available)
+        free = self._ledger.free_shares(order.account, market.shares, order.outcome)
+        return admission.shares(remaining - order.locked, free)
+
+    def _cancel(self, command: CancelOrder, now_ns: int) -> tuple[Answer, list[Event]]:
+        order = self._own_order(command.user_id, command.order_id)
+        if order is None:
+            return admission.NO_SUCH_ORDER, []
+        refused = admission.venue_takes_cancels(self._venue_state)
+        if refused is not None:
+            return refused, []
+        if not order.is_resting:
+            if order.ended_by_cancel:
+                return Cancelled(order.state(), Qty(0)), []
+            return admission.NOT_CANCELABLE, []
+        removed = order.remaining
+        self._matcher.end(order, _CANCELED, now_ns)
+        order.ended_by_cancel = True
+        events = self._matcher.drain(order.market, now_ns)
+        return Cancelled(order.state(), removed), events
+
+    def _own_order(self, user_id: UserId, order_id: OrderId) -> Order | None:
+        """The order, unless there is none or it is another's, which must look the same."""
+        order = self._orders.get(order_id)
+        return order if order is not None and order.account.user_id == user_id else None
+
+    # --- the operator's -----------------------------------------------------------------------
+
+    def _resolve(self, command: ResolveMarket, now_ns: int) -> tuple[Answer, list[Event]]:
+        market = self._listings.markets.get(command.market_id)
+        if market is None:
+            return admission.NO_SUCH_MARKET, []
+        if market.state is _RESOLVED:
+            if market.winner is command.winner:
+                return Carried(), []
+            return Refused(Code.INVALID_REQUEST, "the market has resolved the other way"), []
+        resting = [
+            order
+            for half in (market.book.bids, market.book.asks)
+            for level in half.levels()
+            for order in level
+        ]
+        for order in resting:
+            self._matcher.end(order, OrderStatus.EXPIRED, now_ns)
+        self._ledger.pay_out(market.shares, command.winner)
+        return Carried(), self._matcher.drain(market, now_ns) + self._listings.resolved(
+            market, command.winner, now_ns
+        )
+
+    def _set_venue_state(self, state: VenueState, now_ns: int) -> tuple[Answer, list[Event]]:
+        if self._venue_state is state:
+            return Carried(), []
+        self._venue_state = state
+        return Carried(), [VenueStateChanged(now_ns, state)]
+
+    def _add_user(self, user_id: UserId, now_ns: int) -> tuple[Answer, list[Event]]:
+        if not user_id:
+            return Refused(Code.INVALID_REQUEST, "user_id: not empty"), []
+        if user_id in self._ledger.accounts:
+            return Carried(), []
+        self._ledger.open_account(user_id)
+        return Carried(), [UserAdded(now_ns, user_id)]
+
+    def _move_cash(
+        self, user_id: UserId, cents: Cents, direction: int, now_ns: int
+    ) -> tuple[Answer, list[Event]]:
+        account = self._ledger.accounts.get(user_id)
+        if account is None:
+            return admission.NO_SUCH_USER, []
+        if cents < 1:
+            return Refused(Code.INVALID_REQUEST, "amount_cents: at least 1"), []
+        if direction < 0:
+            refused = admission.withdrawal(cents, account.available)
+        else:
+            refused = admission.total_deposits(cents, self._ledger.deposited_cents)
+        if refused is not None:
+            return refused, []
+        self._ledger.deposit(account, Cents(direction * cents))
+        events: list[Event] = []
+        self._ledger.tell(events, now_ns)
+        return Carried(), events
+
+    # --- what is told, and what may be asked --------------------------------------------------
+
+    @property
+    def venue_state(self) -> VenueState:
+        """The venue-wide state."""
+        return self._venue_state
+
+    @property
+    def users(self) -> tuple[UserId, ...]:
+        """Every account holder, in the order in which they were added."""
+        return tuple(self._ledger.accounts)
+
+    @property
+    def market_ids(self) -> tuple[MarketId, ...]:
+        """Every market, resolved ones too, in the order of listing."""
+        return tuple(self._listings.markets)
+
+    def find_market(self, name: str) -> MarketId | None:
+        """The market that a ticker or UUID names, in any case; None when there is none."""
+        return self._listings.find(name)
+
+    @property
+    def fees_cents(self) -> Cents:
+        """All fees ever taken."""
+        return self._ledger.fees_cents
+
+    def balance(self, user_id: UserId) -> tuple[Cents, Cents] | None:
+        """Available and reserved cents of a user; None for one that is not known."""
+        account = self._ledger.accounts.get(user_id)
+        return None if account is None else (account.available, account.reserved)
+
+    def order(self, order_id: OrderId) -> OrderState | None:
+        """Any order by its id, whosever it is; None when there is none."""
+        order = self._orders.get(order_id)
+        return None if order is None else order.state()
+
+    def depth(self, market_id: MarketId, side: BookSide) -> list[tuple[Price, Qty]]:
+        """Canonical price and size of the levels of a known market's half, best first."""
+        half = self._listings.markets[market_id].book.half(side)
+        return [(level.price, Qty(level.size)) for level in half.levels()]
+
+    def snapshot(self) -> EngineSnapshot:
+        """The whole state between two commands, to go on from in another process."""
+        return EngineSnapshot(
+            self._venue_state,
+            self._matcher.matches,
+            self._ledger.fees_cents,
+            self._ledger.deposited_cents,
+            account_states(self._ledger),
+            company_states(self._listings),
+            event_states(self._listings),
+            market_snapshots(self._ledger, self._listings),
+            self._orders.ended.copy(),
+        )
+
+    @classmethod
+    def restored(cls, order_id_key: bytes, snapshot: EngineSnapshot) -> Self:
+        """An engine in the state of a snapshot, which answers everything as that one would have.
+
+        order_id_key: the key of the engine that the snapshot is of.
+        """
+        engine = cls(order_id_key)
+        engine._venue_state = snapshot.venue_state
+        engine._matcher.matches = snapshot.matches
+        restore_ledger(engine._ledger, snapshot)
+        restore_listings(engine._ledger, engine._listings, snapshot)
+        restore_orders(engine._listings, engine._orders, snapshot)
+        return engine
+
+    def standing(self, now_ns: int) -> list[Event]:
+        """What stands, as events of this instant; see `venue.engine.standing`."""
+        return list(standing_events(self._ledger, self._listings, self._venue_state, now_ns))
+
+    def dump(self) -> dict[str, object]:
+        """The whole state as plain values in canonical order; see `venue.engine.dump`."""
+        return {
+            "venue_state": self._venue_state,
+            "matches": self._matcher.matches,
+            **dump_ledger(self._ledger),
+            **dump_listings(self._listings),
+            "orders": dump_orders(self._orders),
+        }
+
+    def state_hash(self) -> str:
+        """SHA-256, in hex, of `snapshot`: equal exactly for equal states, in any process."""
+        return digest(self.snapshot())
+
+
+def _again(existing: Order, account: Account, request: NewOrder) -> Answer:
+    """The answer to a create whose order_id exists: the order as it is now, or a refusal (S14).
+
+    Another's order, or one by another name that met the same id, is never shown.
+    """
+    if existing.account is not account or existing.request != request:
+        return admission.DUPLICATE
+    return Placed(existing.state(), request.client_order_id, False, existing.spent)
+
+
+def _offers(account: Account, market: Market, request: BudgetOrder, cash: Cents) -> Iterator[Offer]:
+    """What rests within a budget order's bound, in prices of its own outcome, best first: what
+    others have at a price as one, as far as the buyer's own first order or all that `cash` buys."""
+    half = market.book.half(book_side(request.outcome, _BUY).other)
+    for level in half.levels_within(canonical(request.outcome, request.price)):
+        price, size = canonical(request.outcome, level.price), 0
+        for maker in level:
+            if maker.account is account:
+                if size:
+                    yield Offer(price, Qty(size), False)
+                yield Offer(price, maker.remaining, True)
+                return
+            size += maker.remaining
+            if size * price > cash:
+                break
+        yield Offer(price, Qty(size), False)

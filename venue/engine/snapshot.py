@@ -1,0 +1,218 @@
+"""The engine's whole state as one value that MessagePack round-trips, and the way back.
+
+Every order that can reach the outside is kept: of companies, events, markets, accounts, holdings,
+and of each queue of a book. What follows from the rest is left out.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from venue.engine.ledger import Holding, Ledger, Shares
+from venue.engine.listings import Listings, Market
+from venue.engine.messages import ListCompany, ListEvent, ListMarket
+from venue.engine.order import Order
+from venue.engine.orders import Orders, Record, record
+from venue.wire.model import EventStatus, MarketState, VenueState
+from venue.wire.money import Cents, Outcome, Qty
+from venue.wire.names import OrderId, UserId
+
+_ORDER_NUMBER_BYTES: Final = 8
+_PART_BITS: Final = 8
+_PART_SHIFT: Final = 8 * _ORDER_NUMBER_BYTES - _PART_BITS
+_PARTS: Final = 1 << _PART_BITS
+
+
+class AccountState(msgspec.Struct, frozen=True, array_like=True):
+    """One account, in cents."""
+
+    user_id: UserId
+    available: Cents
+    reserved: Cents
+
+
+class HoldingState(msgspec.Struct, frozen=True, array_like=True):
+    """One holding; account: the holder's number."""
+
+    account: int
+    qty: Qty
+    locked: Qty
+    cost_basis: Cents
+    realized: Cents
+
+
+class RestingOrder(msgspec.Struct, frozen=True, array_like=True):
+    """An order in a book: what a record leaves out comes beside it."""
+
+    order_id: OrderId
+    record: Record
+    remaining: Qty
+    reserved: Cents
+    locked: Qty
+
+
+class CompanyState(msgspec.Struct, frozen=True, array_like=True):
+    """One company under its present symbol."""
+
+    listing: ListCompany
+    archived: bool
+
+
+class EventState(msgspec.Struct, frozen=True, array_like=True):
+    """One event; its markets follow from theirs."""
+
+    listing: ListEvent
+    status: EventStatus
+
+
+class MarketSnapshot(msgspec.Struct, frozen=True, array_like=True):
+    """One market with all its shares; bids and asks in price-time order."""
+
+    listing: ListMarket
+    state: MarketState
+    winner: Outcome | None
+    open_interest: Qty
+    yes: list[HoldingState]
+    no: list[HoldingState]
+    bids: list[RestingOrder]
+    asks: list[RestingOrder]
+
+
+class EngineSnapshot(msgspec.Struct, frozen=True):
+    """The exchange between two commands.
+
+    ended: every order that has ended, packed as `venue.engine.orders` packs it, by the number that
+    its id is.
+    """
+
+    venue_state: VenueState
+    matches: int
+    fees_cents: Cents
+    deposited_cents: Cents
+    accounts: list[AccountState]
+    companies: list[CompanyState]
+    events: list[EventState]
+    markets: list[MarketSnapshot]
+    ended: dict[int, bytes]
+
+
+def digest(snapshot: EngineSnapshot) -> str:
+    """SHA-256 of a snapshot, in hex. When each of the ended orders ended does not count."""
+    ended = snapshot.ended
+    told = hashlib.sha256(msgspec.msgpack.encode(msgspec.structs.replace(snapshot, ended={})))
+    for number in _ascending(ended):
+        # A record says itself where it ends, and the number has a fixed length.
+        told.update(number.to_bytes(_ORDER_NUMBER_BYTES) + ended[number])
+    return told.hexdigest()
+
+
+def _ascending(numbers: Iterable[int]) -> Iterator[int]:
+    """Order numbers in their order. Sorted part by part: all at once, no other thread of this
+    process would have its turn for as long."""
+    parts: list[list[int]] = [[] for _ in range(_PARTS)]
+    for number in numbers:
+        parts[number >> _PART_SHIFT].append(number)
+    for part in parts:
+        yield from sorted(part)
+
+
+def account_states(ledger: Ledger) -> list[AccountState]:
+    """Every account, in the order in which they were opened."""
+    return [
+        AccountState(account.user_id, account.available, account.reserved)
+        for account in ledger.accounts_by_number
+    ]
+
+
+def company_states(listings: Listings) -> list[CompanyState]:
+    """Every company, in the order in which they were first listed."""
+    return [CompanyState(known.listing, known.archived) for known in listings.companies.values()]
+
+
+def event_states(listings: Listings) -> list[EventState]:
+    """Every event, in the order of listing."""
+    return [EventState(event.listing, event.status) for event in listings.events.values()]
+
+
+def market_snapshots(ledger: Ledger, listings: Listings) -> list[MarketSnapshot]:
+    """Every market, in the order of listing."""
+    return [_market_snapshot(ledger, market) for market in listings.markets_by_number]
+
+
+def restore_ledger(ledger: Ledger, snapshot: EngineSnapshot) -> None:
+    """Bring totals and accounts into a new ledger."""
+    ledger.fees_cents = snapshot.fees_cents
+    ledger.deposited_cents = snapshot.deposited_cents
+    for state in snapshot.accounts:
+        account = ledger.open_account(state.user_id)
+        account.available, account.reserved = state.available, state.reserved
+
+
+def restore_listings(ledger: Ledger, listings: Listings, snapshot: EngineSnapshot) -> None:
+    """Bring companies, events, and markets with their shares into new listings."""
+    for company in snapshot.companies:
+        listings.add_company(company.listing, archived=company.archived)
+    for event in snapshot.events:
+        listings.add_event(event.listing).status = event.status
+    for state in snapshot.markets:
+        market = listings.add_market(state.listing)
+        market.state, market.winner = state.state, state.winner
+        market.shares.open_interest = state.open_interest
+        for outcome, holdings in ((Outcome.YES, state.yes), (Outcome.NO, state.no)):
+            for known in holdings:
+                account = ledger.accounts_by_number[known.account]
+                _restore_holding(ledger.holding(account, market.shares, outcome), known)
+
+
+def restore_orders(listings: Listings, orders: Orders, snapshot: EngineSnapshot) -> None:
+    """Bring every order into an empty store, and those that rest into their books."""
+    orders.ended.update(snapshot.ended)
+    for market, state in zip(listings.markets_by_number, snapshot.markets, strict=True):
+        for half, resting in ((market.book.bids, state.bids), (market.book.asks, state.asks)):
+            for known in resting:
+                order = orders.unpacked(known.order_id, known.record)
+                order.remaining = known.remaining
+                order.reserved = known.reserved
+                order.locked = known.locked
+                half.add(order, order.canonical_price)
+                orders.settle(order)
+
+
+def _market_snapshot(ledger: Ledger, market: Market) -> MarketSnapshot:
+    book = market.book
+    return MarketSnapshot(
+        market.listing,
+        market.state,
+        market.winner,
+        market.shares.open_interest,
+        _holdings(ledger, market.shares, Outcome.YES),
+        _holdings(ledger, market.shares, Outcome.NO),
+        [_resting(order) for level in book.bids.levels() for order in level],
+        [_resting(order) for level in book.asks.levels() for order in level],
+    )
+
+
+def _holdings(ledger: Ledger, shares: Shares, outcome: Outcome) -> list[HoldingState]:
+    return [
+        HoldingState(
+            ledger.accounts[user_id].number,
+            holding.qty,
+            holding.locked,
+            holding.cost_basis,
+            holding.realized,
+        )
+        for user_id, holding in shares.of(outcome).items()
+    ]
+
+
+def _restore_holding(holding: Holding, known: HoldingState) -> None:
+    holding.qty, holding.locked = known.qty, known.locked
+    holding.cost_basis, holding.realized = known.cost_basis, known.realized
+
+
+def _resting(order: Order) -> RestingOrder:
+    return RestingOrder(
+        order.order_id, record(order), order.remaining, order.reserved, order.locked
+    )

@@ -1,0 +1,413 @@
+"""The REST shell as a raw ASGI application: match the route, pass the gate, call the handler.
+
+Whatever goes wrong becomes one Error body. An unknown path or method is market_not_found, once
+the credential is good (S49). The description and the metadata that a bearer challenge names are
+served before any credential is looked at (S40).
+
+Source: RFC 9728. Readings: docs/assumptions.md#S29, #S39, #S49.
+"""
+
+import asyncio
+import math
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from venue.rest import account, market, openapi, trade
+from venue.rest.desk import INTERNAL_ERROR_TEXT, ConnectionCut, Desk, Request, Response
+from venue.rest.desk import EngineOverloaded as EngineOverloaded
+from venue.rest.desk import EngineUnavailable as EngineUnavailable
+from venue.rest.desk import ReplyLost as ReplyLost
+from venue.rest.gate import (
+    METADATA_PATH,
+    Caller,
+    Gate,
+    GateRefusal,
+    Headers,
+    authorize,
+    charge,
+    pace_headers,
+)
+from venue.rest.params import percent_decoded
+from venue.rest.turns import Places, Turns
+from venue.views.cursor import Cursors
+from venue.wire import codec, routes
+from venue.wire.codec import Refusal
+from venue.wire.errors import CODES, Code
+from venue.wire.limits import BODY_BYTES_MAX
+from venue.wire.model import ErrorBody
+from venue.wire.names import UserId
+from venue.wire.routes import API_PREFIX, Route
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+Meter = Callable[[str | None, str | None, int, float], None]
+"""Told of each answer: route name (None: no route), error code (None: success), status, seconds."""
+
+Answered = tuple[int, bytes, Headers, Code | None]
+"""Status, body, headers beside the body's own, and the code of a failure."""
+
+ABORT_EXTENSION: Final = "laddermaker.abort"
+"""Where the server puts `{"abort": function}`, in scopes of the channel as in these: it cuts the
+transport without a closing word."""
+
+LONG_ANSWERS_MAX: Final = 8
+"""Of one user, that were made and have not been taken yet. A snapshot has a megabyte for every
+2,500 orders that rest, and one key may ask on a thousand connections."""
+
+LONG_ANSWER_WAIT_S: Final = 10.0
+"""How long the next one waits to be made; then its connection is cut, as those are that hold it up:
+whoever reads none of them would keep all connections from others."""
+
+LONG_ANSWER_BYTES: Final = 128 * 1024
+"""What is longer than this is long; what comes in pieces is, too."""
+
+_SHORT_BODY_BYTES_MAX: Final = 1_024
+"""Any order and any amend is shorter by far. The longest body takes as long as a large page."""
+
+BODY_DEADLINE_S: Final = 10.0
+"""How long a caller may take to send the body of a write."""
+
+
+class ClientGone(Exception):
+    """The caller hung up before its request was whole; there is nobody to answer."""
+
+
+READS: Final[dict[Route, Callable[[Request], bytes | Iterator[bytes]]]] = {
+    routes.LIST_MARKETS: market.list_markets,
+    routes.SNAPSHOT: market.snapshot,
+    routes.ORDERBOOK: market.orderbook,
+    routes.CANDLES: market.candles,
+    routes.TRADES: market.trades,
+    routes.LIST_EVENTS: market.list_events,
+    routes.GET_EVENT: market.get_event,
+    routes.LIST_ORDERS: account.list_orders,
+    routes.GET_ORDER: account.get_order,
+    routes.BALANCE: account.balance,
+    routes.POSITIONS: account.positions,
+    routes.FILLS: account.fills,
+}
+WRITES: Final[dict[Route, Callable[[Request], Awaitable[Response]]]] = {
+    routes.CREATE_ORDER: trade.create_order,
+    routes.AMEND_ORDER: trade.amend_order,
+    routes.CANCEL_ORDER: trade.cancel_order,
+}
+
+_VARIABLE_AT: Final = 1
+"""The place of the variable segment in every path that has one."""
+
+_Shape = tuple[str, tuple[str | None, ...]]
+
+
+def _shape(route: Route) -> _Shape:
+    return route.method, tuple(None if s.startswith("{") else s for s in route.segments)
+
+
+_BY_SHAPE: Final[dict[_Shape, Route]] = {_shape(route): route for route in routes.ROUTES}
+
+_SEGMENTS_MAX: Final = max(len(route.segments) for route in routes.ROUTES)
+"""A path of more is not looked at any further: it may have thousands, and nobody showed a key."""
+
+_JSON: Final = (b"content-type", b"application/json")
+_YAML: Final = (b"content-type", openapi.CONTENT_TYPE.encode())
+_CONTENT_LENGTH: Final = b"content-length"
+_LENGTH_DIGITS_MAX: Final = 18
+_PREFIX: Final = API_PREFIX.encode() + b"/"
+_METADATA: Final = METADATA_PATH.encode()
+_NOBODY: Final = ""
+"""In place of a bucket's id for what is served without a credential."""
+_MS_PER_S: Final = 1_000
+_DELAY_LOOK_S: Final = 0.05
+"""How often a reply that is held back looks whether it still is to be."""
+
+_log = structlog.get_logger(__name__)
+
+
+def make_app(desk: Desk, meter: Meter | None = None) -> Application:
+    """The application of a venue, for scopes of type http."""
+    shell = _Shell(desk)
+    # Made now: the first caller who asks must not hold up the orders of the others.
+    description = openapi.document()
+
+    async def app(scope: Message, receive: Receive, send: Send) -> None:
+        # Whatever ends it, what was kept for an answer until it is sent is given back.
+        with ExitStack() as sent:
+            await respond(scope, receive, send, sent)
+
+    async def respond(scope: Message, receive: Receive, send: Send, sent: ExitStack) -> None:
+        begun = time.perf_counter()
+        route, parameter = _find(scope["method"], scope["raw_path"])
+        content_type, headers = _JSON, Headers()
+        code: Code | None = None
+        if route is routes.OPENAPI:
+            await shell.turn_of(_NOBODY)
+            status, body, content_type = trade.OK, description, _YAML
+        elif scope["raw_path"] == _METADATA and scope["method"] == "GET":
+            await shell.turn_of(_NOBODY)
+            status, body = trade.OK, _metadata(_origin(scope))
+        else:
+            try:
+                status, body, headers, code = await shell.answer(
+                    scope, receive, route, parameter, sent
+                )
+            except ClientGone:
+                return
+            except ConnectionCut:
+                await _cut(scope, receive)
+                return
+        if meter is not None:
+            name = None if route is None else route.name
+            meter(name, code, status, time.perf_counter() - begun)
+        length = (_CONTENT_LENGTH, str(len(body)).encode())
+        await send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [content_type, length, *headers],
+            }
+        )
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+class _Shell:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._gate = Gate(desk.access)
+        self._cursors = Cursors(desk.cursor_key)
+        self._turns = Turns()
+        self._free_turns = Turns()
+        self._places = Places(LONG_ANSWERS_MAX)
+
+    async def turn_of(self, bucket_id: str) -> None:
+        """Wait for the turn of an answer that takes no token from this bucket, if it is any."""
+        await self._free_turns.take(bucket_id)
+
+    async def answer(
+        self,
+        scope: Message,
+        receive: Receive,
+        route: Route | None,
+        parameter: str | None,
+        sent: ExitStack,
+    ) -> Answered:
+        """The answer to one request of a route, or of None. Raises ClientGone, ConnectionCut.
+
+        sent: ends once the answer has been sent, or never will be.
+        """
+        headers: Headers = []
+        caller: Caller | None = None
+        try:
+            now_ns = self._desk.now_ns()
+            caller = self._gate.authenticate(
+                scope["headers"], partial(_origin, scope), now_ns, scope.get("client")
+            )
+            faults = self._desk.faults
+            headers = charge(caller, now_ns, faults.bucket_limit, faults.throttled_s())
+            user_id = authorize(caller, route)
+            if route is None:
+                raise Refusal(Code.MARKET_NOT_FOUND, "no such path or method")
+            request = Request(
+                self._desk,
+                self._cursors,
+                route,
+                user_id,
+                now_ns,
+                parameter,
+                scope["query_string"],
+                partial(self._body, scope["headers"], receive, user_id),
+            )
+            status, body = await self._handled(request, sent)
+        except GateRefusal as refusal:
+            if caller is not None and refusal.code is Code.RATE_LIMITED:
+                await self.turn_of(caller.facts.bucket_id)
+            return _error(refusal.code, refusal.message, headers + refusal.headers)
+        except Refusal as refusal:
+            return _error(refusal.code, refusal.message, headers)
+        except EngineUnavailable:
+            return _error(Code.ENGINE_UNAVAILABLE, "nothing was sequenced", headers)
+        except EngineOverloaded:
+            if caller is not None:
+                headers = headers + pace_headers(caller, self._desk.now_ns())
+            return _error(Code.ENGINE_OVERLOADED, "nothing was sequenced", headers)
+        except ReplyLost:
+            return _error(Code.RESULT_UNKNOWN, "the command may have been carried out", headers)
+        except (ClientGone, ConnectionCut):
+            raise
+        except Exception as fault:  # noqa: BLE001 - one request's fault must not end the venue
+            _report(fault, route)
+            return _error(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT, headers)
+        return status, body, headers, None
+
+    async def _body(self, headers: Headers, receive: Receive, user_id: UserId) -> bytes:
+        """The whole body of a write. One that takes long to read through waits for a turn."""
+        body = await read_body(headers, receive)
+        if len(body) > _SHORT_BODY_BYTES_MAX:
+            await self._turns.take(user_id)
+        return body
+
+    async def _handled(self, request: Request, sent: ExitStack) -> Response:
+        """What the route's handler says, or raises, and not before a delay in force is over."""
+        read = READS.get(request.route)
+        faults = self._desk.faults
+        delay_ms, cleared = faults.reply_delay_ms(is_write=read is None), faults.delays_cleared
+        failure: Exception | None = None
+        try:
+            if read is None:
+                status, body = await WRITES[request.route](request)
+            else:
+                status, body = trade.OK, await self._read(request, read, sent)
+        except Exception as fault:  # noqa: BLE001 - raised again; a refusal is held back as well
+            failure = fault
+        if delay_ms:
+            await self._held_back(delay_ms / _MS_PER_S, cleared)
+        if failure is not None:
+            raise failure
+        return status, body
+
+    async def _held_back(self, delay_s: float, cleared: int) -> None:
+        """Wait for so long, or until the operator has taken the delay out of force. cleared: how
+        often that had been done before."""
+        looks = math.ceil(delay_s / _DELAY_LOOK_S)
+        for _ in range(looks):
+            if self._desk.faults.delays_cleared != cleared:
+                return
+            await asyncio.sleep(delay_s / looks)
+
+    async def _read(
+        self,
+        request: Request,
+        read: Callable[[Request], bytes | Iterator[bytes]],
+        sent: ExitStack,
+    ) -> bytes:
+        """The body of a read; a long one has a place until it is sent, and one that comes in pieces
+        has each made in a turn of its own."""
+        user_id = request.user_id
+        await self._turns.take(user_id)
+        made = read(request)
+        if isinstance(made, bytes) and len(made) <= LONG_ANSWER_BYTES:
+            return made
+        if self._places.is_full(user_id):
+            made = b""  # what it was when it began to wait would take room all the while
+            await self._place(user_id)
+            sent.callback(self._places.give_back, user_id)
+            await self._turns.take(user_id)
+            made = read(request)
+        else:
+            await self._places.take(user_id)
+            sent.callback(self._places.give_back, user_id)
+        if isinstance(made, bytes):
+            return made
+        pieces = []
+        for piece in made:
+            pieces.append(piece)
+            await self._turns.take(user_id, again=True)
+        return b"".join(pieces)
+
+    async def _place(self, user_id: UserId) -> None:
+        """Wait for a place. Raises ConnectionCut where there is none in time."""
+        try:
+            async with asyncio.timeout(LONG_ANSWER_WAIT_S):
+                await self._places.take(user_id)
+        except TimeoutError:
+            raise ConnectionCut from None
+
+
+def _report(fault: Exception, route: Route | None) -> None:
+    # The text is made here: a console renderer would show local variables, and so the key.
+    trace = "".join(traceback.format_exception(fault))
+    _log.error("internal_error", route=None if route is None else route.name, traceback=trace)
+
+
+async def _cut(scope: Message, receive: Receive) -> None:
+    """Cut the connection, and wait until the server knows: it would answer on its own else."""
+    scope["extensions"][ABORT_EXTENSION]["abort"]()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _metadata(origin: str) -> bytes:
+    """What RFC 9728 says of a protected resource; no authorization server issues tokens (S27)."""
+    return codec.encode(
+        {
+            "resource": origin,
+            "scopes_supported": [scope.value for scope in routes.TokenScope],
+            "bearer_methods_supported": ["header"],
+        }
+    )
+
+
+def _error(code: Code, message: str, headers: Headers) -> Answered:
+    return CODES[code].status, codec.encode(ErrorBody(code.value, message)), headers, code
+
+
+def _find(method: str, raw_path: bytes) -> tuple[Route | None, str | None]:
+    """The route that serves a path, and its variable segment; (None, None) when none does.
+
+    Segments are split before they are decoded, so an escaped slash stays inside its segment, and
+    dot segments are segments like any other. One that cannot be decoded is None: it is no literal
+    of any route, and as a variable it is for the handler to refuse.
+    """
+    if not raw_path.startswith(_PREFIX):
+        return None, None
+    pieces = raw_path[len(_PREFIX) :].split(b"/", _SEGMENTS_MAX)
+    if len(pieces) > _SEGMENTS_MAX:
+        return None, None
+    segments = tuple([percent_decoded(raw) for raw in pieces])
+    route = _BY_SHAPE.get((method, segments))
+    if route is not None and None not in segments:
+        return route, None
+    if len(segments) <= _VARIABLE_AT:
+        return None, None
+    shape = (*segments[:_VARIABLE_AT], None, *segments[_VARIABLE_AT + 1 :])
+    return _BY_SHAPE.get((method, shape)), segments[_VARIABLE_AT]
+
+
+def _origin(scope: Message) -> str:
+    # Not the Host header: what a caller sends is not sent back.
+    server = scope.get("server") or ("localhost", None)
+    host = f"[{server[0]}]" if ":" in server[0] else server[0]
+    port = "" if server[1] is None else f":{server[1]}"
+    return f"{scope.get('scheme', 'http')}://{host}{port}"
+
+
+def _too_long() -> Refusal:
+    return Refusal(Code.INVALID_REQUEST_BODY, f"request body: longer than {BODY_BYTES_MAX} bytes")
+
+
+async def read_body(headers: Headers, receive: Receive) -> bytes:
+    """The whole body. Raises Refusal(invalid_request_body) for one that is too long or too slow.
+
+    What is beyond the cap is never read.
+    """
+    for name, value in headers:
+        # A number of that many digits is too long without being read; int() would refuse some.
+        if (
+            name == _CONTENT_LENGTH
+            and value.isdigit()
+            and (len(value) > _LENGTH_DIGITS_MAX or int(value) > BODY_BYTES_MAX)
+        ):
+            raise _too_long()
+    body = b""
+    try:
+        async with asyncio.timeout(BODY_DEADLINE_S):
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                body += message.get("body", b"")
+                if len(body) > BODY_BYTES_MAX:
+                    raise _too_long()
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise Refusal(Code.INVALID_REQUEST_BODY, "request body: took too long") from None
+    return body

@@ -1,0 +1,262 @@
+"""Who may pass: the credential, then its token bucket, then its scope; and the headers of each.
+
+Refusals come in that order (S29). Before a credential is known nothing is charged and no limiter
+header is sent; from then on every answer carries what is left (S42). Raw keys and tokens are
+hashed on arrival and never stored, logged or put into an error.
+
+Readings: docs/assumptions.md#S42, #S51.
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import msgspec
+
+from venue.rest.flood import FailedLogins
+from venue.wire.codec import Refusal
+from venue.wire.errors import Code
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
+from venue.wire.names import UserId
+from venue.wire.routes import (
+    API_KEY_HEADER,
+    BEARER_HEADER,
+    LIMIT_HEADER,
+    REMAINING_HEADER,
+    RESET_HEADER,
+    RETRY_AFTER_HEADER,
+    KeyScope,
+    Route,
+    TokenScope,
+)
+
+Headers = list[tuple[bytes, bytes]]
+
+_API_KEY: Final = API_KEY_HEADER.lower().encode()
+_BEARER: Final = BEARER_HEADER.lower().encode()
+_LIMIT: Final = LIMIT_HEADER.lower().encode()
+_REMAINING: Final = REMAINING_HEADER.lower().encode()
+_TOKENS_TEXT: Final = tuple(str(count).encode() for count in range(RATE_BURST + 1))
+_RESET: Final = RESET_HEADER.lower().encode()
+_RETRY_AFTER: Final = RETRY_AFTER_HEADER.lower().encode()
+_CHALLENGE: Final = b"www-authenticate"
+_CLOSE: Final = (b"connection", b"close")
+METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
+"""Where the metadata of RFC 9728 stands, outside the versioned prefix."""
+
+
+class KeyFacts(Protocol):
+    """What is known of an API key; see `venue.engine.access.AccessKey`."""
+
+    @property
+    def user_id(self) -> UserId | None:
+        """Whose it is; None is a stored reference that cannot be used."""
+        ...
+
+    @property
+    def scopes(self) -> tuple[KeyScope, ...]:
+        """What it may be used for; maybe nothing."""
+        ...
+
+    @property
+    def revoked(self) -> bool:
+        """Whether it was stopped."""
+        ...
+
+    @property
+    def bucket_id(self) -> str:
+        """The token bucket it draws from."""
+        ...
+
+
+class TokenFacts(Protocol):
+    """What is known of a bearer token that has not expired."""
+
+    @property
+    def user_id(self) -> UserId:
+        """On whose behalf it acts."""
+        ...
+
+    @property
+    def scopes(self) -> tuple[TokenScope, ...]:
+        """What it may be used for."""
+        ...
+
+    @property
+    def bucket_id(self) -> str:
+        """The token bucket of its application and user."""
+        ...
+
+
+class Access(Protocol):
+    """Keys and tokens by the SHA-256 of the credential, 64 lower-case hex digits."""
+
+    def key(self, sha256_hex: str, /) -> KeyFacts | None:
+        """The key, revoked ones too; None if unknown."""
+        ...
+
+    def token(self, sha256_hex: str, now_ns: int, /) -> TokenFacts | None:
+        """The token; None if unknown or expired at `now_ns`."""
+        ...
+
+
+class GateRefusal(Refusal):
+    """A refusal at the gate and the headers that only it carries."""
+
+    def __init__(self, code: Code, message: str, headers: Headers) -> None:
+        super().__init__(code, message)
+        self.headers = headers
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """A caller whose credential is good: the facts and the bucket it draws from."""
+
+    facts: KeyFacts | TokenFacts
+    is_bearer: bool
+    bucket: TokenBucket
+
+
+class Gate:
+    """The gate of one venue; keeps one bucket per credential that was ever good."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._buckets: dict[str, TokenBucket] = {}
+        self._failed = FailedLogins()
+
+    def authenticate(
+        self,
+        headers: Headers,
+        origin: Callable[[], str],
+        now_ns: int,
+        client: tuple[str, int] | None = None,
+    ) -> Caller:
+        """The caller that the request's headers name; nothing is charged.
+
+        headers: names in lower case. origin: gives scheme and authority of this service, for a
+        challenge. client: address and port of the peer, if it has any. Raises GateRefusal:
+        conflicting_credentials when both headers are there, unauthenticated when neither or when
+        the one is empty, repeated, unknown, revoked, expired. From an address that fails too
+        often the refusal is the same, and asks for the connection to be closed after it.
+        """
+        try:
+            return self._known(headers, origin, now_ns)
+        except GateRefusal as refusal:
+            if self._failed.note("" if client is None else client[0], now_ns):
+                refusal.headers.append(_CLOSE)
+            raise
+
+    def _known(self, headers: Headers, origin: Callable[[], str], now_ns: int) -> Caller:
+        # White space around a value is no part of it (RFC 9110, 5.5); what trails comes through.
+        keys = [value.strip(b" \t") for name, value in headers if name == _API_KEY]
+        bearers = [value for name, value in headers if name == _BEARER]
+        if keys and bearers:
+            raise GateRefusal(
+                Code.CONFLICTING_CREDENTIALS,
+                f"{API_KEY_HEADER} and {BEARER_HEADER} exclude each other",
+                [],
+            )
+        if bearers:
+            token = self._token(bearers, now_ns)
+            if token is None:
+                raise GateRefusal(
+                    Code.UNAUTHENTICATED,
+                    "the bearer token is not valid",
+                    [(_CHALLENGE, _unauthenticated_challenge(origin()))],
+                )
+            return Caller(token, True, self._bucket(token.bucket_id, now_ns))
+        # One hash and one look-up. The look-up's time may depend on the digest, and tells nothing
+        # of the key: whoever tries keys cannot choose digests that share more and more of it.
+        key = self._access.key(_sha256_hex(keys[0])) if len(keys) == 1 and keys[0] else None
+        if key is None or key.revoked:
+            raise GateRefusal(Code.UNAUTHENTICATED, "no valid credential", [])
+        return Caller(key, False, self._bucket(key.bucket_id, now_ns))
+
+    def _token(self, bearers: list[bytes], now_ns: int) -> TokenFacts | None:
+        scheme, _, raw = bearers[0].partition(b" ")
+        raw = raw.strip(b" ")
+        if len(bearers) != 1 or scheme.lower() != b"bearer" or not raw:
+            return None
+        return self._access.token(_sha256_hex(raw), now_ns)
+
+    def _bucket(self, bucket_id: str, now_ns: int) -> TokenBucket:
+        bucket = self._buckets.get(bucket_id)
+        if bucket is None:
+            bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, now_ns)
+            self._buckets[bucket_id] = bucket
+        return bucket
+
+
+def charge(
+    caller: Caller, now_ns: int, limit: int = RATE_BURST, throttled_s: int | None = None
+) -> Headers:
+    """Take one token and return what every answer from here on carries: what is left after it.
+
+    limit: tokens that the bucket holds; a fault may lower it. throttled_s: the Retry-After of a
+    fault that refuses the request. Raises GateRefusal(rate_limited), nothing taken, when no whole
+    token is there, and for such a fault.
+    """
+    bucket = caller.bucket
+    if bucket.burst != limit:
+        bucket.refill(now_ns)
+        bucket.rate_per_second = max(1, RATE_PER_SECOND * limit // RATE_BURST)
+        bucket.burst = limit
+        bucket.level_e9 = min(bucket.level_e9, limit * NS_PER_SECOND)
+    taken = throttled_s is None and bucket.take(now_ns)
+    left = bucket.whole_tokens if throttled_s is None else 0
+    headers = [(_LIMIT, _TOKENS_TEXT[limit]), (_REMAINING, _TOKENS_TEXT[left])]
+    if not taken:
+        headers += pace_headers(caller, now_ns, throttled_s)
+        raise GateRefusal(Code.RATE_LIMITED, "the token bucket is empty", headers)
+    return headers
+
+
+def authorize(caller: Caller, route: Route | None) -> UserId:
+    """The user on whose behalf a caller may use a route; None is a path that is no route.
+
+    Raises GateRefusal: forbidden_scope for a missing scope (a key without any scope is refused
+    everywhere, even off the routes), api_key_misconfigured for a key without a user.
+    """
+    facts = caller.facts
+    if caller.is_bearer:
+        wanted = () if route is None else route.token_scopes
+        if wanted and not any(scope in facts.scopes for scope in wanted):
+            challenge = f'Bearer error="insufficient_scope", scope="{wanted[0]}"'
+            raise GateRefusal(
+                Code.FORBIDDEN_SCOPE,
+                f"the token lacks the scope {wanted[0]}",
+                [(_CHALLENGE, challenge.encode())],
+            )
+    else:
+        scope = None if route is None else route.key_scope
+        if not facts.scopes or (scope is not None and scope not in facts.scopes):
+            raise GateRefusal(Code.FORBIDDEN_SCOPE, "the key lacks the scope", [])
+    if facts.user_id is None:
+        raise GateRefusal(Code.API_KEY_MISCONFIGURED, "the key names no usable account", [])
+    return facts.user_id
+
+
+def pace_headers(caller: Caller, now_ns: int, throttled_s: int | None = None) -> Headers:
+    """What a 429 carries besides: whole seconds to wait, at least 1 (S39 too), and the reset.
+
+    The reset is the Unix time, whole seconds rounded up, at which the bucket is full again (S51).
+    """
+    bucket = caller.bucket
+    bucket.refill(now_ns)
+    wait_s = max(1, throttled_s or _seconds_up(bucket.wait_ns()))
+    full_s = _seconds_up(now_ns + bucket.wait_ns(bucket.burst))
+    return [(_RETRY_AFTER, str(wait_s).encode()), (_RESET, str(full_s).encode())]
+
+
+def _seconds_up(duration_ns: int) -> int:
+    return -(-duration_ns // NS_PER_SECOND)
+
+
+def _sha256_hex(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _unauthenticated_challenge(origin: str) -> bytes:
+    location = f"{origin}{METADATA_PATH}"
+    return f'Bearer error="invalid_token", resource_metadata="{location}"'.encode()

@@ -1,0 +1,106 @@
+"""Order writes: one request, one command, and the engine's answer as the interface words it.
+
+Reading: docs/assumptions.md#S1.
+"""
+
+from typing import Final
+
+from venue.engine.messages import (
+    Amended,
+    AmendOrder,
+    Cancelled,
+    CancelOrder,
+    Command,
+    Placed,
+    PlaceOrder,
+    Refused,
+)
+from venue.rest.desk import (
+    INTERNAL_ERROR_TEXT,
+    ConnectionCut,
+    EngineOverloaded,
+    EngineUnavailable,
+    ReplyLost,
+    Request,
+    Response,
+)
+from venue.rest.faults import CommandFault, Verb
+from venue.rest.params import order_in_path
+from venue.views.account import shown_order
+from venue.wire import codec, model
+from venue.wire.codec import Refusal
+from venue.wire.errors import Code
+
+OK: Final = 200
+CREATED: Final = 201
+
+
+class UnexpectedAnswer(Exception):
+    """The engine answered a command with another command's answer: a fault of the venue."""
+
+
+async def create_order(request: Request) -> Response:
+    """POST /orders: 201 for a new order, 200 for a re-send of a known one (S1)."""
+    order = codec.parse_new_order(await request.body(), request.desk.find_market)
+    submitted_ns = request.desk.now_ns()
+    answer = await _submit(request, Verb.CREATE, PlaceOrder(request.user_id, order))
+    if not isinstance(answer, Placed):
+        raise UnexpectedAnswer(type(answer).__name__)
+    shown = shown_order(
+        answer.order,
+        created_ns=submitted_ns,
+        client_order_id=answer.client_order_id,
+        spent_cents=answer.spent_cents,
+    )
+    return CREATED if answer.fresh else OK, codec.encode(shown)
+
+
+async def amend_order(request: Request) -> Response:
+    """PUT /orders/{order_id}."""
+    order_id = order_in_path(request.parameter)
+    amend = codec.parse_amend(await request.body())
+    submitted_ns = request.desk.now_ns()
+    answer = await _submit(request, Verb.AMEND, AmendOrder(request.user_id, order_id, amend))
+    if not isinstance(answer, Amended):
+        raise UnexpectedAnswer(type(answer).__name__)
+    return OK, codec.encode(shown_order(answer.order, created_ns=submitted_ns))
+
+
+async def cancel_order(request: Request) -> Response:
+    """DELETE /orders/{order_id}; a body, if there is one, is not read."""
+    order_id = order_in_path(request.parameter)
+    answer = await _submit(request, Verb.CANCEL, CancelOrder(request.user_id, order_id))
+    if not isinstance(answer, Cancelled):
+        raise UnexpectedAnswer(type(answer).__name__)
+    # Only creates and amends speak of the gateway's instant; a cancelled order keeps its own.
+    order = shown_order(answer.order, created_ns=answer.order.created_ns)
+    return OK, codec.encode(model.Cancelled(order, answer.reduced_by))
+
+
+async def _submit(request: Request, verb: Verb, command: Command) -> object:
+    """The engine's answer. Raises Refusal with its refusal, and what a fault in force asks for."""
+    fault = request.desk.faults.strike(verb)
+    if fault is not None and not fault.is_after:
+        raise _failure(fault)
+    answer = await request.desk.submit(command)
+    if fault is not None:
+        # Whatever the engine said, refusals too: it is the answer that gets lost.
+        raise _failure(fault)
+    if isinstance(answer, Refused):
+        raise Refusal(answer.code, answer.message)
+    return answer
+
+
+def _failure(fault: CommandFault) -> Exception:
+    """What ends a write in the way that a fault asks for."""
+    match fault:
+        case CommandFault.ENGINE_UNAVAILABLE:
+            return EngineUnavailable()
+        case CommandFault.ENGINE_OVERLOADED:
+            return EngineOverloaded()
+        case CommandFault.RESULT_UNKNOWN_BEFORE | CommandFault.RESULT_UNKNOWN_AFTER:
+            return ReplyLost()
+        case CommandFault.INTERNAL_ERROR_BEFORE | CommandFault.INTERNAL_ERROR_AFTER:
+            return Refusal(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT)
+        case CommandFault.DROP_BEFORE | CommandFault.DROP_AFTER:
+            return ConnectionCut()

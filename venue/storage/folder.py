@@ -1,0 +1,194 @@
+"""One directory of our own: checked once, then every file in it by name, never through a link."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+from pathlib import Path
+from typing import Final, Self
+
+from venue.durable import make_directory
+from venue.storage.record import StateFault
+
+FILE_MODE: Final = 0o600
+
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What an operating system says when there is no room, by disk, by quota, by limit."""
+
+_OURS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
+_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+_OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_PID_TEXT_MAX: Final = 32
+_UNFINISHED: Final = (".", ".new")
+"""Around the name of a file that is being written whole."""
+
+
+def unfinished_names(prefix: str, suffix: str) -> tuple[str, str]:
+    """Beginning and end of what a crash leaves of writing files of these names whole."""
+    return _UNFINISHED[0] + prefix, suffix + _UNFINISHED[1]
+
+
+def write_at(handle: int, data: bytes, offset: int) -> None:
+    """Write all of it. Raises OSError when not all of it could be written."""
+    rest = memoryview(data)
+    while rest:
+        written = os.pwrite(handle, rest, offset)
+        if not written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        rest = rest[written:]
+        offset += written
+
+
+class Folder:
+    """A directory held open. Names are plain file names in it."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self._handle = handle
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool) -> Self:
+        """The directory, made (0700) when it is not there and `create` says so.
+
+        Raises StateFault for a link, something else than a directory, a directory of another
+        user or one that others may write to.
+        """
+        try:
+            if path.is_symlink():
+                raise StateFault(f"{path}: is a symbolic link; name the directory itself")
+            if create:
+                make_directory(path)
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _OURS)
+        except OSError as fault:
+            raise StateFault(f"{path}: cannot be opened: {fault.strerror}") from None
+        status = os.fstat(handle)
+        if status.st_uid != os.geteuid():
+            os.close(handle)
+            raise StateFault(f"{path}: belongs to another user; run as the one it belongs to")
+        if status.st_mode & _WRITABLE_BY_OTHERS:
+            os.close(handle)
+            raise StateFault(f"{path}: others may write to it; chmod 700 {path}")
+        return cls(path, handle)
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        os.close(self._handle)
+
+    def names(self, prefix: str, suffix: str) -> list[str]:
+        """The names in it with this beginning and end, sorted. Raises StateFault."""
+        try:
+            with os.scandir(self._handle) as entries:
+                names = [entry.name for entry in entries]
+        except OSError as fault:
+            raise StateFault(f"{self.path}: cannot be listed: {fault.strerror}") from None
+        return sorted(name for name in names if name.startswith(prefix) and name.endswith(suffix))
+
+    def exists(self, name: str) -> bool:
+        """Whether something of this name, a link included, is in it."""
+        try:
+            os.stat(name, dir_fd=self._handle, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def read(self, name: str, *, secret: bool = False) -> bytes:
+        """All of a file. Raises StateFault when it cannot be read.
+
+        secret: refuse a file that anybody else may read or write.
+        """
+        handle = self.open_file(name, os.O_RDONLY)
+        with os.fdopen(handle, "rb") as file:
+            if secret and os.fstat(handle).st_mode & _OPEN_TO_OTHERS:
+                where = self.path / name
+                raise StateFault(f"{where}: is not for its owner alone; chmod 600 {where}")
+            try:
+                return file.read()
+            except OSError as fault:
+                raise self._fault(name, "cannot be read", fault) from None
+
+    def open_file(self, name: str, flags: int) -> int:
+        """A descriptor of a regular file that is there. Raises StateFault when it cannot be had."""
+        try:
+            # Without waiting: a pipe in the place of a file would block for ever.
+            handle = os.open(name, flags | _OURS | os.O_NONBLOCK, dir_fd=self._handle)
+        except OSError as fault:
+            raise self._fault(name, "cannot be opened", fault) from None
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise StateFault(f"{self.path / name}: is not a regular file")
+        return handle
+
+    def create(self, name: str) -> int:
+        """A descriptor of a new file (0600). Raises OSError; the name must not be taken."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OURS
+        return os.open(name, flags, FILE_MODE, dir_fd=self._handle)
+
+    def remove(self, name: str) -> None:
+        """Remove a file. Raises OSError."""
+        os.unlink(name, dir_fd=self._handle)
+
+    def sync(self) -> None:
+        """Make what was created, renamed and removed in it durable. Raises OSError."""
+        os.fsync(self._handle)
+
+    def write_whole(self, name: str, data: bytes) -> None:
+        """Write a file (0600) whole or not at all, durably. Raises StateFault."""
+        beside = f"{_UNFINISHED[0]}{name}{_UNFINISHED[1]}"
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                # What a crash left of an earlier try.
+                self.remove(beside)
+            handle = self.create(beside)
+            try:
+                write_at(handle, data, 0)
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+            os.rename(beside, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+            self.sync()
+        except OSError as fault:
+            with contextlib.suppress(OSError):
+                self.remove(beside)
+            raise self._fault(name, "cannot be written", fault) from None
+
+    def hold(self, what: str) -> None:
+        """Hold the directory itself for as long as it is open: a lock's file can be taken away from
+        under its holder. what: see `lock`. Raises StateFault at once when another holds it.
+        """
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StateFault(
+                f"{self.path}: {what} by another process; end that one first"
+            ) from None
+        except OSError:
+            return  # a file system that locks files only
+
+    def lock(self, name: str, what: str) -> int:
+        """A descriptor that holds the lock of this name until it is closed or the process ends.
+
+        what: what is being done, for the one who comes second. Raises StateFault at once, with
+        the process id of the holder if it is known, when another holds it.
+        """
+        flags = os.O_RDWR | os.O_CREAT | _OURS
+        try:
+            handle = os.open(name, flags, FILE_MODE, dir_fd=self._handle)
+        except OSError as fault:
+            raise self._fault(name, "cannot be opened", fault) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(handle, 0)
+            write_at(handle, str(os.getpid()).encode(), 0)
+        except BlockingIOError:
+            holder = os.pread(handle, _PID_TEXT_MAX, 0).decode("ascii", "replace")
+            os.close(handle)
+            who = f"process {holder}" if holder.isdecimal() else "another process"
+            raise StateFault(f"{self.path}: {what} by {who}; end that one first") from None
+        except OSError as fault:
+            os.close(handle)
+            raise self._fault(name, "cannot be locked", fault) from None
+        return handle
+
+    def _fault(self, name: str, what: str, fault: OSError) -> StateFault:
+        return StateFault(f"{self.path / name}: {what}: {fault.strerror}")

@@ -1,0 +1,260 @@
+"""A state directory: keys, snapshots and the command log of one venue, for one process at a time.
+
+Two ways in. `StateDir.open` is the server's: it holds the lock, makes what is missing, appends.
+`StateDir.beside` is for compacting while a server runs: it sees sealed segments only (every one
+but the last), which nobody writes to any more, and has a lock of its own.
+"""
+
+import contextlib
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Self
+
+from venue.storage.folder import Folder, unfinished_names
+from venue.storage.keys import KEYS_FILE, Keys, make_keys, read_keys
+from venue.storage.log import (
+    SEGMENT_BYTES,
+    SEGMENT_RECORDS,
+    CommandLog,
+    check_newest,
+    open_segment,
+    segments,
+)
+from venue.storage.record import Entry, StateFault, is_torn_creation
+from venue.storage.snapshot import SNAPSHOT_NAMES, seal, snapshot_name, unseal
+
+LOCK_FILE: Final = "lock"
+COMPACT_LOCK_FILE: Final = "compact.lock"
+SNAPSHOTS_KEPT: Final = 2
+
+
+class StateDir:
+    """An open state directory. `notices`: sentences for people about what was not as it should be.
+
+    segment_records, segment_bytes: after how much the log goes on in a new segment.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        lock: int,
+        keys: Keys,
+        sealed_only: bool,
+        segment_records: int = SEGMENT_RECORDS,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._keys = keys
+        self._sealed_only = sealed_only
+        self._segment_records = segment_records
+        self._segment_bytes = segment_bytes
+        self.notices: list[str] = []
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        segment_records: int = SEGMENT_RECORDS,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> Self:
+        """The directory with everything in it, for this process alone; made when not there.
+
+        Raises StateFault when it cannot be used, another process uses it, the end of its log is
+        missing, or keys are missing beside a log: without them its ids could not be derived again.
+        """
+        folder = Folder.open(path, create=True)
+        with contextlib.ExitStack() as undo:
+            undo.callback(folder.close)
+            lock = folder.lock(LOCK_FILE, "in use")
+            undo.callback(os.close, lock)
+            folder.hold("in use")
+            if folder.exists(KEYS_FILE):
+                keys = read_keys(folder)
+            elif segments(folder) or folder.names(*SNAPSHOT_NAMES):
+                raise StateFault(f"{path / KEYS_FILE}: is missing; restore it from a copy")
+            else:
+                keys = make_keys(folder)
+            check_newest(folder)
+            undo.pop_all()
+        return cls(folder, lock, keys, False, segment_records, segment_bytes)
+
+    @classmethod
+    def beside(cls, path: Path) -> Self:
+        """The sealed part of a directory that a server may be using; made by a server before.
+
+        Raises StateFault when it cannot be used or is being compacted by another process.
+        """
+        folder = Folder.open(path, create=False)
+        with contextlib.ExitStack() as undo:
+            undo.callback(folder.close)
+            lock = folder.lock(COMPACT_LOCK_FILE, "being compacted")
+            undo.callback(os.close, lock)
+            keys = read_keys(folder)
+            undo.pop_all()
+        return cls(folder, lock, keys, True)
+
+    def __repr__(self) -> str:
+        return f"StateDir({str(self._folder.path)!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the directory and its lock."""
+        os.close(self._lock)
+        self._folder.close()
+
+    @property
+    def path(self) -> Path:
+        """The directory, as it was named."""
+        return self._folder.path
+
+    @property
+    def order_id_key(self) -> bytes:
+        """32 secret bytes that every order, trade and fill id hangs on."""
+        return self._keys.order_id_key
+
+    @property
+    def cursor_key(self) -> bytes:
+        """32 secret bytes that every cursor is sealed with."""
+        return self._keys.cursor_key
+
+    # --- the log ------------------------------------------------------------------------------
+
+    def first_sequence(self) -> int:
+        """The sequence of the oldest command still in the log, or of the one to come."""
+        found = segments(self._folder)
+        return found[0][1] if found else 1
+
+    def entries(self, after_sequence: int) -> Iterator[Entry]:
+        """Every command after this sequence, in order, one segment in memory at a time.
+
+        A torn tail of the last segment ends the stream; nothing is cut here. Raises StateFault,
+        naming file and offset, when the log is damaged, has a gap, begins too late or ends before
+        `after_sequence`.
+        """
+        expected: int | None = None
+        before = ""
+        for name, first, is_last in self._needed(after_sequence):
+            where = str(self._folder.path / name)
+            if expected is None and first > after_sequence + 1:
+                raise StateFault(
+                    f"{where}: the log begins with sequence {first}, and "
+                    f"{after_sequence + 1} is needed; restore the directory from a copy"
+                )
+            if expected is not None and first != expected:
+                raise StateFault(
+                    f"{before}: ends with sequence {expected - 1}, and the next segment, {name}, "
+                    f"begins with {first}; restore the directory from a copy"
+                )
+            data = self._folder.read(name)
+            before = f"{where}, byte {len(data)}"
+            if is_last and is_torn_creation(data):
+                expected = first
+                break
+            segment = open_segment(data, where, self._keys.state_id, first, is_last=is_last)
+            for entry in segment.entries():
+                if entry.sequence > after_sequence:
+                    yield entry
+            expected = segment.next_sequence
+        if expected is None and self._sealed_only:
+            return
+        if (expected or 1) <= after_sequence:
+            raise StateFault(
+                f"{self._folder.path}: the log ends with sequence {(expected or 1) - 1}, and a "
+                f"snapshot includes {after_sequence}; restore the directory from a copy"
+            )
+
+    def _needed(self, after_sequence: int) -> list[tuple[str, int, bool]]:
+        """Name, first sequence and whether it is the last, of the segments that hold what comes."""
+        found = segments(self._folder)
+        ends = [first for _, first in found[1:]]
+        needed = [
+            (name, first, False)
+            for (name, first), end in zip(found, ends, strict=False)
+            if end > after_sequence + 1
+        ]
+        if found and not self._sealed_only:
+            needed.append((*found[-1], True))
+        return needed
+
+    def log(self) -> CommandLog:
+        """The log, open for appending; what a crash left unfinished at its end is cut off first.
+
+        Raises StateFault when it is damaged or cannot be written.
+        """
+        assert not self._sealed_only, "a server may be appending"
+        log = CommandLog(
+            self._folder,
+            self._keys.state_id,
+            segment_records=self._segment_records,
+            segment_bytes=self._segment_bytes,
+        )
+        if log.cut is not None:
+            self.notices.append(log.cut)
+        return log
+
+    # --- snapshots ----------------------------------------------------------------------------
+
+    def snapshots(self) -> Iterator[tuple[int, bytes]]:
+        """Every undamaged snapshot, newest first. A damaged one is passed over with a notice."""
+        for name in reversed(self._folder.names(*SNAPSHOT_NAMES)):
+            where = str(self._folder.path / name)
+            try:
+                sequence, payload = unseal(self._folder.read(name), where, self._keys.state_id)
+            except StateFault as fault:
+                self.notices.append(f"{fault}; passed over")
+                continue
+            if name != snapshot_name(sequence):
+                self.notices.append(f"{where}: includes sequence {sequence}; misnamed, passed over")
+                continue
+            yield sequence, payload
+
+    def write_snapshot(self, sequence: int, payload: bytes) -> None:
+        """Write a snapshot that includes every command up to `sequence`, whole or not at all.
+
+        What writers before it were killed amid is removed first. Raises StateFault when it cannot
+        be written.
+        """
+        self._remove(self._folder.names(*unfinished_names(*SNAPSHOT_NAMES)))
+        sealed = seal(self._keys.state_id, sequence, payload)
+        self._folder.write_whole(snapshot_name(sequence), sealed)
+
+    def prune(self) -> None:
+        """Remove all but the two newest undamaged snapshots, and segments that neither needs.
+
+        With fewer than two, nothing goes. The last segment always stays. Raises StateFault when
+        something cannot be removed.
+        """
+        kept = [sequence for sequence, _ in itertools.islice(self.snapshots(), SNAPSHOTS_KEPT)]
+        if len(kept) < SNAPSHOTS_KEPT:
+            return
+        oldest = kept[-1]
+        found = segments(self._folder)
+        gone = [
+            name
+            for (name, _), (_, next_first) in itertools.pairwise(found)
+            if next_first <= oldest + 1
+        ]
+        names = self._folder.names(*SNAPSHOT_NAMES)
+        gone += [name for name in names if name < snapshot_name(oldest)]
+        self._remove(gone)
+
+    def _remove(self, names: list[str]) -> None:
+        """Remove files, the first one first. Raises StateFault when one cannot be removed."""
+        if not names:
+            return
+        try:
+            # Oldest first: a crash in between leaves a log without gaps.
+            for name in names:
+                self._folder.remove(name)
+            self._folder.sync()
+        except OSError as fault:
+            raise StateFault(f"{self._folder.path}: cannot be pruned: {fault.strerror}") from None

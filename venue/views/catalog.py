@@ -1,0 +1,428 @@
+"""What is traded: companies, series, events and their rungs, and how to find them.
+
+Readings: docs/assumptions.md#S34, #S38, #S46.
+"""
+
+import decimal
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from venue.engine import messages
+from venue.views.directory import Directory, DirectorySnapshot, Unresolvable
+from venue.wire import model, names
+from venue.wire.instant import from_ns
+from venue.wire.model import EventStatus, MarketState
+from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, Price, Qty
+from venue.wire.names import MarketId, ProjectId, Ticker
+from venue.wire.strike import dollars_per_unit
+
+Takers = Mapping[type[messages.Event], Callable[[Any], None]]
+"""Who takes in an event, by its type. A column of class patterns costs more than most events do."""
+
+_UNSTRUCK: Final = (1, decimal.Decimal(0))
+"""Sorts a binary market behind every rung."""
+
+
+class Company(msgspec.Struct, frozen=True):
+    """A company as listed; `symbol` is its current handle, which an archived one has lost."""
+
+    project_id: ProjectId
+    name: str
+    symbol: str
+    archived: bool = False
+
+
+class _Market(msgspec.Struct):
+    listed: messages.ListMarket
+    event: "_Event"
+    sequence: int
+    created_ns: int
+    updated_ns: int
+    state: MarketState = MarketState.ACTIVE
+    last_price: Price | None = None
+    open_interest: Qty = Qty(0)
+    shown: model.Market | None = None
+
+
+class _Event(msgspec.Struct):
+    listed: messages.ListEvent
+    sequence: int
+    status: EventStatus
+    markets: list[_Market]
+
+
+class EventRecord(msgspec.Struct, frozen=True):
+    """An event as listed, and its status."""
+
+    listed: messages.ListEvent
+    status: EventStatus
+
+
+class MarketRecord(msgspec.Struct, frozen=True):
+    """A market as listed, and what has become of it. open_interest: shares."""
+
+    listed: messages.ListMarket
+    created_ns: int
+    updated_ns: int
+    state: MarketState
+    last_price: Price | None
+    open_interest: Qty
+
+
+class CatalogSnapshot(msgspec.Struct, frozen=True):
+    """Everything that is listed, each in the order of listing."""
+
+    companies: tuple[Company, ...]
+    events: tuple[EventRecord, ...]
+    markets: tuple[MarketRecord, ...]
+    directory: DirectorySnapshot
+
+
+class MarketFilter(msgspec.Struct, frozen=True):
+    """Filters of GET /markets, ANDed; None is no filter. `q` has at least two characters."""
+
+    q: str | None = None
+    series_ticker: str | None = None
+    project_id: ProjectId | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is filtered: the paged catalog instead of one whole page."""
+        return self.q is None and self.series_ticker is None and self.project_id is None
+
+
+class EventFilter(msgspec.Struct, frozen=True):
+    """Filters of GET /events (S2), ANDed; None is no filter."""
+
+    series_ticker: str | None = None
+    project_id: ProjectId | None = None
+    status: EventStatus | None = None
+
+
+class Catalog:
+    """Every company, event and market there is or was; nothing is ever taken out."""
+
+    def __init__(self) -> None:
+        self._companies: dict[ProjectId, Company] = {}
+        self._events: list[_Event] = []
+        self._by_event: dict[Ticker, _Event] = {}
+        self._by_series: dict[Ticker, list[_Event]] = {}
+        self._markets: list[_Market] = []
+        self._by_market: dict[MarketId, _Market] = {}
+        self._by_ticker: dict[Ticker, _Market] = {}
+        self._directory = Directory()
+        self._takers: Takers = {
+            messages.CompanyListed: self._take_company,
+            messages.CompanyArchived: self._take_archiving,
+            messages.EventListed: self._take_event,
+            messages.MarketListed: self._take_market,
+            messages.EventStatusChanged: self._take_event_status,
+            messages.MarketStateChanged: self._take_market_state,
+            messages.TradePrinted: self._take_print,
+            messages.OpenInterestChanged: self._take_open_interest,
+        }
+
+    @classmethod
+    def restored(cls, snapshot: CatalogSnapshot) -> "Catalog":
+        """The catalog that gave this snapshot."""
+        catalog = cls()
+        catalog._directory = Directory.restored(snapshot.directory)
+        catalog._companies = {company.project_id: company for company in snapshot.companies}
+        for event in snapshot.events:
+            catalog._list_event(event.listed)
+            catalog._events[-1].status = event.status
+        for kept in snapshot.markets:
+            catalog._list_market(kept.listed, kept.created_ns)
+            market = catalog._touch(kept.listed.market_id, kept.updated_ns)
+            market.last_price, market.open_interest = kept.last_price, kept.open_interest
+            catalog._set_state(market, kept.state)
+        return catalog
+
+    def snapshot(self) -> CatalogSnapshot:
+        """Everything there is; later events do not change it."""
+        return CatalogSnapshot(
+            tuple(self._companies.values()),
+            tuple([EventRecord(event.listed, event.status) for event in self._events]),
+            tuple(
+                [
+                    MarketRecord(
+                        market.listed,
+                        market.created_ns,
+                        market.updated_ns,
+                        market.state,
+                        market.last_price,
+                        market.open_interest,
+                    )
+                    for market in self._markets
+                ]
+            ),
+            self._directory.snapshot(),
+        )
+
+    # --- what happened -------------------------------------------------------------------------
+
+    def apply(self, event: messages.Event) -> None:
+        """Take in one event of the engine; those that do not concern the catalog pass by."""
+        take = self._takers.get(type(event))
+        if take is not None:
+            take(event)
+
+    def _take_company(self, event: messages.CompanyListed) -> None:
+        self._list_company(event.company, event.at_ns)
+
+    def _take_archiving(self, event: messages.CompanyArchived) -> None:
+        company = self._companies[event.project_id]
+        self._companies[event.project_id] = msgspec.structs.replace(company, archived=True)
+        self._directory.archive(event.project_id)
+
+    def _take_event(self, event: messages.EventListed) -> None:
+        self._list_event(event.event)
+
+    def _take_market(self, event: messages.MarketListed) -> None:
+        self._list_market(event.market, event.at_ns)
+
+    def _take_event_status(self, event: messages.EventStatusChanged) -> None:
+        self._by_event[names.fold_ticker(event.event_ticker)].status = event.status
+
+    def _take_market_state(self, event: messages.MarketStateChanged) -> None:
+        self._set_state(self._touch(event.market_id, event.at_ns), event.state)
+
+    def _take_print(self, event: messages.TradePrinted) -> None:
+        self._touch(event.market_id, event.at_ns).last_price = event.price
+
+    def _take_open_interest(self, event: messages.OpenInterestChanged) -> None:
+        self._touch(event.market_id, event.at_ns).open_interest = event.open_interest
+
+    def _list_company(self, listed: messages.ListCompany, at_ns: int) -> None:
+        self._companies[listed.project_id] = Company(listed.project_id, listed.name, listed.symbol)
+        self._directory.list_symbol(listed.project_id, listed.symbol, at_ns)
+
+    def _list_event(self, listed: messages.ListEvent) -> None:
+        event = _Event(listed, len(self._events), listed.status, [])
+        self._events.append(event)
+        self._by_event[names.fold_ticker(listed.event_ticker)] = event
+        self._by_series.setdefault(names.fold_ticker(listed.series_ticker), []).append(event)
+        self._directory.list_group(listed.series_ticker)
+        self._directory.list_group(listed.event_ticker)
+
+    def _list_market(self, listed: messages.ListMarket, at_ns: int) -> None:
+        event = self._by_event[names.fold_ticker(listed.event_ticker)]
+        market = _Market(listed, event, len(self._markets), at_ns, at_ns)
+        self._markets.append(market)
+        self._by_market[listed.market_id] = market
+        self._by_ticker[names.fold_ticker(listed.ticker)] = market
+        insort(event.markets, market, key=_strike_order)
+        self._directory.list_market(listed.market_id, listed.ticker, event.listed.project_id, at_ns)
+
+    def _touch(self, market_id: MarketId, at_ns: int) -> _Market:
+        market = self._by_market[market_id]
+        # A print of the same command may have a later instant, and an update never goes back.
+        market.updated_ns = max(at_ns, market.updated_ns)
+        market.shown = None
+        return market
+
+    def _set_state(self, market: _Market, state: MarketState) -> None:
+        market.state = state
+        self._directory.set_state(market.listed.market_id, state)
+
+    # --- one thing by name ---------------------------------------------------------------------
+
+    def find_market(self, name: str) -> MarketId | None:
+        """The market that a ticker or UUID of checked shape names, any case; None if there is none.
+
+        A UUID is tried first; dots count, so 212.5B and 2125B are two markets.
+        """
+        if names.is_uuid(name):
+            market_id = MarketId(names.fold_uuid(name))
+            if market_id in self._by_market:
+                return market_id
+        market = self._by_ticker.get(names.fold_ticker(name))
+        return None if market is None else market.listed.market_id
+
+    def market(self, market_id: MarketId) -> model.Market:
+        """The market with this UUID. Raises KeyError when there is none."""
+        return _shown(self._by_market[market_id])
+
+    def market_tickers(self, market_id: MarketId) -> tuple[Ticker, Ticker]:
+        """The ticker of a market and of its event. Raises KeyError when there is none."""
+        listed = self._by_market[market_id].listed
+        return listed.ticker, listed.event_ticker
+
+    def market_number(self, market_id: MarketId) -> int:
+        """A market's number in the order of listing, from 0, for ever its own. May raise KeyError.
+
+        Kept rows name their market by it.
+        """
+        return self._by_market[market_id].sequence
+
+    def numbered_market(self, number: int) -> MarketId:
+        """The market with this number."""
+        return self._markets[number].listed.market_id
+
+    def market_numbers(self, event_ticker: Ticker) -> tuple[int, ...]:
+        """The numbers of an event's markets; none for an event never listed."""
+        event = self._by_event.get(names.fold_ticker(event_ticker))
+        return () if event is None else tuple([market.sequence for market in event.markets])
+
+    def company(self, project_id: ProjectId) -> Company | None:
+        """The company with this UUID, archived ones too."""
+        return self._companies.get(project_id)
+
+    def companies(self) -> tuple[Company, ...]:
+        """Every company in the order of listing, archived ones too."""
+        return tuple(self._companies.values())
+
+    @property
+    def market_count(self) -> int:
+        """How many markets there are or were."""
+        return len(self._markets)
+
+    def event(self, event_ticker: str) -> model.Event | None:
+        """The event with this ticker, any case."""
+        event = self._by_event.get(names.fold_ticker(event_ticker))
+        return None if event is None else _shown_event(event)
+
+    def series_tickers(self) -> tuple[Ticker, ...]:
+        """Every series, in the order in which their first events were listed."""
+        return tuple([events[0].listed.series_ticker for events in self._by_series.values()])
+
+    def has_series(self, series_ticker: str) -> bool:
+        """Whether any event belongs to this series, any case."""
+        return names.fold_ticker(series_ticker) in self._by_series
+
+    # --- lists ---------------------------------------------------------------------------------
+
+    def active_markets(self, after: int, limit: int) -> tuple[tuple[model.Market, ...], int | None]:
+        """Markets that are not resolved (S34), in the order of listing, and where to go on.
+
+        after: the place of the last row seen, -1 at the start. The place returned is None when
+        these are the last ones. Rows listed meanwhile come at the end, so a walk meets every
+        market once.
+        """
+        rows: list[_Market] = []
+        for market in self._markets[after + 1 :]:
+            if market.state is not MarketState.RESOLVED:
+                if len(rows) == limit:
+                    return tuple(map(_shown, rows)), rows[-1].sequence
+                rows.append(market)
+        return tuple(map(_shown, rows)), None
+
+    def matching_markets(self, wanted: MarketFilter) -> tuple[MarketId, ...]:
+        """Every market that passes all filters, resolved ones too, in the order of listing."""
+        events = self._filtered(EventFilter(wanted.series_ticker, wanted.project_id))
+        markets = [market for event in events for market in self._searched(event, wanted.q)]
+        markets.sort(key=lambda market: market.sequence)
+        return tuple([market.listed.market_id for market in markets])
+
+    def events(
+        self, wanted: EventFilter, after: int, limit: int
+    ) -> tuple[tuple[model.Event, ...], int | None]:
+        """Events that pass all filters, in the order of listing, and where to go on.
+
+        after and the place returned: as for `active_markets`.
+        """
+        rows: list[_Event] = []
+        for event in self._filtered(wanted, after):
+            if len(rows) == limit:
+                return tuple(map(_shown_event, rows)), rows[-1].sequence
+            rows.append(event)
+        return tuple(map(_shown_event, rows)), None
+
+    def _filtered(self, wanted: EventFilter, after: int = -1) -> Iterable[_Event]:
+        events = self._events
+        if wanted.series_ticker is not None:
+            events = self._by_series.get(names.fold_ticker(wanted.series_ticker), [])
+        for event in events[bisect_right(events, after, key=lambda event: event.sequence) :]:
+            project_fits = wanted.project_id in (None, event.listed.project_id)
+            if project_fits and wanted.status in (None, event.status):
+                yield event
+
+    def _searched(self, event: _Event, q: str | None) -> list[_Market]:
+        """The rungs of an event that a search finds (S38): plain text, no wildcards."""
+        if q is None:
+            return event.markets
+        folded = q.casefold()
+        company = self._companies.get(event.listed.project_id)
+        texts = [event.listed.title]
+        if company is not None:
+            texts += [company.name, company.symbol]
+        if any(folded in text.casefold() for text in texts):
+            return event.markets
+        if not q.isascii():
+            # Tickers are ASCII, and some other letters would fold into it.
+            return []
+        prefix = q.upper()
+        if event.listed.event_ticker.upper().startswith(prefix):
+            return event.markets
+        return [m for m in event.markets if m.listed.ticker.upper().startswith(prefix)]
+
+    # --- handles of the channel ----------------------------------------------------------------
+
+    def refresh_directory_every(self, refresh_ns: int) -> None:
+        """Let the directory of handles take in what is new so often; refresh_ns >= 1."""
+        self._directory.refresh_ns = refresh_ns
+
+    def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
+        """The market that a channel's folded handle names at `now_ns`, or why there is none."""
+        return self._directory.resolve_ticker(handle, now_ns)
+
+    def resolve_symbol(self, handle: str, now_ns: int) -> ProjectId | Unresolvable:
+        """The company that a channel's folded handle names at `now_ns`, or why there is none."""
+        return self._directory.resolve_symbol(handle, now_ns)
+
+
+def _strike_order(market: _Market) -> tuple[tuple[int, decimal.Decimal], int]:
+    strike_value = market.listed.strike_value
+    if strike_value is None:
+        return _UNSTRUCK, market.sequence
+    dollars = decimal.Decimal(strike_value) * dollars_per_unit(market.listed.strike_unit)
+    return (0, dollars), market.sequence
+
+
+def _shown(market: _Market) -> model.Market:
+    if market.shown is None:
+        listed = market.listed
+        resolved = market.state is MarketState.RESOLVED
+        market.shown = model.Market(
+            ticker=listed.ticker,
+            market_id=listed.market_id,
+            event_ticker=listed.event_ticker,
+            project_market_id=market.event.listed.project_market_id,
+            name=listed.name,
+            description=listed.description,
+            outcome_label=listed.outcome_label,
+            state=market.state,
+            min_price=PRICE_MIN,
+            max_price=PRICE_MAX,
+            tick_size=TICK_CENTS,
+            strike_value=listed.strike_value,
+            strike_unit=listed.strike_unit,
+            maker_fee_rate=str(listed.maker_fee_rate),
+            taker_fee_rate=str(listed.taker_fee_rate),
+            last_price=market.last_price,
+            open_interest=Qty(0) if resolved else market.open_interest,
+            created_at=from_ns(market.created_ns),
+            updated_at=from_ns(market.updated_ns),
+        )
+    return market.shown
+
+
+def _shown_event(event: _Event) -> model.Event:
+    listed = event.listed
+    return model.Event(
+        event_ticker=listed.event_ticker,
+        series_ticker=listed.series_ticker,
+        project_market_id=listed.project_market_id,
+        project_id=listed.project_id,
+        title=listed.title,
+        category=listed.category,
+        status=event.status,
+        mutually_exclusive=listed.mutually_exclusive,
+        resolution_date=from_ns(listed.resolution_date_ns),
+        markets=tuple(map(_shown, event.markets)),
+        sub_title=listed.sub_title,
+        resolution_source=listed.resolution_source,
+    )
