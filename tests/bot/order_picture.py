@@ -10,8 +10,8 @@ _HEAD = """# The life of an own order
 
 Drawn from the table `TRANSITIONS` of `bot/core/orders/transitions.py` by
 `python -m tests.bot.order_picture`; a test keeps the two equal. The picture
-shows the steps that a venue which keeps its word can cause; the table below it decides every fact in
-every state.
+shows the steps that a venue which keeps its word can cause; the table below it decides every
+fact in every state.
 
 """
 
