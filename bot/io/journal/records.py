@@ -7,7 +7,7 @@ and the kinds of entries that go with them; version 3 the configuration of a run
 what an operator asks of a running trader; version 4 whether a person took a latch away; version 5
 the winners that payouts have told; version 6 has no new kind of entry, but another trader wrote it:
 one that stops where its books contradict each other; version 7 the fills booked above those that an
-audit has proved complete. Older versions are read for what they left
+audit has proved complete, and other names of its kinds. Older versions are read for what they left
 open, and not lived again (`bot.lab.replay`): their trader decided otherwise. A new kind of entry, a
 field that an older program would misread, and another behaviour of the trader are a new version.
 An entry of a kind that only an earlier program knew is read as a note that says so.
@@ -108,8 +108,42 @@ def entry_of(payload: bytes, name: str) -> Entry:
         raise JournalFault(f"{name}: a whole record that cannot be read ({fault})") from None
 
 
+_RENAMED: Final = {
+    "Beat": "Tick",
+    "BookSeen": "BookUpdate",
+    "TradeSeen": "Trade",
+    "FrameGarbled": "MalformedFrame",
+    "FeedHeard": "FeedAlive",
+    "Replied": "Response",
+    "Done": "Ok",
+    "Refused": "Rejected",
+    "OrderShown": "OrderBody",
+    "CancelShown": "CancelBody",
+    "OrdersShown": "OrdersBody",
+    "FillsShown": "FillsBody",
+    "PositionsShown": "PositionsBody",
+    "BalanceShown": "BalanceBody",
+    "SeriesShown": "SeriesBody",
+    "BookShown": "BookBody",
+    "IntentSettled": "CreateResolved",
+    "TakenOver": "OrdersAdopted",
+    "Finished": "DrainComplete",
+}
+"""Kinds of entries as versions up to 6 wrote them, and as they are called now."""
+
+
+def _tag(name: str) -> bytes:
+    """A kind as msgpack writes it: its key, the length of a short text, the text."""
+    return b"\xa4type" + bytes([0xA0 | len(name)]) + name.encode()
+
+
+_TAGS: Final = {_tag(old): _tag(new) for old, new in _RENAMED.items()}
+_OLD_TAGS: Final = re.compile(b"|".join(map(re.escape, _TAGS)))
+
+
 def _earlier_entry(payload: bytes | memoryview) -> Entry:
     """The entry of a frame of an earlier version; a note in the place of one whose kind is gone."""
+    payload = _OLD_TAGS.sub(lambda found: _TAGS[found[0]], payload)
     try:
         return _ENTRIES.decode(payload)
     except msgspec.ValidationError as fault:
