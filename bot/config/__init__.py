@@ -1,1 +1,1 @@
-"""PACKAGE."""
+"""The configuration file: its sections, their bounds, secrets, differences, and live reload."""

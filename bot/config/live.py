@@ -27,7 +27,7 @@ _TAKEN_BACK: Final = "nothing: what did not hold was taken back"
 
 
 class LiveConfig:
-    """One file and the trader that was made from it; a `bot.io.settings.config_watcher.LiveFile`."""
+    """One file and the trader that was made from it; a `config_watcher.LiveFile`."""
 
     def __init__(
         self,

@@ -128,11 +128,11 @@ class Counters(msgspec.Struct, kw_only=True):
     """Totals since the start. requests: sent, by create, amend, cancel, read. refused: by code.
 
     breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
-    news_pulls: times that news pulled all rungs of an event. takes: by `TakeOutcome`. strategy_errors:
-    answers that were an exception or nonsense. strategy_overruns: calls that took too long,
-    strategy_interrupted: those of them that were ended by force. denied: requests that had to wait
-    for a token, by lane, once a decision each. held_back: orders and changes, by the limit that
-    held them back as they were to leave.
+    news_pulls: times that news pulled all rungs of an event. takes: by `TakeOutcome`.
+    strategy_errors: answers that were an exception or nonsense. strategy_overruns: calls that took
+    too long, strategy_interrupted: those ended by force. denied: requests that had
+    to wait for a token, by lane, once a decision each. held_back: orders and changes, by the limit
+    that held them back as they were to leave.
     """
 
     frames: int = 0

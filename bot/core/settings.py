@@ -36,7 +36,7 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     event_gross_qty: the rungs' |YES - NO| added up. event_gross_cents: loss of an event if every
     rung went against us by itself. resting_cents: what all live orders of the series would lose,
     both sides added up. The last four follow from the others where they are 0, see
-    `bot.core.risk.effective_limits.limits_in_force`. resting_orders: orders possibly live at once, for the
+    `effective_limits.limits_in_force`. resting_orders: orders possibly live at once, for the
     time to flat. flat_ns: no create leaves that would make cancelling everything take longer.
     """
 
@@ -62,7 +62,7 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     its wanted size. siblings: most orders of ours at one price by one route. requests_in_flight:
     most writes awaiting an answer. market_writes_per_second, market_writes_burst: creates and
     amends of one market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
-    queue_power_pct: a hundred times the exponent n of `bot.core.market_data.queue_position`. place_horizon_ns: how
+    queue_power_pct: a hundred times the exponent n of `queue_position`. place_horizon_ns: how
     far ahead the fills are expected that make a place worth keeping. move_millicents: thousandths
     of a cent that a change must gain per share. capital_millicents: the same that a dollar tied up
     costs a day.

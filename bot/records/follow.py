@@ -35,7 +35,7 @@ from venue.wire.names import fold_ticker
 _TELLING: Final = tuple(
     name.encode()
     for name in (
-        *("FillsShown", "BalanceShown", "SeriesShown", "ReadBalance", "Started"),
+        *("FillsBody", "BalanceBody", "SeriesBody", "ReadBalance", "Started"),
         *("fill_valued", "fill_marked", "rung_settled"),
     )
 )

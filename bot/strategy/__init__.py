@@ -1,1 +1,1 @@
-"""The trader as a pure function of its event log: no clock, no random number, no I/O, no log."""
+"""What a strategy may import: its contract (`api`) and the pricing tools."""

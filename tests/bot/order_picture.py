@@ -8,9 +8,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "order-life.md"
 
 _HEAD = """# The life of an own order
 
-Drawn from the table `TRANSITIONS` of `bot/core/orders/transitions.py` by `python -m tests.bot.order_picture`; a
-test keeps the two equal. The picture shows the steps that a venue which keeps its word can cause;
-the table below it decides every fact in every state.
+Drawn from the table `TRANSITIONS` of `bot/core/orders/transitions.py` by
+`python -m tests.bot.order_picture`; a test keeps the two equal. The picture
+shows the steps that a venue which keeps its word can cause; the table below it decides every
+fact in every state.
 
 """
 
@@ -49,7 +50,7 @@ _MEANING = {
     OrderEvent.READ_RESTS: "a read begun late enough shows it resting as we know it",
     OrderEvent.READ_DIFFERS: "such a read shows an open order at another price, or larger",
     OrderEvent.READ_ENDED: "a read shows it over",
-    OrderEvent.READ_MOVED: "it reads cancelled, not by us, while an amend is undecided: another id?",
+    OrderEvent.READ_MOVED: "it reads cancelled, not by us, while an amend is undecided",
     OrderEvent.READ_MISSING: "404 to a read of an id that the venue gave us",
     OrderEvent.READ_STRANGE: "a read shows a status that this version cannot read",
     OrderEvent.LISTED: "a late enough list shows the order that it must be",

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from bot.core.fair_value.curve import FairCurve, RungInput
-from bot.core.fair_value.estimators import from_probit
 from bot.strategy.api import Levels
+from bot.strategy.pricing.probit import from_probit
 from tests.bot.curve_worlds import (
     LEFT_S,
     LOG_SD,

@@ -13,15 +13,12 @@ from bot.core.fair_value.estimators import (
     TradedPrice,
     Volatility,
     baseline_volatility,
-    clipped,
     from_book,
     from_prints,
-    from_probit,
     merged,
-    probit,
-    slope,
 )
 from bot.strategy.api import Levels
+from bot.strategy.pricing.probit import clipped, from_probit, probit, slope
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from bot.core.distribution import bucket_masses, monotone
 from bot.core.fair_value.curve import Fair, FairCurve, RungInput
-from bot.core.fair_value.estimators import from_probit
 from bot.strategy.api import ImpliedView, Levels
 from bot.strategy.pricing.arbitrage import Arbitrage, arbitrages
+from bot.strategy.pricing.probit import from_probit
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.fair_value.estimators import from_probit, slope
 from bot.strategy.api import OwnQuote, RungView
 from bot.strategy.pricing import fees
 from bot.strategy.pricing.costs import (
@@ -20,6 +19,7 @@ from bot.strategy.pricing.costs import (
     staleness,
 )
 from bot.strategy.pricing.fees import FillSizes, expected_fee, least_size
+from bot.strategy.pricing.probit import from_probit, slope
 from bot.strategy.pricing.sizes import PLENTY, confidence, level_sizes, payable, rooms
 from tests.strategies.views import rung
 from venue.wire.money import (

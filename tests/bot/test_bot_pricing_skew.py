@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.fair_value.estimators import probit, slope
+from bot.strategy.pricing.probit import probit, slope
 from bot.strategy.pricing.skew import (
     CURVE_STEP,
     Linear,

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.fair_value.estimators import from_probit
 from bot.core.quoting.event_quoter import EventQuoter
+from bot.strategy.pricing.probit import from_probit
 from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import Thin
 from venue.wire import instant, model

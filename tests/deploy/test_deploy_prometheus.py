@@ -189,7 +189,7 @@ def test_a_page_names_only_metrics_alerts_and_commands_that_there_are(name):
     commands |= {group.name or group.typer_instance.info.name for group in app.registered_groups}
     assert set(re.findall(r"`bot ([a-z-]+)", text)) <= commands
     alerts = {alert.name for alert in rules.alerts()}
-    other = set(re.findall(r"\b(?:[A-Z][a-z]+){2,}\b", text)) - {"FrameGarbled"}
+    other = set(re.findall(r"\b(?:[A-Z][a-z]+){2,}\b", text)) - {"MalformedFrame"}
     assert other <= alerts
 
 

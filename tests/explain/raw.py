@@ -73,7 +73,7 @@ def answer_to(found: list[Row], send: Row) -> Row | None:
     asked = send.said["request_id"]
     later = found[found.index(send) :]
     return next(
-        (row for row in later if row.kind == "Replied" and row.said["request_id"] == asked), None
+        (row for row in later if row.kind == "Response" and row.said["request_id"] == asked), None
     )
 
 
@@ -101,7 +101,7 @@ def bucket_before(found: list[Row], send: Row, rate: int, burst: int, began_ns: 
                 return level // 10**9
             level -= 10**9
             under_way += 1
-        elif row.kind == "Replied":
+        elif row.kind == "Response":
             under_way -= 1
             if row.said["tokens_left"] is not None:
                 level = min(burst * 10**9, level + rate * (row.at_ns - filled_ns))

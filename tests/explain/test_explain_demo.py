@@ -161,7 +161,7 @@ def last_with_shares(demo: Demo, creates: list[Row]) -> Row:
     seen: set[str] = set()
     found = None
     for row in demo.rows:
-        if row.kind == "Replied":
+        if row.kind == "Response":
             for fill in row.said["answer"].get("body", {}).get("fills", []):
                 if fill["fill_id"] not in seen:
                     seen.add(fill["fill_id"])
@@ -223,12 +223,12 @@ def test_the_frame_is_the_newest_of_its_market_when_the_event_was_decided(demo, 
         beat = next(
             at
             for at, row in enumerate(demo.rows)
-            if row.kind == "Beat" and row.at_ns == decision["decided_ns"]
+            if row.kind == "Tick" and row.at_ns == decision["decided_ns"]
         )
         before = [
             row
             for row in demo.rows[:beat]
-            if row.kind == "BookSeen" and row.said["market_id"] == market
+            if row.kind == "BookUpdate" and row.said["market_id"] == market
         ]
         newest = max(before, key=lambda row: (row.said["ts_ns"], row.number))
         frame = decision["frame"]
@@ -306,7 +306,7 @@ def test_the_plan_of_the_running_bot_is_what_its_journal_shows(demo):
             frame = next(
                 row
                 for row in before
-                if row.kind == "BookSeen"
+                if row.kind == "BookUpdate"
                 and row.said["market_id"] == rung["market_id"]
                 and row.said["ts_ns"] == rung["frame_ns"]
             )

@@ -146,7 +146,7 @@ def test_damage_before_the_order_left_is_told_with_what_the_journal_still_says(f
     state = first.written(tmp_path / "state")
     path = state / "journal-00000001.log"
     data = bytearray(path.read_bytes())
-    at = data.index(b"BookSeen")
+    at = data.index(b"BookUpdate")
     data[at] ^= 0xFF
     path.write_bytes(data)
     done = invoke(str(config(tmp_path)), f"{FIRST}-1", "--state-dir", str(state))

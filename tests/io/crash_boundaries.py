@@ -44,7 +44,7 @@ def first_life() -> list[Photograph]:
 def worth_it(album: list[Photograph], wanted: int) -> list[Photograph]:
     """Every photograph of a write or an answer, and of the others as many, evenly spread, as make
     `wanted` of all."""
-    loud = ("Create", "AmendResting", "CancelResting", "Replied")
+    loud = ("Create", "AmendResting", "CancelResting", "Response")
     quiet = [place for place, each in enumerate(album) if each.door.split()[-1] not in loud]
     spare = max(0, wanted - (len(album) - len(quiet)))
     step = max(1, len(quiet) // spare) if spare else len(album)

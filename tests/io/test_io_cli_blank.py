@@ -34,7 +34,7 @@ WORDS = [
 def invoke(tmp_path, monkeypatch):
     """The command lines, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    apps = {"bot": bot.cli.app, "venue": venue.cli.app}
+    apps = {"bot": bot.cli.main.app, "venue": venue.cli.app}
     return lambda program, *words: CliRunner().invoke(apps[program], list(words))
 
 
@@ -70,6 +70,6 @@ def test_completing_a_line_takes_a_blank_word(monkeypatch):
     monkeypatch.setenv("_BOT_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "bot replay ")
     monkeypatch.setenv("COMP_CWORD", "2")
-    done = CliRunner().invoke(bot.cli.app, [], prog_name="bot")
+    done = CliRunner().invoke(bot.cli.main.app, [], prog_name="bot")
     assert "blank" not in done.output
-    assert isinstance(bot.cli.app, typer.Typer)
+    assert isinstance(bot.cli.main.app, typer.Typer)

@@ -142,9 +142,9 @@ def test_that_orders_are_left_is_told_though_the_summary_cannot_be(monkeypatch):
     def refuses(text: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bot.cli, "run_all", lambda *_: (4, {}))
-    monkeypatch.setattr(bot.cli.typer, "echo", refuses)
-    done = CliRunner().invoke(bot.cli.app, ["run", str(ROOT / "configs/demo.yaml")])
+    monkeypatch.setattr(bot.cli.main, "run_all", lambda *_: (4, {}))
+    monkeypatch.setattr(bot.cli.main.typer, "echo", refuses)
+    done = CliRunner().invoke(bot.cli.main.app, ["run", str(ROOT / "configs/demo.yaml")])
     assert done.exit_code == 4
 
 

@@ -34,7 +34,7 @@ def test_the_crashes_are_enough_and_strike_every_door():
 def test_every_kind_of_effect_that_the_trader_has_passes_the_door():
     doors = {photograph.door.removeprefix("before ") for _, photograph in places(10**6)}
     sent = ("Create", "AmendResting", "CancelResting", "ReadOrder", "ReadResting", "ReadFills")
-    for effect in (*sent, "SubscribeTo", "WakeAt", "Noted", "TakenOver", "Finished"):
+    for effect in (*sent, "SubscribeTo", "WakeAt", "Noted", "OrdersAdopted", "DrainComplete"):
         assert f"effect {effect}" in doors
 
 

@@ -161,10 +161,10 @@ async def test_frames_arrive_as_events_in_order():
     assert heard.kinds() == [
         "FeedOpened",
         "SubscriptionAccepted",
-        "BookSeen",
-        "TradeSeen",
+        "BookUpdate",
+        "Trade",
         "SubscriptionRefused",
-        "FrameGarbled",
+        "MalformedFrame",
     ]
 
 
@@ -340,7 +340,7 @@ async def test_a_frame_beyond_the_size_limit_closes_the_channel():
 
     async with channel(talk) as (_, heard):
         await heard.until(m.FeedClosed)
-    assert "FrameGarbled" not in heard.kinds()
+    assert "MalformedFrame" not in heard.kinds()
 
 
 async def test_nothing_is_told_of_a_channel_that_never_opened():

@@ -140,10 +140,10 @@ async def test_what_nobody_asked_for_goes_no_further():
         await heard.until(m.MalformedFrame)
     assert heard.kinds() == [
         "FeedOpened",
-        "BookSeen",
-        "TradeSeen",
+        "BookUpdate",
+        "Trade",
         "ImpliedValueSeen",
-        "FrameGarbled",
+        "MalformedFrame",
     ]
 
 

@@ -64,7 +64,7 @@ def test_its_orders_are_still_explained_by_what_it_says(state):
 def test_an_entry_of_a_kind_that_is_gone_costs_nothing_but_itself(tmp_path):
     path = tmp_path / "journal-00000001.log"
     beat = framed(Entry(2, m.Tick()))
-    gone = frame_of(beat[8:].replace(b"Beat", b"Gone"))
+    gone = frame_of(beat[8:].replace(b"Tick", b"Gone"))
     path.write_bytes(MAGIC + b"\x05" + framed(Head(1, ())) + gone + beat)
     noted, then = read_journal(path)
     assert (noted.at_ns, noted.message.name) == (2, "entry_of_an_earlier_program")

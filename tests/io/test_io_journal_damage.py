@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
+from bot.io.journal.archive import restored
 from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
 from bot.io.journal.memory import RecoveredState, recall
 from bot.io.journal.records import (
@@ -183,6 +184,14 @@ def test_a_journal_of_version_6_says_which_fills_it_booked_above_its_opening():
     assert left.event_cash == (("ACME-VAL-27Q1", -405),)
 
 
+def test_an_archive_of_version_6_gives_back_the_segment_that_it_was_made_of():
+    (archive,) = (CORPUS / "v6-archive").glob("journal-*.arc")
+    (segment,) = (CORPUS / "v6").glob("journal-*.log")
+    given = restored(archive.read_bytes(), archive.name)
+    assert given.whole
+    assert given.data == segment.read_bytes()
+
+
 def test_every_entry_of_a_journal_of_version_1_is_read():
     path = CORPUS / "v1" / "journal-00000003.log"
     assert sum(1 for _ in read_journal(path)) == 399
@@ -197,10 +206,10 @@ def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, vers
     assert os.listdir(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize("kind", [b"Bead", b"B\xffat"])
+@pytest.mark.parametrize("kind", [b"Tack", b"T\xffck"])
 def test_a_record_of_a_kind_that_is_not_known_is_refused_by_name(tmp_path, kind):
     path = tmp_path / "journal-00000001.log"
-    payload = entries(m.Tick())[8:].replace(b"Beat", kind)
+    payload = entries(m.Tick())[8:].replace(b"Tick", kind)
     path.write_bytes(head() + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload)
     with pytest.raises(JournalFault, match="a whole record that cannot be read"):
         list(read_journal(path))

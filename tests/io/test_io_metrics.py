@@ -134,9 +134,9 @@ def test_requests_are_timed_by_kind_and_answer_and_no_id_is_a_label():
 @pytest.mark.parametrize(
     ("answer", "code", "outcome"),
     [
-        (m.Rejected(429, "rate_limited", ""), "rate_limited", "refused"),
-        (m.Rejected(418, "short_and_stout", ""), "other", "refused"),
-        (m.Rejected(0, "", "no connection"), "not_sent", "refused"),
+        (m.Rejected(429, "rate_limited", ""), "rate_limited", "rejected"),
+        (m.Rejected(418, "short_and_stout", ""), "other", "rejected"),
+        (m.Rejected(0, "", "no connection"), "not_sent", "rejected"),
         (m.Unknown("timeout"), "no_answer", "unknown"),
     ],
 )
@@ -194,7 +194,7 @@ def test_what_is_counted_for_the_first_time_was_there_before_with_nothing():
     after = samples(metrics)
     assert after.keys() == before.keys()
     assert before["laddermaker_notes_total", ("error", "cash_differs")] == 0
-    assert before["laddermaker_answers_total", ("unauthenticated", "create", "refused")] == 0
+    assert before["laddermaker_answers_total", ("unauthenticated", "create", "rejected")] == 0
     assert before["laddermaker_request_seconds_count", ("Unknown", "Create")] == 0
 
 

@@ -58,7 +58,7 @@ _others = st.one_of(
               st.integers(1, 99).map(Price), st.integers(1, 99).map(Qty), st.booleans()),
     st.builds(m.Noted, st.just("info"), st.text(max_size=9),
               st.dictionaries(st.text(max_size=4), st.integers(-9, 9), max_size=2)),
-    st.builds(m.StopRequested, st.sampled_from(("BookSeen", "WakeAt", "x" * 300))),
+    st.builds(m.StopRequested, st.sampled_from(("BookUpdate", "WakeAt", "x" * 300))),
 )  # fmt: skip
 ENTRIES = st.lists(st.builds(Entry, _times, st.one_of(_books, _others)), max_size=30)
 """Entries of any kind, times in any order, books that no venue would show among them."""

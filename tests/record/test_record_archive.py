@@ -215,7 +215,7 @@ def test_books_that_no_venue_shows_are_kept_as_they_came():
     odd = [
         book(1, 2, [(50, 1), (50, 2)], [(52, 0)]),
         book(2**40, 3, [(1, 1), (99, 1)], [(200, 5)]),
-        Entry(7, m.StopRequested("BookSeen")),
+        Entry(7, m.StopRequested("BookUpdate")),
     ]
     data = segment(odd)
     assert restored(archived(data, "s"), "s") == (data, True)

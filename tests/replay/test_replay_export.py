@@ -47,7 +47,7 @@ class Exported:
     def shown(self, kind: str) -> list[tuple[int, dict]]:
         """The bodies of a kind that answers had, with when they arrived."""
         bodies = [
-            (row.at_ns, row.said["answer"].get("body", {"type": ""})) for row in self.of("Replied")
+            (row.at_ns, row.said["answer"].get("body", {"type": ""})) for row in self.of("Response")
         ]
         return [each for each in bodies if each[1]["type"] == kind]
 
@@ -76,7 +76,7 @@ def test_it_tells_how_many_rows_each_table_got(exported):
 def test_every_frame_of_a_book_is_a_row_and_every_read_of_one(exported):
     rows = exported.tables["books"]
     frames = [row for row in rows if row["source"] == "channel"]
-    seen = exported.of("BookSeen")
+    seen = exported.of("BookUpdate")
     assert len(frames) == len(seen)
     for frame, row in zip(frames, seen, strict=True):
         bids = [f"{price}x{size}" for price, size in row.said["bids"]]
@@ -84,11 +84,11 @@ def test_every_frame_of_a_book_is_a_row_and_every_read_of_one(exported):
         assert (frame["market_id"], frame["bids"]) == (row.said["market_id"], " ".join(bids))
         assert frame["bid"] == (str(row.said["bids"][0][0]) if bids else "")
         assert frame["ticker"]
-    assert len(rows) - len(frames) == len(exported.shown("BookShown"))
+    assert len(rows) - len(frames) == len(exported.shown("BookBody"))
 
 
 def test_every_print_is_a_row(exported):
-    for row, seen in zip(exported.tables["prints"], exported.of("TradeSeen"), strict=True):
+    for row, seen in zip(exported.tables["prints"], exported.of("Trade"), strict=True):
         said = seen.said
         assert (row["trade_id"], row["at_ns"]) == (said["trade_id"], str(seen.at_ns))
         assert (row["price"], row["qty"]) == (str(said["price"]), str(said["size"]))
@@ -101,7 +101,7 @@ def test_every_request_is_one_row_with_what_became_of_it(exported):
     sends = {(runs[row.segment], str(row.said["request_id"])): row for row in exported.of("Send")}
     assert len(rows) == len(sends)
     answers = {
-        (runs[row.segment], str(row.said["request_id"])): row for row in exported.of("Replied")
+        (runs[row.segment], str(row.said["request_id"])): row for row in exported.of("Response")
     }
     for row in rows:
         key = (row["run"], row["request_id"])
@@ -130,7 +130,7 @@ def test_a_cancel_is_told_with_the_market_of_its_order(exported):
 
 def test_a_fill_is_one_row_however_often_it_was_shown(exported):
     first: dict[str, tuple[int, dict]] = {}
-    for at_ns, body in exported.shown("FillsShown"):
+    for at_ns, body in exported.shown("FillsBody"):
         for fill in body["fills"]:
             first.setdefault(fill["fill_id"], (at_ns, fill))
     rows = exported.tables["fills"]

@@ -122,7 +122,7 @@ def test_requests_and_refusals_are_those_of_the_journal(told):
             name = type(message.request).__name__
             short = name.removesuffix("Resting").lower() if "Read" not in name else "read"
             sent[short] = sent.get(short, 0) + 1
-        elif kind == "Replied" and type(message.answer).__name__ == "Refused":
+        elif kind == "Response" and type(message.answer).__name__ == "Rejected":
             status, code = message.answer.status, message.answer.code
             name = code or (f"http_{status}" if status else "not_connected")
             refused[name] = refused.get(name, 0) + 1

@@ -67,4 +67,4 @@ def test_ten_thousand_outer_cancels_reach_no_request(tmp_path):
     assert watch.begun == CALLERS
     assert set(answered.values()) == {1}
     assert len(answered) == CALLERS
-    assert kinds == {"Done": CALLERS}
+    assert kinds == {"Ok": CALLERS}

@@ -1,1 +1,1 @@
-"""What leaves now, what may never leave, and which reads are worth a token."""
+"""Which requests leave now, which may never leave, and which reads are worth a token."""

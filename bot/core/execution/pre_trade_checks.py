@@ -1,8 +1,8 @@
-"""The guard in the outbox's door: breakers and compiled caps before anything new leaves.
+"""Pre-trade checks: breakers and compiled caps before anything new leaves.
 
-Every request of the trader passes `PreTradeChecks.send`; nothing that adds exposure passes it once a breaker
-has tripped or the bot is latched, whoever asked. Here the breakers are told what leaves, what is
-refused and what fills, and are given the profit and the age of the unknown to judge.
+Every request of the trader passes `PreTradeChecks.send`. Nothing that adds exposure passes it once
+a breaker has tripped or the bot is latched. The breakers count here what leaves, what is refused
+and what fills, and judge the profit and the age of unknown orders.
 
 See docs/failure-modes.md#b13.
 """

@@ -1,9 +1,9 @@
 """All rungs of an event as one curve: fair values from every source at once.
 
 The chance that the value ends above a strike can only fall as the strike rises. Sources of all
-rungs, and the implied value, are fitted by two numbers (`bot.core.fair_value.probit_line`); each rung is
-then drawn back to its own data by as much as the line has proved wrong there
-(`bot.core.fair_value.model_error`); last, the curve is made non-increasing. Values in canonical YES cents.
+rungs, and the implied value, are fitted by two numbers (`probit_line`); each rung is then drawn
+back to its own data by as much as the line has proved wrong there (`model_error`); last, the curve
+is made non-increasing. Values in canonical YES cents.
 
 A rung is looked at anew when what is known of it changed, or when its age has made it a twentieth
 less sure. The age of a book is counted since others changed it. Were it younger for being shown
@@ -28,24 +28,26 @@ import msgspec
 
 from bot.core.distribution import monotone
 from bot.core.fair_value.estimators import (
-    FAIR_MAX_CENTS,
-    FAIR_MIN_CENTS,
     Estimate,
     FeedTrust,
     Volatility,
     baseline_volatility,
-    clipped,
     from_book,
     from_prints,
-    from_probit,
     merged,
-    probit,
-    slope,
     stood_for,
 )
 from bot.core.fair_value.model_error import HALF_LIFE_S, STEP_MAX_S, ModelError
 from bot.core.fair_value.probit_line import Line, LineFit, Prior
 from bot.strategy.api import ImpliedView, Levels
+from bot.strategy.pricing.probit import (
+    FAIR_MAX_CENTS,
+    FAIR_MIN_CENTS,
+    clipped,
+    from_probit,
+    probit,
+    slope,
+)
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS
 

@@ -1,12 +1,11 @@
 """What one rung's own data says its fair value is, and how sure that is; all fed with `now`.
 
-Floats live here and in `bot.core.fair_value.curve` only; prices become integers again in a strategy.
+Floats live here and in `curve` only; prices become integers again in a strategy.
 Values are canonical YES cents, variances cents squared, times integer nanoseconds, ages seconds.
 Constants marked (judgement) are starting points that nobody has measured.
 """
 
 import math
-from statistics import NormalDist
 from typing import Final
 
 import msgspec
@@ -14,11 +13,6 @@ import msgspec
 from bot.core.market_data.book import weighted
 from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import PAYOUT_CENTS
-
-FAIR_MIN_CENTS: Final = 0.5
-FAIR_MAX_CENTS: Final = PAYOUT_CENTS - FAIR_MIN_CENTS
-"""Fair values stay inside these: half a tick from worthless and from certain."""
 
 VARIANCE_FLOOR: Final = 0.3
 """Cents squared: no source is surer than about half a cent (judgement)."""
@@ -37,31 +31,6 @@ as with twenty, ten shares cost a hundredth of the edge, and five nothing."""
 _BLIND_HALF_CENTS: Final = 5.0
 """Half spread taken for prints when the book shows no two sides, and the most that one says of them
 (judgement)."""
-
-_STANDARD: Final = NormalDist()
-_DENSITY_AT_0: Final = 1 / math.sqrt(2 * math.pi)
-
-
-def probit(cents: float) -> float:
-    """How many standard deviations in the money a rung worth `cents` (0.5..99.5) is."""
-    return _STANDARD.inv_cdf(cents / PAYOUT_CENTS)
-
-
-def from_probit(deviations: float) -> float:
-    """The value in cents of a rung so many standard deviations in the money."""
-    return PAYOUT_CENTS * 0.5 * math.erfc(-deviations / math.sqrt(2))
-
-
-def slope(deviations: float) -> float:
-    """Cents that a rung's value moves per standard deviation, there: 100 phi(d)."""
-    return PAYOUT_CENTS * _DENSITY_AT_0 * math.exp(-0.5 * deviations * deviations)
-
-
-def clipped(cents: float) -> float:
-    """A value brought inside 0.5..99.5 cents."""
-    if cents < FAIR_MIN_CENTS:
-        return FAIR_MIN_CENTS
-    return cents if cents < FAIR_MAX_CENTS else FAIR_MAX_CENTS
 
 
 def baseline_volatility(slope_cents: float, seconds_to_resolution: float) -> float:

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from bot.strategy.api import Intensity
 from bot.strategy.pricing.costs import adverse_prior, shrunk, slope_of
+from bot.strategy.pricing.samples import DECAY_MAX, DECAY_MIN
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId
@@ -36,9 +37,6 @@ REFIT_NS: Final = 600 * NS_PER_SECOND
 MARKOUT_NS: Final = 10 * NS_PER_SECOND
 """After so long the fair value says what a fill was worth (specified)."""
 
-DECAY_MIN: Final = 0.1
-DECAY_MAX: Final = 3.0
-"""Fits outside are not believed: the one before stands (specified)."""
 
 _PRINTS_MIN: Final = 30
 """Fewer prints say nothing (judgement)."""

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.fair_value.estimators import slope
+from bot.strategy.pricing.probit import slope
 
 _ROUNDS_MAX: Final = 4
 _NEAR: Final = 0.02

@@ -1,1 +1,1 @@
-"""What rests at the venue before, beside and after us, and what becomes of it."""
+"""The open orders at the venue at a start, in flight and at a stop."""

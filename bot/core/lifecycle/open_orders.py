@@ -1,7 +1,7 @@
 """What rests in our rungs: taken over at the start, suspected while quoting, seen gone at the end.
 
 Reads of the account say what is ours only when they began late enough after our last write; this
-file asks for the ones that are missing. At the start `bot.core.lifecycle.startup_orders` says what becomes
+file asks for the ones that are missing. At the start `startup_orders` says what becomes
 of orders that this run did not place, and nothing is quoted before that has been done.
 """
 

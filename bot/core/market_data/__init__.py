@@ -1,1 +1,1 @@
-"""What is believed of one market: its book, its queues, its prints, and the venue's time."""
+"""The book of one market, its queues and prints, and the venue's clock."""

@@ -1,1 +1,1 @@
-"""One own order: its life, what is known of it, where it stands, how it is found to be gone."""
+"""Our orders: the life of one, all of them, and the requests about them."""

@@ -1,7 +1,7 @@
 """Every own order that may be live or whose fills are not all booked: what is sent about it, and
 what every answer, read and list makes of it.
 
-Turns an answer into a fact of `bot.core.orders.transitions` by the errors table, and the due times of an
+Turns an answer into a fact of `transitions` by the errors table, and the due times of an
 order into its recovery requests: a create without an answer is sent again byte for byte, an order
 whose amend has none is cancelled and read, a cancel without one is hedged and repeated. No timer
 ends an unknown order.

@@ -1,6 +1,6 @@
 """One own order: what is known of it, and how acts, answers, reads and lists change it.
 
-`OwnOrder` ties the table of `bot.core.orders.transitions` to the facts of `bot.core.orders.snapshot`: a
+`OwnOrder` ties the table of `transitions` to the facts of `snapshot`: a
 method a kind of news, each a step of the table and a join of what is known. Nothing here decides
 what to send; the desk reads `state` and the due times.
 """

@@ -6,7 +6,8 @@ shrunk by self-trade prevention, or end. So within an epoch the larger `filled` 
 `size` are the newer; across epochs the later one knows price and size, and `filled` and `ended`
 hold for ever. The venue's `updated_at` decides nothing: it may lag, repeat, or step.
 
-`OrderSnapshot.join` is commutative, associative and idempotent, and never knows less than either side.
+`OrderSnapshot.join` is commutative, associative and idempotent, and never knows less than either
+side.
 """
 
 from typing import Final

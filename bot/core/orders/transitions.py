@@ -1,12 +1,12 @@
 """The life of one own order as one table: state x fact -> what it comes to. Every cell is decided.
 
-What may live here: the states, the facts, and the table `TRANSITIONS`. A fact is an act of ours, an answer
-to one, or what a read or a list shows. A cell is one of three decisions:
+What may live here: the states, the facts, and the table `TRANSITIONS`. A fact is an act of ours, an
+answer to one, or what a read or a list shows. A cell is one of three decisions:
 
-    To(state)            the order goes there, or stays
-    Suspect(state, why)  the venue, or we, broke a promise: the order goes there, is read back, and
+    Go(state)            the order goes there, or stays
+    Anomaly(state, why)  the venue, or we, broke a promise: the order goes there, is read back, and
                          no new order is made on its side of the rung until a read settles it
-    Barred(why)          an act of ours that is not taken
+    NotAllowed(why)      an act of ours that is not taken
 
 Nothing else in the project gives an order a state. The page docs/order-life.md is drawn from here.
 

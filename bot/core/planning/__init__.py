@@ -1,1 +1,1 @@
-"""From quotes to changes of orders: what is wished, and what that costs in queue place."""
+"""From wanted quotes to changes of orders, and what each costs in queue place."""

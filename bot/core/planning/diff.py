@@ -14,7 +14,7 @@ Pure and without memory: nothing here sends, counts requests or knows limits of 
 
 A bid is `sell no` while free NO shares are held, else `buy yes`; an ask `sell yes` before `buy no`.
 Orders at one price are one stand. Which stand serves which wanted price is the assignment of least
-cost: requests, places lost, edge given up. What a place is worth is told by `bot.core.planning.queue_economics`.
+cost: requests, places lost, edge given up. What a place is worth: `queue_economics`.
 
 See docs/design.md#bot-5.
 """

@@ -1,5 +1,5 @@
-"""What rests and what is wanted on one market: `WorkingOrders` all our orders there, `RestingLevel` those at one
-price, `TargetLevel` one wanted price.
+"""What rests and what is wanted on one market: `WorkingOrders` all our orders there, `RestingLevel`
+those at one price, `TargetLevel` one wanted price.
 """
 
 from collections.abc import Collection, Iterable, Sequence

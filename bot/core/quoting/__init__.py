@@ -1,1 +1,1 @@
-"""One event as it is quoted: its rungs together, what pulls it, and what it teaches."""
+"""From market data and fair values to the quotes wanted on every market of the series."""

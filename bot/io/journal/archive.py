@@ -27,7 +27,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bot.core import messages as m
-from bot.io.journal.records import MAGIC, OPENING, Entry, JournalFault, entry_of, frame_of
+from bot.io.journal.records import (
+    MAGIC,
+    OPENING,
+    Entry,
+    JournalFault,
+    entry_of,
+    frame_of,
+    payload_of_then,
+)
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 
@@ -52,8 +60,8 @@ _US: Final = 1_000
 _PLACES: Final = 128
 """Prices below this one fit a byte together with their side."""
 
-_AS_IT_IS, _BODY, _BEAT, _WAKE, _BOOK = range(5)
-_BEAT_BODY: Final = _ENCODER.encode(m.Tick())
+_AS_IT_IS, _BODY, _TICK, _WAKE, _BOOK = range(5)
+_TICK_BODY: Final = _ENCODER.encode(m.Tick())
 
 
 class Restored(NamedTuple):
@@ -237,9 +245,9 @@ def _packed(payloads: list[bytes], name: str) -> bytes:
         kind = _AS_IT_IS
         if body is not None:
             kind = _BODY
-            if body == _BEAT_BODY:
-                kind = _BEAT
-            elif b"BookSeen" in body[:16] or b"WakeAt" in body[:16]:
+            if body == _TICK_BODY:
+                kind = _TICK
+            elif b"BookUpdate" in body[:16] or b"WakeAt" in body[:16]:
                 entry = entry_of(payload, name)
                 message = entry.message
                 if _ENCODER.encode(entry) != payload:
@@ -278,9 +286,10 @@ def _filters(size: int) -> list[dict[str, Any]]:
     return [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": window}]
 
 
-def _unpacked(body: bytes, size: int) -> Iterator[bytes]:
-    """The payloads of a block. size: of its frames. The body is one that was written: its checksum
-    held."""
+def _unpacked(body: bytes, size: int, version: int) -> Iterator[bytes]:
+    """The payloads of a block. size: of its frames. version: of the segment. The body is one that
+    was written: its checksum held."""
+    tick = payload_of_then(_TICK_BODY, version)
     parts, at, filters = [], _COLUMNS.size, _filters(size)
     for length in _COLUMNS.unpack_from(body):
         part = body[at : at + length]
@@ -293,12 +302,13 @@ def _unpacked(body: bytes, size: int) -> Iterator[bytes]:
             continue
         at_ns = last_ns = last_ns + _unfolded(columns.number(_TIMES))
         if kind == _BOOK:
-            yield _ENCODER.encode(Entry(at_ns, _book(columns, books)))
+            payload = _ENCODER.encode(Entry(at_ns, _book(columns, books)))
+            yield payload_of_then(payload, version)
         elif kind == _WAKE:
             wake = m.WakeAt(at_ns + _unstamp(columns.number(_STAMPS)))
             yield _ENCODER.encode(Entry(at_ns, wake))
         else:
-            rest = _BEAT_BODY if kind == _BEAT else columns.text(_RAW)
+            rest = tick if kind == _TICK else columns.text(_RAW)
             yield _TWO + bytes((_U64,)) + at_ns.to_bytes(8, "big") + rest
 
 
@@ -378,15 +388,17 @@ def restored(data: bytes, name: str, blocks: int | None = None) -> Restored:
     A damaged block comes out as zeros of its length. Raises JournalFault as `plain_bytes` does.
     """
     size = plain_bytes(data[:HEAD_BYTES], name)
-    out, whole = [_HEAD.unpack_from(data)[3]], True
-    for piece, is_whole in islice(_pieces(data, size), blocks):
+    opening: bytes = _HEAD.unpack_from(data)[3]
+    out, whole = [opening], True
+    for piece, is_whole in islice(_pieces(data, size, opening[-1]), blocks):
         out.append(piece)
         whole = whole and is_whole
     return Restored(b"".join(out), whole)
 
 
-def _pieces(data: bytes, size: int) -> Iterator[tuple[bytes, bool]]:
-    """What each block of an archive held, and whether that is what it held. size: of all of it."""
+def _pieces(data: bytes, size: int, version: int) -> Iterator[tuple[bytes, bool]]:
+    """What each block of an archive held, and whether that is what it held. size: of all of it.
+    version: of the segment."""
     at, done = HEAD_BYTES, len(OPENING)
     while done < size:
         if not _holds(data, at, _BLOCK.size):
@@ -400,7 +412,8 @@ def _pieces(data: bytes, size: int) -> Iterator[tuple[bytes, bool]]:
         if zlib.crc32(body) != crc:
             yield bytes(plain), False
         else:
-            yield b"".join(frame_of(payload) for payload in _unpacked(body, plain)), True
+            payloads = _unpacked(body, plain, version)
+            yield b"".join(map(frame_of, payloads)), True
         done += plain
 
 
@@ -453,7 +466,7 @@ def _small(segment: Path) -> tuple[int, bytes]:
 def _is_same(small: bytes, data: mmap.mmap) -> bool:
     """Whether an archive gives back what went in, looked at block by block."""
     at = len(OPENING)
-    for piece, _ in _pieces(small, len(data)):
+    for piece, _ in _pieces(small, len(data), data[len(MAGIC)]):
         if data[at : at + len(piece)] != piece:
             return False
         at += len(piece)

@@ -7,7 +7,7 @@ and the kinds of entries that go with them; version 3 the configuration of a run
 what an operator asks of a running trader; version 4 whether a person took a latch away; version 5
 the winners that payouts have told; version 6 has no new kind of entry, but another trader wrote it:
 one that stops where its books contradict each other; version 7 the fills booked above those that an
-audit has proved complete. Older versions are read for what they left
+audit has proved complete, and other names of its kinds. Older versions are read for what they left
 open, and not lived again (`bot.lab.replay`): their trader decided otherwise. A new kind of entry, a
 field that an older program would misread, and another behaviour of the trader are a new version.
 An entry of a kind that only an earlier program knew is read as a note that says so.
@@ -108,7 +108,57 @@ def entry_of(payload: bytes, name: str) -> Entry:
         raise JournalFault(f"{name}: a whole record that cannot be read ({fault})") from None
 
 
-def _earlier_entry(payload: bytes | memoryview) -> Entry:
+_RENAMED: Final = {
+    "Beat": "Tick",
+    "BookSeen": "BookUpdate",
+    "TradeSeen": "Trade",
+    "FrameGarbled": "MalformedFrame",
+    "FeedHeard": "FeedAlive",
+    "Replied": "Response",
+    "Done": "Ok",
+    "Refused": "Rejected",
+    "OrderShown": "OrderBody",
+    "CancelShown": "CancelBody",
+    "OrdersShown": "OrdersBody",
+    "FillsShown": "FillsBody",
+    "PositionsShown": "PositionsBody",
+    "BalanceShown": "BalanceBody",
+    "SeriesShown": "SeriesBody",
+    "BookShown": "BookBody",
+    "IntentSettled": "CreateResolved",
+    "TakenOver": "OrdersAdopted",
+    "Finished": "DrainComplete",
+}
+"""Kinds of entries as versions up to 6 wrote them, and as they are called now."""
+
+
+def _tag(name: str) -> bytes:
+    """A kind as msgpack writes it: its key, the length of a short text, the text."""
+    return b"\xa4type" + bytes([0xA0 | len(name)]) + name.encode()
+
+
+_NOW: Final = {_tag(old): _tag(new) for old, new in _RENAMED.items()}
+_THEN: Final = {new: old for old, new in _NOW.items()}
+_OLD_TAGS: Final = re.compile(b"|".join(map(re.escape, _NOW)))
+_NEW_TAGS: Final = re.compile(b"|".join(map(re.escape, _THEN)))
+_RENAMED_IN: Final = 7
+
+
+def payload_of_now(payload: bytes, version: int) -> bytes:
+    """An entry's payload with its kinds as they are called now. version: of its segment."""
+    if version >= _RENAMED_IN:
+        return payload
+    return _OLD_TAGS.sub(lambda found: _NOW[found[0]], payload)
+
+
+def payload_of_then(payload: bytes, version: int) -> bytes:
+    """The inverse of `payload_of_now`."""
+    if version >= _RENAMED_IN:
+        return payload
+    return _NEW_TAGS.sub(lambda found: _THEN[found[0]], payload)
+
+
+def _earlier_entry(payload: bytes) -> Entry:
     """The entry of a frame of an earlier version; a note in the place of one whose kind is gone."""
     try:
         return _ENTRIES.decode(payload)
@@ -128,6 +178,7 @@ class Stream:
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
+        self._version = VERSION
         self.head: Head | None = None
         self.first = 0
         opening = file.read(len(OPENING))
@@ -135,6 +186,7 @@ class Stream:
             if MAGIC.startswith(opening[: len(MAGIC)]) and len(opening) < len(OPENING):
                 return
             raise JournalFault(_strange(opening, name))
+        self._version = opening[len(MAGIC)]
         for payload, after in self.payloads(len(OPENING)):
             self.head = _HEADS.decode(payload)
             self.first = after
@@ -155,7 +207,7 @@ class Stream:
             if len(payload) < length or zlib.crc32(payload) != crc:
                 return
             at += _FRAME.size + length
-            yield payload, at
+            yield payload_of_now(payload, self._version), at
 
 
 class Segment:
@@ -175,8 +227,8 @@ class Segment:
         self._data = memoryview(data)
         self.name = name
         self.head: Head | None = None
-        is_earlier = data[len(MAGIC) : len(OPENING)] < OPENING[len(MAGIC) :]
-        self._entry = _earlier_entry if is_earlier else _ENTRIES.decode
+        self._version = data[len(MAGIC)] if len(data) > len(MAGIC) else VERSION
+        self._entry = _earlier_entry if self._version < VERSION else _ENTRIES.decode
         self.whole_bytes = 0
         self.damaged_at: int | None = None
         self._first = len(OPENING)
@@ -210,7 +262,7 @@ class Segment:
                 return
             at += _FRAME.size + len(payload)
             self.whole_bytes = at
-            yield payload
+            yield payload_of_now(payload, self._version)
 
     def entries(self) -> Iterator[Entry]:
         """The entries in order, up to the first cut or damaged one; `whole_bytes` grows along."""
@@ -224,11 +276,11 @@ class Segment:
         """
         at = self._resumes_at
         while at is not None:
-            payload = _payload_at(self._data, at)
+            payload = _payload_at(self._bytes, at)
             if payload is None:
                 at = self._next_whole(at + 1)
                 continue
-            yield self._read(self._entry, payload)
+            yield self._read(self._entry, payload_of_now(payload, self._version))
             at += _FRAME.size + len(payload)
 
     def _look_past(self, at: int) -> None:

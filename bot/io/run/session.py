@@ -217,7 +217,7 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
 
 
 async def _look_first(rest: Rest, plan: Plan) -> None:
-    """Raise SiteFault when it would be pointless to begin; see `bot.io.client.preflight.obstacles`."""
+    """Raise SiteFault when it would be pointless to begin; see `preflight.obstacles`."""
     for found in await obstacles(rest, plan.trader.series_ticker):
         await rest.drain()
         raise SiteFault(f"{found.name}: {found.found}; {found.advice}")

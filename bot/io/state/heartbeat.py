@@ -64,7 +64,8 @@ class Heartbeat:
     must not beats by `HeartbeatWriter`."""
 
     def __init__(self, folder: Path, boot: str, name: str = BOT, guards: str = "") -> None:
-        """name: of the file, which tells whose heart it is. guards: as in `HeartbeatRecord`, at first."""
+        """name: of the file, which tells whose heart it is. guards: as in
+        `HeartbeatRecord`, at first."""
         self._path = folder / name
         self._boot = boot
         self._count = 0

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
-from bot.core.fair_value.estimators import clipped, probit, slope
+from bot.strategy.pricing.probit import clipped, probit, slope
 from venue.wire.money import PAYOUT_CENTS
 
 ADVERSE_PROBIT: Final = 0.02

@@ -12,11 +12,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bot.core.fair_value.flow import DECAY_MAX, DECAY_MIN
 from bot.strategy.api import Print
 from venue.wire.money import BookSide
 
 _Floats = npt.NDArray[np.float64]
+DECAY_MIN: Final = 0.1
+DECAY_MAX: Final = 3.0
+"""Fits outside are not believed: the one before stands (specified)."""
+
 _BUCKETS: Final = 60
 _SEARCH_STEPS: Final = 80
 _WARM_UP_S: Final = 60.0

@@ -38,7 +38,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from bot.core.fair_value.estimators import clipped, probit, slope
+from bot.strategy.pricing.probit import clipped, probit, slope
 from venue.wire.money import PAYOUT_CENTS
 
 Matrix = npt.NDArray[np.float64]
