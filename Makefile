@@ -10,7 +10,7 @@ SUPPLY := .venv-supply
 # Else every process that a test starts compiles the whole program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run servers rewritten test soak day lint types layers fuzz mutation bench lock clean image-check sbom audit
+.PHONY: help setup run servers rewritten test quick soak day lint types layers fuzz mutation bench lock clean image-check sbom audit
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -60,6 +60,12 @@ rewritten: $(STAMP)
 test: $(STAMP) ## style, types, layers and every test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers servers rewritten
 	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 4 --dist loadgroup
+
+# No process of the bot or of the venue is started: the wire, the engine, the trader's core.
+QUICK := tests/wire tests/core tests/laws tests/bot
+
+quick: $(STAMP) ## the wire, the engine and the trader's core: under a minute on two cores
+	@$(BIN)/pytest -n 2 -m 'not slow' $(QUICK)
 
 soak: TIME ?= 8h
 soak: JOBS ?= 2

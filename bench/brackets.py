@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from bot.core import messages as m
-from bot.lab.exchange.crowded import (
+from bench.crowded import (
     BEAT_NS,
     RESOLUTION_NS,
     START_NS,
@@ -28,6 +27,7 @@ from bot.lab.exchange.crowded import (
     clock,
     recorded,
 )
+from bot.core import messages as m
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from bot.lab.exchange.terms import Terms

@@ -17,11 +17,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock, recorded
 from bot.config import BotConfig, finish, read_draft
 from bot.lab.backtest.run import Backtest
 from bot.lab.evaluate.statistics import mean_difference, resamples
 from bot.lab.exchange.account import Account
-from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, clock, recorded
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.core.messages import ListEvent

@@ -19,9 +19,9 @@ from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.lab.evaluate.compare import Comparison
+    from bot.lab.evaluate.life import RunMetrics
     from bot.lab.evaluate.lineup import Entry
-    from bot.lab.evaluate.results import Results, Task
-    from bot.lab.evaluate.worlds import World
+    from bot.lab.evaluate.results import RunStore, Task
 
 _EXAMPLE = (
     "\b\nExample: bot evaluate --strategies ladder_joint,glft --worlds base \\\n"
@@ -78,10 +78,17 @@ def evaluate(
     died: --results goes on from there.
     """
     from bot.io.settings.plugins import StrategyFault
+    from bot.lab.evaluate.life import RunMetrics
     from bot.lab.evaluate.lineup import entries_named
-    from bot.lab.evaluate.results import Results, code_digest, tasks_of
-    from bot.lab.evaluate.seeds import SeedFault, blocks_named, is_held_out, log_opening
-    from bot.lab.evaluate.worlds import sized, worlds_named
+    from bot.lab.evaluate.results import RunStore, code_digest, tasks_of
+    from bot.lab.evaluate.worlds import (
+        SeedFault,
+        blocks_named,
+        is_held_out,
+        log_opening,
+        sized,
+        worlds_named,
+    )
 
     _places(results, save, html, markdown)
     try:
@@ -91,18 +98,18 @@ def evaluate(
         reported, tuned = blocks_named(seeds, tune, holdout=holdout)
         with printed_aside():
             _proven(entries)
-        lives = Results(results, Path.cwd())
-        if lives.damage:
-            typer.echo(f"{results}: {lives.damage}", err=True)
-        code = code_digest()
+        lives = RunStore(results, RunMetrics)
         for block in (reported, tuned):
             if block is not None and is_held_out(block):
-                log_opening(_HOLDOUT_LOG, _today(), block, strategies, worlds, code)
+                log_opening(_HOLDOUT_LOG, _today(), block, strategies, worlds, code_digest())
     except (StrategyFault, SeedFault, ValueError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
-    wanted = tasks_of(entries, cells, [*(tuned or ()), *reported])
-    _live_through(lives, lives.missing(wanted), len(wanted), jobs, results)
-    found = _compared(lives, entries, cells, reported, tuned, code)
+    wanted = tasks_of(entries, cells, [*(tuned or ()), *reported], Path.cwd())
+    missing = [task for key, task in wanted.items() if key not in lives.results]
+    _live_through(lives, missing, len(wanted), jobs, results)
+    from bot.lab.evaluate.compare import compare
+
+    found = compare(lives, entries, cells, reported, tuned, Path.cwd())
     _tell(found, save, html, markdown, json_line=json_line)
     if found.faults:
         fail(EXIT_CONFIGURATION, "\n".join(each.text for each in found.faults))
@@ -118,7 +125,7 @@ def _proven(entries: "Iterable[Entry]") -> None:
     """Make each strategy once: a wrong parameter is told before anything is lived."""
     for entry in entries:
         for params in entry.settings() if entry.plugin else ():
-            entry.make(params, Path.cwd())
+            entry.maker(params, Path.cwd())
 
 
 def _places(
@@ -136,14 +143,18 @@ def _places(
 
 
 def _live_through(
-    lives: "Results", missing: "list[Task]", wanted: int, jobs: int, results: Path | None
+    lives: "RunStore[RunMetrics]",
+    missing: "list[Task]",
+    wanted: int,
+    jobs: int,
+    results: Path | None,
 ) -> None:
     """Live what is missing, told on stderr; ends with 2 for a strategy that cannot live, with 4
     where not all of it was lived."""
     from concurrent.futures.process import BrokenProcessPool
 
     from bot.io.settings.plugins import StrategyFault
-    from bot.lab.evaluate.results import NotKept
+    from bot.lab.evaluate.results import NotKept, live_through
 
     kept = wanted - len(missing)
     typer.echo(f"{wanted} lives, {kept} of them kept from before", err=True)
@@ -151,7 +162,7 @@ def _live_through(
     asked = "ending: lives that have begun are lived to their end"
     with interruptible(asked) as is_more, progress("lives", len(missing)) as meter, printed_aside():
         try:
-            for done, task in enumerate(lives.live_through(missing, jobs, is_more), 1):
+            for done, task in enumerate(live_through(lives, missing, jobs, is_more), 1):
                 meter.told(done, f"{task.world.name} seed {task.seed}")
         except (StrategyFault, NotKept) as fault:
             fail(EXIT_CONFIGURATION, str(fault))
@@ -162,19 +173,6 @@ def _live_through(
         if results is None:
             there = "lived, and lost: --results FILE would have kept them"
         fail(EXIT_LEFT_OVER, f"{why}: {kept + done} of {wanted} lives are {there}")
-
-
-def _compared(
-    lives: "Results",
-    entries: "tuple[Entry, ...]",
-    cells: "tuple[World, ...]",
-    reported: range,
-    tuned: range | None,
-    code: str,
-) -> "Comparison":
-    from bot.lab.evaluate.compare import compare
-
-    return compare(lives, entries, cells, reported, tuned, code)
 
 
 def _tell(

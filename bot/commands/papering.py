@@ -61,8 +61,7 @@ def on_paper(
     from bot.io.run.session import SiteFault
     from bot.lab.exchange.queue_model import QueueModel
     from bot.lab.exchange.terms import Terms
-    from bot.lab.paper.exchange import FOLDER, PaperExchange
-    from bot.lab.paper.venue import PaperVenue
+    from bot.lab.paper import FOLDER, PaperExchange, PaperVenue
 
     site, series = plan.site, plan.trader.series_ticker
     terms = Terms(cash_cents=paper.cash_cents, read_lag_ns=_READ_LAG_NS)

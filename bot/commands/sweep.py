@@ -24,10 +24,10 @@ from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.lab.evaluate.worlds import World
-    from bot.lab.sweep.cases import Case
     from bot.lab.sweep.findings import Findings
     from bot.lab.sweep.space import Dimension, Search
     from bot.lab.sweep.sweep import Aim, Sweep
+    from bot.lab.sweep.trials import Case
 
 _EXAMPLE = (
     "\b\nExample: bot sweep --config configs/demo.yaml --world independent-base \\\n"
@@ -149,7 +149,7 @@ def _options_told() -> Iterator[None]:
     """What is wrong with what was asked for, as a text on stderr and an exit code."""
     from bot.io.settings.plugins import StrategyFault
     from bot.lab.backtest.tapes import TapeFault
-    from bot.lab.evaluate.seeds import SeedFault
+    from bot.lab.evaluate.worlds import SeedFault
 
     try:
         with _libraries_told():
@@ -191,11 +191,10 @@ def _cases(
     tape: tuple[str, str, str, str, bool],
     parts: tuple[int, int, int | None],
 ) -> "tuple[World | None, tuple[Case, ...]]":
-    from bot.lab.evaluate.seeds import seeds_named
-    from bot.lab.evaluate.worlds import sized, worlds_named
+    from bot.lab.evaluate.worlds import seeds_named, sized, worlds_named
     from bot.lab.exchange.queue_model import parse_queue_models
     from bot.lab.exchange.terms import Latency, Terms
-    from bot.lab.sweep.cases import recorded, seeded
+    from bot.lab.sweep.trials import recorded, seeded
     from venue.wire.money import FeeRate
 
     if (data is None) == (not world):
@@ -248,9 +247,8 @@ def _prepared(
 ) -> "Sweep":
     """files: that of results, and the page."""
     from bot.lab.backtest.guard import watched
-    from bot.lab.sweep.cases import TapeCase
     from bot.lab.sweep.sweep import Sweep, splits_of
-    from bot.lab.sweep.trials import TrialConfig
+    from bot.lab.sweep.trials import TapeCase, TrialConfig
 
     places_for(*files, read=(config,))
     data = {path for case in cases if isinstance(case, TapeCase) for path in case.folders}
@@ -259,10 +257,7 @@ def _prepared(
         configured.probe(dimensions, is_lived=not aim.function)
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy was loaded")
-    made = Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
-    if made.damage:
-        typer.echo(f"{files[0]}: {made.damage}", err=True)
-    return made
+    return Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
 
 
 def _search(

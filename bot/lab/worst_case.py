@@ -54,9 +54,9 @@ class _Given(BaseModel):
 
 
 class GivenOrder(_Given):
-    """An order that may fill completely, at a canonical YES price."""
+    """An order that may fill completely, at a canonical YES price. rung: a label of `rungs`."""
 
-    rung: str = Field(description="a label of `rungs`")
+    rung: str
     side: BookSide
     price: _PriceCents
     qty: Annotated[int, Field(ge=1, le=QTY_MAX)]
@@ -66,19 +66,19 @@ class GivenRung(_Given):
     """A rung. price: the canonical price at which its room is asked. fee_rate: "" for the
     event's."""
 
-    label: str = Field(description="the rung's name")
+    label: str
     yes_qty: _Shares = 0
     no_qty: _Shares = 0
     price: _PriceCents = _MIDDLE
-    fee_rate: str = Field("", description="the dearer of the two fee rates, such as 0.0175")
+    fee_rate: str = ""
 
 
 class GivenEvent(_Given):
-    """An event as it is, or would be. rungs: the lowest strike first. cash_cents: net of all its
-    fills and payouts so far, fees included."""
+    """An event as it is, or would be. fee_rate: the dearer of the two, such as 0.0175. rungs: the
+    lowest strike first. cash_cents: net of all its fills and payouts so far, fees included."""
 
     event: str = "given"
-    fee_rate: str = Field("0", description="the dearer of the two fee rates, such as 0.0175")
+    fee_rate: str = "0"
     cash_cents: _CashCents = 0
     rungs: list[GivenRung]
     orders: list[GivenOrder] = []
@@ -115,35 +115,38 @@ def events_of_status(body: bytes, where: str) -> list[GivenEvent]:
 
 
 def _event_of_report(event: EventReport) -> GivenEvent:
-    given = GivenEvent.model_construct(
-        event=event.event_ticker, rungs=[], cash_cents=event.outcome_cents[0]
-    )
-    for rung in event.rungs:
-        given.rungs.append(
-            GivenRung.model_construct(
-                label=rung.ticker,
-                yes_qty=rung.yes_qty,
-                no_qty=rung.no_qty,
-                price=_MIDDLE if rung.fair_cents is None else _nearest_price(rung.fair_cents),
-                fee_rate=rung.fee_rate,
-            )
+    """What is held and live is taken as it is: it may be beyond what a file or option may say."""
+    rungs = [
+        GivenRung.model_construct(
+            label=rung.ticker,
+            yes_qty=rung.yes_qty,
+            no_qty=rung.no_qty,
+            price=_MIDDLE
+            if rung.fair_cents is None
+            else max(PRICE_MIN, min(PRICE_MAX, round(rung.fair_cents))),
+            fee_rate=rung.fee_rate,
         )
-        given.cash_cents -= PAYOUT_CENTS * rung.no_qty  # every NO share pays in the lowest outcome
-        for order in rung.orders:
-            if (qty := order.may_fill_qty) > 0:
-                # The limits count an order at the worst price that an amend on its way allows.
-                worst = order.worst_price
-                price = order.price if worst is None else canonical(order.outcome, worst)
-                given.orders.append(
-                    GivenOrder.model_construct(
-                        rung=rung.ticker, side=order.side, price=price, qty=qty
-                    )
-                )
-    return given
-
-
-def _nearest_price(cents: float) -> int:
-    return max(PRICE_MIN, min(PRICE_MAX, round(cents)))
+        for rung in event.rungs
+    ]
+    orders = [
+        GivenOrder.model_construct(
+            rung=rung.ticker,
+            side=order.side,
+            # The limits count an order at the worst price that an amend on its way allows.
+            price=order.price
+            if order.worst_price is None
+            else canonical(order.outcome, order.worst_price),
+            qty=order.may_fill_qty,
+        )
+        for rung in event.rungs
+        for order in rung.orders
+        if order.may_fill_qty > 0
+    ]
+    # Every NO share pays in the lowest outcome.
+    cash_cents = event.outcome_cents[0] - PAYOUT_CENTS * sum(rung.no_qty for rung in event.rungs)
+    return GivenEvent.model_construct(
+        event=event.event_ticker, rungs=rungs, cash_cents=cash_cents, orders=orders
+    )
 
 
 def event_of_file(path: Path) -> GivenEvent:
@@ -183,21 +186,20 @@ def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") 
     Raises WhatIfFault for another form, a price out of range, or a rung there is not.
     """
     option = f"--hold {text}"
-    label, equals, shares = text.rpartition("=")
+    label, _, shares = text.rpartition("=")
     parts = [_SHARES.fullmatch(part) for part in shares.split(",")]
-    if not equals or not all(parts):
+    if not label or not all(parts):
         raise WhatIfFault(f"{option}: want {_HOLD}")
     event, rung = _find(events, label, option, event_meant)
-    for part in parts:
-        assert part is not None
-        held, qty = f"{part[1]}_qty", int(part[2])
-        if part[3] is not None:
-            price = _price(int(part[3]), option)
-            more = qty - getattr(rung, held)
-            traded = Qty(abs(more))
-            paid = notional(price, traded) if more > 0 else -notional(price, traded)
-            event.cash_cents -= paid + fee_cents(event.rate_of(rung), traded, price)
-        setattr(rung, held, qty)
+    for outcome, digits, cents in (part.groups() for part in parts if part):
+        qty = int(digits)
+        if cents is not None:
+            price, more = _price(int(cents), option), qty - getattr(rung, f"{outcome}_qty")
+            paid, traded = notional(price, Qty(abs(more))), Qty(abs(more))
+            event.cash_cents -= (paid if more > 0 else -paid) + fee_cents(
+                event.rate_of(rung), traded, price
+            )
+        setattr(rung, f"{outcome}_qty", qty)
 
 
 def add_order(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
@@ -216,9 +218,8 @@ def add_order(events: Sequence[GivenEvent], text: str, event_meant: str = "") ->
 
 def ask_at(events: Sequence[GivenEvent], price: int) -> None:
     """Ask for the room of every rung at this canonical price. Raises WhatIfFault if it is none."""
-    for event in events:
-        for rung in event.rungs:
-            rung.price = _price(price, f"--at {price}")
+    for rung in (rung for event in events for rung in event.rungs):
+        rung.price = _price(price, f"--at {price}")
 
 
 def _price(cents: int, option: str) -> Price:
@@ -235,25 +236,22 @@ def _find(
     rungs = [(event, rung) for event in events for rung in event.rungs]
     found = [row for row in rungs if row[1].label == label]
     found = found or [row for row in rungs if row[1].label.endswith(f"-{label}")]
-    if len(found) > 1:
-        found = [row for row in found if row[0].event == event_meant] or found
-    if not found:
-        known = ", ".join(rung.label for _, rung in rungs)
-        raise WhatIfFault(f"{option}: no rung {label!r}; there are {known}")
-    if len(found) > 1:
-        names = ", ".join(rung.label for _, rung in found)
-        raise WhatIfFault(
-            f"{option}: {label} is a rung of several events; say --event, or which: {names}"
-        )
-    return found[0]
+    found = [row for row in found if row[0].event == event_meant] or found
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(rung.label for _, rung in found or rungs)
+    if found:
+        text = f"{label} is a rung of several events; say --event, or which: {names}"
+    else:
+        text = f"no rung {label!r}; there are {names}"
+    raise WhatIfFault(f"{option}: {text}")
 
 
 # --- the answer -----------------------------------------------------------------------------------
 
 
 class OutcomeAnswer(msgspec.Struct, frozen=True):
-    """One outcome. nothing_fills_cents: profit if nothing more fills. worst_cents: the same if
-    everything live fills that hurts there."""
+    """One outcome: profit if nothing more fills, and if everything live fills that hurts there."""
 
     name: str
     nothing_fills_cents: Cents
@@ -303,12 +301,9 @@ def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswe
 
 
 def _exposure(event: GivenEvent) -> Exposure:
-    rates = [event.rate_of(rung) for rung in event.rungs]
+    rates = ((rung, event.rate_of(rung)) for rung in event.rungs)
     return Exposure(
-        [
-            RungTerms.of(MarketId(rung.label), rate, rate)
-            for rung, rate in zip(event.rungs, rates, strict=True)
-        ],
+        [RungTerms.of(MarketId(rung.label), rate, rate) for rung, rate in rates],
         Cents(event.cash_cents),
         [(rung.yes_qty, rung.no_qty) for rung in event.rungs],
         [
@@ -319,43 +314,41 @@ def _exposure(event: GivenEvent) -> Exposure:
 
 
 def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswer:
-    names = _outcome_names([_short_label(event, rung) for rung in event.rungs])
     limits = limits_used(exposure, bounds)
     over = any(abs(rung.yes_qty - rung.no_qty) > bounds.position_qty for rung in event.rungs)
+    labels = [rung.label.removeprefix(f"{event.event}-") for rung in event.rungs]
+    names = _outcome_names(labels)
     cents = zip(names, exposure.outcome_cents, exposure.worst_outcome_cents, strict=True)
+
+    def live(rung: GivenRung, side: BookSide) -> int:
+        return sum(
+            each.qty for each in event.orders if (each.rung, each.side) == (rung.label, side)
+        )
+
+    def room(rung: GivenRung, side: BookSide) -> Qty:
+        most = Quote(side, Price(rung.price), Qty(QTY_MAX))
+        return exposure.largest(live_of(MarketId(rung.label), most), bounds)
+
+    rungs = tuple(
+        RungAnswer(
+            label=label,
+            yes_qty=rung.yes_qty,
+            no_qty=rung.no_qty,
+            bid_qty=live(rung, BookSide.BID),
+            ask_qty=live(rung, BookSide.ASK),
+            at=rung.price,
+            bid_room_qty=room(rung, BookSide.BID),
+            ask_room_qty=room(rung, BookSide.ASK),
+        )
+        for label, rung in zip(labels, event.rungs, strict=True)
+    )
     return EventAnswer(
         event.event,
         tuple(itertools.starmap(OutcomeAnswer, cents)),
         exposure.worst_cents,
         limits,
         not over and all(each.used <= each.limit for each in limits),
-        tuple(_rung_answer(rung, event, exposure, bounds) for rung in event.rungs),
-    )
-
-
-def _short_label(event: GivenEvent, rung: GivenRung) -> str:
-    return rung.label.removeprefix(f"{event.event}-")
-
-
-def _rung_answer(
-    rung: GivenRung, event: GivenEvent, exposure: Exposure, bounds: Bounds
-) -> RungAnswer:
-    live, room = [], []
-    for side in (BookSide.BID, BookSide.ASK):
-        mine = [each for each in event.orders if (each.rung, each.side) == (rung.label, side)]
-        live.append(sum(each.qty for each in mine))
-        most = Quote(side, Price(rung.price), Qty(QTY_MAX))
-        room.append(exposure.largest(live_of(MarketId(rung.label), most), bounds))
-    (bid, ask), (bid_room, ask_room) = live, room
-    return RungAnswer(
-        _short_label(event, rung),
-        rung.yes_qty,
-        rung.no_qty,
-        bid,
-        ask,
-        rung.price,
-        bid_room,
-        ask_room,
+        rungs,
     )
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from bench.brackets import CROWDS, Fate, Session, bracketed, played
+from bench.crowded import RESOLUTION_NS, CrowdedMarket, Recorder, beats, clock, recorded
 from bot.config import finish, read_draft
 from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
-from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, Recorder, beats, clock, recorded
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from tests.backtest.made import configured

@@ -12,8 +12,7 @@ import pytest
 from bot.config import ConfigFault, finish, read_draft
 from bot.core.strategy import Strategy
 from bot.lab.backtest import guard
-from bot.lab.backtest.guard import Overheard, Peek, Run, cuts, overhear, peeks, watched
-from bot.lab.backtest.tapes import write_prefix
+from bot.lab.backtest.guard import Overheard, Peek, Run, cuts, known_at, overhear, peeks, watched
 from tests.backtest.made import PROMPT, book, configured, ns, trade, written
 from tests.ctrl_c import started
 from tests.house.tree import ROOT
@@ -143,20 +142,6 @@ def test_a_tape_that_begins_with_executions_alone_is_played_alike_without_its_bo
     assert all(isinstance(each, int) for each in found)
 
 
-def test_the_copy_has_the_index_that_is_played_though_another_begins_before_it(tmp_path):
-    folder = written(tmp_path / "tape", RECORDS)
-    rows = [{"ts": ns(1), "symbol": "FAR", "price": "9"}]
-    rows += [{"ts": ns(second), "symbol": "NEAR", "price": "49"} for second in (5, 15, 25)]
-    with gzip.open(folder / "underlying.jsonl.gz", "wt") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
-    whole = read_tape(folder)
-    assert whole.values == tuple((ns(second), "49") for second in (5, 15, 25))
-    write_prefix(whole, folder, ns(4), tmp_path / "early")
-    assert read_tape(tmp_path / "early").values == ()
-    write_prefix(whole, folder, ns(20), tmp_path / "late")
-    assert read_tape(tmp_path / "late").values == whole.values[:2]
-
-
 def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(folder, monkeypatch):
     tape = read_tape(folder)
     played: list[int] = []
@@ -200,7 +185,7 @@ def test_a_cut_lies_where_the_longest_quiet_near_its_place_follows(tmp_path):
 def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
     tape = read_tape(folder)
     config = planted(tmp_path, FROM_FILE.format(path=str(folder / "tape.jsonl.gz")))
-    asked = Run(folder, tape.event, config, PROMPT, closes_ns(tape), True, (folder,), tape.end_ts)
+    asked = Run(tape, folder, config, PROMPT, closes_ns(tape), tape.end_ts)
     heard = overhear(asked)
     assert heard.opened == (str(folder / "tape.jsonl.gz"),)
     assert heard.answers  # it is the file that gives it away: it answered all along
@@ -223,15 +208,15 @@ def test_a_run_that_answers_less_often_without_the_future_is_caught(tmp_path, fo
     assert found == Peek("KX-1", cut, "2 answers with the future, 1 without")
 
 
-def test_a_copy_without_the_future_has_nothing_newer_and_no_outcome(tmp_path, folder):
+def test_a_tape_as_it_was_known_at_an_instant_has_nothing_newer(folder):
+    rows = [{"ts": ns(second), "symbol": "NEAR", "price": "49"} for second in (5, 10, 15)]
+    with gzip.open(folder / "underlying.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
     tape = read_tape(folder)
-    (folder / "underlying.jsonl.gz").write_bytes(b"")
-    write_prefix(tape, folder, ns(10), tmp_path / "cut")
-    copy = read_tape(tmp_path / "cut")
-    assert decode_record(copy.lines[-1]).ts == ns(10)
-    assert len(copy.lines) == 21
-    assert "outcome" not in (tmp_path / "cut" / "catalog.json").read_text()
-    assert [rung.market_id for rung in copy.rungs] == [rung.market_id for rung in tape.rungs]
+    known = known_at(tape, ns(10))
+    assert known.lines == tape.lines[:21]
+    assert known.end_ts == decode_record(known.lines[-1]).ts == ns(10)
+    assert known.values == tape.values[:2]
 
 
 def test_only_what_is_opened_in_the_watched_folder_meanwhile_is_told(tmp_path, folder):

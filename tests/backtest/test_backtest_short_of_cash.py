@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from bench.brackets import CROWDS
+from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock
 from bot.config import finish, read_draft
 from bot.core.orders.order import State
 from bot.lab.backtest.run import Backtest
-from bot.lab.exchange.crowded import RESOLUTION_NS, CrowdedMarket, clock
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.wire.instant import NS_PER_SECOND

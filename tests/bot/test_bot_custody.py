@@ -201,6 +201,7 @@ def test_a_stop_during_the_start_cancels_what_was_to_be_kept():
     assert world.truth.resting() == []
 
 
+@pytest.mark.slow
 def test_a_start_that_is_stopped_at_once_ends_with_nothing_resting_however_reads_lag():
     for place, past in places(10**6):
         if place % 3 == 1:

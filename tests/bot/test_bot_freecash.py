@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -215,6 +216,7 @@ ACTS, WEIGHTS = zip(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_more_is_ever_free_than_there_is_once_all_that_is_under_way_has_arrived(seed):

@@ -1,5 +1,7 @@
 """Claims about an order kept from an earlier run, on an account with a long past."""
 
+import pytest
+
 from bot.core import messages as m
 from bot.core.settings import RiskSettings, StartSettings, Strangers, TraderSettings
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
@@ -153,6 +155,7 @@ def test_fills_of_an_order_that_an_amend_without_an_answer_gave_another_id_count
     assert not of.trader.desk.unsettled
 
 
+@pytest.mark.slow
 def test_a_kept_order_keeps_its_place_where_the_fills_are_the_last_that_comes_before_quoting():
     for fills_ms in range(0, 3_000, 250):
         of = Past(earlier=1, fills_ns=fills_ms * NS_PER_MS)

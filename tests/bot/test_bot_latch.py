@@ -49,7 +49,7 @@ UNHURRIED = PaceSettings(
 def calm() -> Odds:
     """Odds without faults and without a crowd that moves."""
     return replace(
-        narrowed(draw(0), without=("curfew", "ticks_through")),
+        narrowed(draw(0), without=("ticks_through",)),
         strategy="fixed_spread",
         rungs=(2, 1),
         one_way_ns=(1_000_000, 2_000_000),

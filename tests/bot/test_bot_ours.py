@@ -1,5 +1,6 @@
 """Claims about what plans keep of our orders: it is what they would find anew."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +54,7 @@ def worth(now_ns: int) -> Worth:
     return worth_of(49.5, (flow, flow), (((48, 3),), ((52, 3),)), Queues(1.0), PACE, 1e5, now_ns)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     orders_of_a_rung,
@@ -102,6 +104,7 @@ def _seen(ours: Ours) -> tuple[object, ...]:
     return ours.yes, ours.no, found, changing, ours.going, stands
 
 
+@pytest.mark.slow
 def test_whatever_happens_what_a_rung_keeps_of_our_orders_is_as_they_are(monkeypatch):
     receive, looked = Trader.receive, 0
 

@@ -36,6 +36,7 @@ def gain(sign: int, worth: float, fair: float, decay: float, aversion: float, pr
     return math.exp(-decay * abs(fair - price)) * edge
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=cases(100_000, quick=1_000))
 @given(
     signs,

@@ -319,6 +319,7 @@ def settle(toy: Toy, wanted: list[Quote], pace: PaceSettings, now_ns: int) -> in
     raise AssertionError(f"not settled: {step.wishes} for {wanted}")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(quotes(), min_size=1, max_size=4), st.integers(0, 15), st.integers(0, 15), PACES)
 def test_plans_converge_fall_silent_and_never_cross_or_oversell(wishlists, yes, no, pace):
@@ -334,6 +335,7 @@ def test_plans_converge_fall_silent_and_never_cross_or_oversell(wishlists, yes, 
         assert plan(wanted, toy.orders, yes, no, pace, now_ns + LAG_NS).wishes == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(quotes(), min_size=1, max_size=3),
@@ -359,6 +361,7 @@ def test_plans_converge_where_beside_the_cancels_only_one_wish_at_a_time_may_lea
             raise AssertionError(f"not settled: {step.wishes} for {wanted}")
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     quotes(),

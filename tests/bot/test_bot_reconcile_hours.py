@@ -49,6 +49,7 @@ def most_within(times: list[int], span_ns: int) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_an_hour_of_a_still_book_costs_at_most_a_write_a_minute_on_each_rung(name):
     thin = Thin([70, 40], STRATEGIES[name])
@@ -130,6 +131,7 @@ def test_a_ladder_that_contradicts_itself_is_quoted_still_once_its_books_are_how
         assert most_within(times, MINUTE_NS) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_an_hour_of_flicker_by_a_tick_at_20_hz_stays_within_the_budget_of_each_market(name):
     """Row 38: two writes a second and a burst of six, in every window."""
@@ -157,6 +159,7 @@ def test_an_hour_of_flicker_by_a_tick_at_20_hz_stays_within_the_budget_of_each_m
     assert thin.orders
 
 
+@pytest.mark.slow
 def test_while_the_wanted_price_holds_nearly_all_that_rests_keeps_its_place():
     """A middle that swings slowly: size-time at wanted prices, and what of it was put there by a
     write made while that price was wanted already."""

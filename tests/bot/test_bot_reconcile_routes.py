@@ -328,6 +328,7 @@ def test_a_part_too_small_for_a_request_of_its_own_is_left_to_the_other_route(si
     assert [wish.qty for wish in wishes] == routes
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     st.lists(

@@ -90,6 +90,7 @@ def cases(
     return rates, draw(st.integers(-500, 500)), holdings, lives
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(cases())
 def test_the_worst_case_equals_brute_force_over_every_partial_fill(
@@ -103,6 +104,7 @@ def test_the_worst_case_equals_brute_force_over_every_partial_fill(
     assert list(exposure.outcome_cents) == brute_force(rates, cash, holdings, [])
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(cases(), st.integers(0, 600), st.data())
 def test_the_room_is_the_largest_size_that_stays_within_the_limit(

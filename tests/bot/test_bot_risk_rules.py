@@ -1,6 +1,7 @@
 """Laws of the limits: what never widens a room, and what a fill or a neighbour may do."""
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,6 +74,7 @@ def test_a_fill_of_what_is_live_takes_no_bound_further_than_it_was(rates, holdin
     assert after.resting_cents <= before.resting_cents
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(some_rates, held, st.lists(lives(), max_size=6), lives(largest=60), some_bounds, st.data())
 def test_the_room_grows_with_each_bound_and_shrinks_with_each_order(
@@ -243,6 +245,7 @@ def test_quotes_cut_for_the_loss_apart_name_gross() -> None:
     assert [each.reason for each in cuts] == [CutReason.EVENT_GROSS]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     held,

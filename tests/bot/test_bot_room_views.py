@@ -266,6 +266,7 @@ class Patchy(Thin):
             super().show(index, ts_ns)
 
 
+@pytest.mark.slow
 def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeypatch):
     rng, mids = random.Random(11), [80, 65, 50, 35, 20]
     pace = PaceSettings(decide_ns=0)

@@ -35,6 +35,7 @@ def answered_all(of: Purse, now_ns: int) -> None:
         of.answered(None, now_ns)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.lists(

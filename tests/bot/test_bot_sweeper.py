@@ -113,6 +113,7 @@ def test_an_order_of_the_first_page_is_cancelled_before_the_last_page_is_read():
     assert m.ReadResting in kinds[first_cancel : first_cancel + 4]
 
 
+@pytest.mark.slow
 def test_a_halted_venue_is_asked_at_most_160_times_in_ten_minutes_and_then_swept():
     naive = account(200, halts=((0, T0 + 600 * S),), page=1_000)
     sweeper = naive.run(VERIFY)

@@ -37,6 +37,7 @@ class Quiet(Thin):
             super().show(index, ts_ns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_halted", [True, False])
 def test_a_book_that_is_believed_no_longer_does_not_hold_back_the_values_beside_it(is_halted):
     rng, worth = random.Random(3), 130.0

@@ -34,7 +34,7 @@ RISK = RiskSettings(
 def calm() -> Odds:
     """Odds without faults and without a crowd that moves."""
     return replace(
-        narrowed(draw(0), without=("curfew", "ticks_through")),
+        narrowed(draw(0), without=("ticks_through",)),
         strategy="fixed_spread",
         rungs=(2, 1),
         rates={},

@@ -16,8 +16,7 @@ from typing import Final, Protocol
 import msgspec
 
 from bot.core import messages as m
-from bot.lab.evaluate.draws import Class
-from bot.lab.evaluate.market import EVENT, TrueValueMarket
+from bot.lab.evaluate.market import EVENT, NOISE, TrueValueMarket
 from bot.lab.evaluate.worlds import World
 from venue.core import messages as v
 from venue.wire import codec, frames, model
@@ -151,9 +150,7 @@ class Market:
             bid, ask = self.venue.best(market)
             best, qty = ask if buys else bid, 1 + int(rng.expovariate(1 / _TAKEN_QTY))
             if best is not None:
-                self.venue.trade(
-                    Class.NOISE, market, buys=buys, price=best, qty=qty, now_ns=self._now_ns
-                )
+                self.venue.trade(NOISE, market, self._now_ns, buys=buys, price=best, qty=qty)
 
     def _wanted(self, rung: int, buys: bool) -> list[int]:
         fair = round(100 * NormalDist().cdf((self._value - _STRIKES[rung]) / _RUNG_SD))
@@ -193,14 +190,13 @@ class Market:
 
     def _place_new(self, rung: int, buys: bool, price: int) -> None:
         placed = self.venue.trade(
-            Class.MAKER,
+            self._users[buys],
             self.venue.markets[rung],
+            self._now_ns,
             buys=buys,
             price=price,
             qty=self._rng.randint(*_SIZE),
-            now_ns=self._now_ns,
             rests=True,
-            user=self._users[buys],
         )
         assert isinstance(placed, v.Placed), placed
         if placed.order.remaining_qty:

@@ -57,7 +57,9 @@ class Round(NamedTuple):
     said: str
 
 
-def crash_loop(folder: Path, venue: Venue, live: Live, *, reaper: bool) -> Round:
+def crash_loop(
+    folder: Path, venue: Venue, live: Live, *, reaper: bool, settle_s: float = SETTLE_S
+) -> Round:
     """One round in an empty folder. Raises AssertionError where anything rests in the end, or the
     commands do not say the same."""
     config = config_for(venue, folder)
@@ -87,7 +89,7 @@ def crash_loop(folder: Path, venue: Venue, live: Live, *, reaper: bool) -> Round
         at_exit = len(venue.orders("resting"))
         said = (folder / "bot.err").read_text().strip().splitlines()[-1]
         _all_say(config, said)
-        time.sleep(SETTLE_S)
+        time.sleep(settle_s)
         later = len(venue.orders("resting"))
     found = Round(kills, at_last_kill, at_exit, later, bot.returncode, exit_s, said)
     assert said.startswith(PROVED), found

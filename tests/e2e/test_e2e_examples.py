@@ -177,9 +177,10 @@ def test_an_example_that_needs_no_running_venue_works_as_printed(folder, tmp_pat
 
 
 def test_the_examples_of_check_and_compact_work_on_a_venue_without_a_crowd(tmp_path):
+    """Of the statements that `venue check` judges, some: tests/spec holds all of them."""
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     with running(tmp_path, f"{EXAMPLES['venue serve']} --no-crowd", "operator's interface"):
-        works(tmp_path, EXAMPLES["venue check"], tmp_path)
+        works(tmp_path, f"{EXAMPLES['venue check']} --only a_budget", tmp_path)
     works(tmp_path, EXAMPLES["venue compact"], tmp_path)
 
 

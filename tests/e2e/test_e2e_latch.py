@@ -64,12 +64,12 @@ def test_a_tripped_breaker_survives_a_restart_until_a_person_resets_it(tmp_path)
         latch = Latch(tmp_path / "state")
         first = start_bot("run", str(config), "--json", folder=tmp_path)
         wait_until(lambda: latch.read() is not None, 60)
-        wait_until(lambda: resting(venue) == 0, 9)
-        assert len(venue.orders("all")) == 30
+        # Creates that were on their way when it tripped may come after the first cancels.
+        wait_until(lambda: len(venue.orders("all")) == 30 and resting(venue) == 0, 9)
         first.kill()
         first.communicate(timeout=30)
 
-        second = start_bot("run", str(config), "--for", "6s", "--json", folder=tmp_path)
+        second = start_bot("run", str(config), "--for", "3s", "--json", folder=tmp_path)
         summary = summary_of(second, 60)
         assert second.returncode == 3
         assert "creates_per_minute: 31, at most 30" in summary["latched"]

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -56,19 +58,32 @@ def assert_clean(summary: dict) -> None:
     assert summary["findings"] == []
 
 
-def demo(folder: Path, *arguments: str, config: str = DEMO, longest_s: float = 60) -> dict:
-    """A run of the demo to its end; it must end well."""
-    process = start_bot(
+def demo(folder: Path, *arguments: str, config: str = DEMO) -> "subprocess.Popen[bytes]":
+    """A demo that has just begun, its state in the folder."""
+    return start_bot(
         "run", config, "--json", "--status-port", "0", "--state-dir", str(folder / "state"),
         *arguments, folder=folder,
     )  # fmt: skip
-    summary = summary_of(process, longest_s)
-    assert process.returncode == 0, (folder / "bot.err").read_text()[-2000:]
-    return summary
 
 
-def test_the_demo_quotes_every_rung_is_traded_with_and_leaves_nothing(tmp_path):
-    summary = demo(tmp_path, "--for", "15s", "--seed", "11")
+def fills(folder: Path) -> int:
+    """What the newest line about the state of the run says."""
+    found = re.findall(r'"fills": (\d+)', (folder / "bot.err").read_text())
+    return int(found[-1]) if found else 0
+
+
+def test_the_demo_quotes_every_rung_trades_and_leaves_nothing_however_often_it_is_interrupted(
+    tmp_path,
+):
+    process = demo(tmp_path, "--seed", "11")
+    log = tmp_path / "bot.err"
+    wait_until(lambda: "two_sided_everywhere" in log.read_text(), TWO_SIDED_S)
+    wait_until(lambda: fills(tmp_path) > 0, TWO_SIDED_S)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    summary = summary_of(process, TWO_SIDED_S)
+    assert process.returncode == 0, log.read_text()[-2000:]
     assert_clean(summary)
     assert summary["first_two_sided_s"] is not None
     assert summary["rungs"] >= 8
@@ -89,36 +104,20 @@ def test_the_demo_follows_a_recorded_tape(tmp_path, tape):
         assert before in text
         text = text.replace(before, after)
     config.write_text(text)
-    summary = demo(tmp_path, "--for", "10s", "--tape", str(DATA / tape), config=str(config))
+    process = demo(tmp_path, "--tape", str(DATA / tape), config=str(config))
+    summary = summary_once_two_sided(process, tmp_path)
+    assert process.returncode == 0, (tmp_path / "bot.err").read_text()[-2000:]
     assert_clean(summary)
     assert summary["requests"]["create"] > 0
     assert summary["first_two_sided_s"] is not None
 
 
-def test_a_second_interrupt_changes_nothing(tmp_path):
-    process = start_bot(
-        "run", DEMO, "--json", "--status-port", "0", "--state-dir", str(tmp_path / "state"),
-        folder=tmp_path,
-    )  # fmt: skip
-    log = tmp_path / "bot.err"
-    wait_until(lambda: "two_sided_everywhere" in log.read_text(), TWO_SIDED_S)
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    summary = summary_of(process, TWO_SIDED_S)
-    assert process.returncode == 0
-    assert_clean(summary)
-    assert summary["first_two_sided_s"] is not None
-
-
-@pytest.mark.parametrize("alive_s", [0.0, 0.15, 1.3])
-def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path, alive_s):
-    """Killed at the first resting order and later; the account is read raw before and after."""
+def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path):
+    """Killed at the first resting order; the account is read raw before and after."""
     with running_venue(tmp_path, seed=21) as venue:
         config = str(config_for(venue, tmp_path))
         first = start_bot("run", config, folder=tmp_path)
         wait_until(lambda: bool(venue.orders("resting")), TWO_SIDED_S)
-        time.sleep(alive_s)
         first.kill()
         first.wait(5)
         assert first.stdout is not None
@@ -195,10 +194,12 @@ def test_a_network_that_loses_things_loses_no_order(tmp_path):
         with Proxy(real_port, 31) as proxy:
             broken = venue.base_url.replace(str(real_port), str(proxy.port))
             config = config_for(Venue(broken, venue.keys), tmp_path)
-            bot = start_bot("run", str(config), "--for", "15s", "--json", folder=tmp_path)
+            bot = start_bot("run", str(config), "--json", folder=tmp_path)
+            for name, least in (("channels", 2), ("cut_before", 1), ("cut_after", 1)):
+                wait_until(lambda n=name, m=least: proxy.seen[n] >= m, TWO_SIDED_S)
+            wait_until(lambda: proxy.seen["unknown_after"] > 0, TWO_SIDED_S)
+            bot.send_signal(signal.SIGTERM)
             summary = summary_of(bot, 60)
-        assert min(proxy.seen[name] for name in ("cut_before", "cut_after", "unknown_after")) > 0
-        assert proxy.seen["channels"] > 1
 
         said = (tmp_path / "bot.err").read_text()[-3000:]
         assert bot.returncode == 0, said

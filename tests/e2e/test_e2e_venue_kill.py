@@ -2,7 +2,7 @@
 
 from tests.e2e import kill
 
-KILLS = 14
+KILLS = 8
 
 
 def test_a_venue_killed_while_eight_clients_write_keeps_every_acknowledged_write():

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -14,24 +12,17 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.io.settings.plugins import StrategyFault, find_strategy
-from bot.lab.evaluate import page, results
+from bot.lab.evaluate import page
 from bot.lab.evaluate.compare import Comparison, compare
 from bot.lab.evaluate.life import RunMetrics
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
-from bot.lab.evaluate.results import (
-    Kept,
-    Lines,
-    NotKept,
-    Results,
-    code_digest,
-    tasks_of,
-)
-from bot.lab.evaluate.seeds import SeedFault, blocks_named, log_opening, seeds_named
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, live_through, tasks_of
+from bot.lab.evaluate.worlds import SeedFault, World, blocks_named, log_opening, seeds_named
 from tests.house.tree import ROOT
 
 pytestmark = pytest.mark.xdist_group("evaluate")
 
+Store = RunStore[RunMetrics]
 SMALL = World(steps=24, rungs=3)
 PAIR = (
     Entry("narrow", "fixed_spread", {"half_spread_cents": 2}, "max_position_qty", (10, 40)),
@@ -48,29 +39,33 @@ PAIR = (
 )
 
 
+def missing(store: Store, tasks: dict[str, Task]) -> list[Task]:
+    return [task for key, task in tasks.items() if key not in store.results]
+
+
 @pytest.fixture(scope="module")
-def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Path]:
+def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
     path = tmp_path_factory.mktemp("lives") / "results.jsonl"
-    results = Results(path, ROOT)
-    for _ in results.live_through(results.missing(tasks_of(PAIR, (SMALL,), range(1, 5))), 1):
+    results = RunStore(path, RunMetrics)
+    for _ in live_through(results, missing(results, tasks_of(PAIR, (SMALL,), range(1, 5))), 1):
         pass
     return results, path
 
 
-def test_lives_that_were_kept_are_not_lived_again(lives: tuple[Results, Path]) -> None:
+def test_lives_that_were_kept_are_not_lived_again(lives: tuple[Store, Path]) -> None:
     _, path = lives
-    again = Results(path, ROOT)
-    assert again.missing(tasks_of(PAIR, (SMALL,), range(1, 5))) == []
-    assert len(again.missing(tasks_of(PAIR, (SMALL,), range(1, 6)))) == 5
+    again = RunStore(path, RunMetrics)
+    assert missing(again, tasks_of(PAIR, (SMALL,), range(1, 5))) == []
+    assert len(missing(again, tasks_of(PAIR, (SMALL,), range(1, 6)))) == 5
 
 
 def test_a_torn_last_line_is_one_life_to_be_lived_again(
-    lives: tuple[Results, Path], tmp_path: Path
+    lives: tuple[Store, Path], tmp_path: Path
 ) -> None:
     torn = tmp_path / "torn.jsonl"
     torn.write_bytes(lives[1].read_bytes()[:-40])
-    results = Results(torn, ROOT)
-    assert len(results.missing(tasks_of(PAIR, (SMALL,), range(1, 5)))) == 1
+    results = RunStore(torn, RunMetrics)
+    assert len(missing(results, tasks_of(PAIR, (SMALL,), range(1, 5)))) == 1
 
 
 def test_a_file_that_holds_something_else_is_not_added_to_and_ends_with_two(tmp_path: Path) -> None:
@@ -82,8 +77,8 @@ def test_a_file_that_holds_something_else_is_not_added_to_and_ends_with_two(tmp_
     assert other.read_text(encoding="utf-8") == "<!doctype html>\n"
 
 
-def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Results, Path]) -> None:
-    found = compare(lives[0], PAIR, (SMALL,), range(3, 5), range(1, 3), "code")
+def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Store, Path]) -> None:
+    found = compare(lives[0], PAIR, (SMALL,), range(3, 5), range(1, 3), ROOT)
     assert (found.seeds, found.tuned_on) == ("3-4", "1-2")
     assert all(point.seeds == 2 for line in found.lines for point in line.points)
     assert [claim.rival for claim in found.claims] == ["wide", "do_nothing"]
@@ -91,9 +86,9 @@ def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Results, Path]) ->
 
 
 def test_tables_and_page_show_every_entry_and_the_document_keeps_the_rest(
-    lives: tuple[Results, Path], tmp_path: Path
+    lives: tuple[Store, Path], tmp_path: Path
 ) -> None:
-    found = compare(lives[0], PAIR, (SMALL,), range(1, 5), None, "code")
+    found = compare(lives[0], PAIR, (SMALL,), range(1, 5), None, ROOT)
     text = page.markdown(found)
     assert "chosen on the very seeds reported" in text
     for entry in PAIR:
@@ -116,15 +111,15 @@ WORLDS = (SMALL, *(World(steps=24, rungs=3, fees=fees) for fees in (2, 4)))
 
 
 @pytest.fixture(scope="module")
-def lived_widely(lives: tuple[Results, Path]) -> Results:
+def lived_widely(lives: tuple[Store, Path]) -> Store:
     results = lives[0]
-    for _ in results.live_through(results.missing(tasks_of(PAIR, WORLDS, range(1, 5))), 1):
+    for _ in live_through(results, missing(results, tasks_of(PAIR, WORLDS, range(1, 5))), 1):
         pass
     return results
 
 
-def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Results) -> None:
-    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code")
+def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Store) -> None:
+    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT)
     assert [each.rival for each in found.overall] == ["wide", "do_nothing"]
     for each in found.overall:
         gains = [claim.gain for claim in found.claims if claim.rival == each.rival]
@@ -135,8 +130,10 @@ def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Results) -
         assert each.below == sum(gain.high < 0 for gain in gains)
 
 
-def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(lived_widely: Results) -> None:
-    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code")
+def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(
+    lived_widely: Store,
+) -> None:
+    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT)
     assert {claim.p for claim in found.claims} == {1.0}
     assert not any(claim.holds or claim.is_worse for claim in found.claims)
     assert {(each.above, each.below) for each in found.overall} == {(0, 0)}
@@ -145,8 +142,10 @@ def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(lived_widely:
     assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
 
 
-def test_a_gain_without_an_interval_is_drawn_where_it_is(lived_widely: Results) -> None:
-    found = compare(lived_widely, PAIR, (SMALL,), range(1, 5), None, "code")
+def test_a_gain_without_an_interval_is_drawn_where_it_is(
+    lived_widely: Store,
+) -> None:
+    found = compare(lived_widely, PAIR, (SMALL,), range(1, 5), None, ROOT)
     gains = [-20.0, 40.0]
     claims = [
         replace(claim, gain=replace(claim.gain, value=value))
@@ -160,8 +159,8 @@ def test_a_gain_without_an_interval_is_drawn_where_it_is(lived_widely: Results) 
     assert (high - float(zero)) / (float(zero) - low) == pytest.approx(2, abs=0.05)
 
 
-def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Results) -> None:
-    found = compare(lived_widely, PAIR, (SMALL,) * 3, range(1, 5), None, "code")
+def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Store) -> None:
+    found = compare(lived_widely, PAIR, (SMALL,) * 3, range(1, 5), None, ROOT)
     for each in found.overall:
         alone = next(claim.gain for claim in found.claims if claim.rival == each.rival)
         assert (each.gain.value, each.gain.low, each.gain.high) == pytest.approx(
@@ -169,12 +168,14 @@ def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Results) ->
         )
 
 
-def test_many_worlds_are_told_of_at_a_glance_and_two_are_not(lived_widely: Results) -> None:
-    text = page.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code"))
+def test_many_worlds_are_told_of_at_a_glance_and_two_are_not(
+    lived_widely: Store,
+) -> None:
+    text = page.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, ROOT))
     assert "| world | wide | do_nothing |" in text
     assert "| mean of the worlds | " in text
     assert "| worlds above, around, below zero | " in text
-    few = compare(lived_widely, PAIR, WORLDS[:2], range(1, 5), None, "code")
+    few = compare(lived_widely, PAIR, WORLDS[:2], range(1, 5), None, ROOT)
     assert "mean of the worlds" not in page.markdown(few)
 
 
@@ -210,7 +211,7 @@ def test_each_opening_of_the_holdout_is_a_line(tmp_path: Path) -> None:
 def test_every_entry_and_ablation_has_parameters_of_its_schema() -> None:
     for entry in (*ENTRIES, *ABLATIONS):
         for params in entry.settings() if entry.plugin else ():
-            assert entry.make(params, ROOT) is not None
+            assert entry.maker(params, ROOT)() is not None
 
 
 def test_baselines_are_shown_unless_they_are_not_wanted() -> None:
@@ -236,22 +237,14 @@ def test_an_entry_may_be_named_at_one_value_of_its_risk_parameter() -> None:
 
 
 def test_the_code_of_a_strategy_is_part_of_what_names_a_life() -> None:
-    assert code_digest("fixed_spread", ROOT) != code_digest("ladder_joint", ROOT)
-    assert code_digest("fixed_spread", ROOT) == code_digest("fixed_spread", ROOT)
+    assert code_digest("fixed_spread", folder=ROOT) != code_digest("ladder_joint", folder=ROOT)
+    assert code_digest("fixed_spread", folder=ROOT) == code_digest("fixed_spread", folder=ROOT)
 
 
-def test_the_code_of_what_a_strategy_is_made_from_is_part_of_what_names_a_life(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    base, mine = tmp_path / "base_of_mine.py", tmp_path / "mine.py"
-    base.write_text(
-        "from bot.core.strategy import Strategy\nclass Base(Strategy):\n    cents = 1\n"
-    )
-    mine.write_text("from base_of_mine import Base\nclass Mine(Base): pass\nSTRATEGY = Mine\n")
-    before = code_digest("./mine.py", tmp_path)
-    base.write_text(base.read_text().replace("= 1", "= 2"))
-    assert code_digest("./mine.py", tmp_path) != before
+def changed_code(folder: Path) -> str:
+    """The digest of `mine.py` as another process would find it."""
+    code_digest.cache_clear()
+    return code_digest("./mine.py", folder=folder)
 
 
 def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
@@ -271,14 +264,14 @@ def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
         "import json, numpy\nfrom bot.core.strategy import Strategy\n"
         "from kit_of_mine.lots import lot\nclass Mine(Strategy): pass\nSTRATEGY = Mine\n"
     )
-    names = {code_digest("./mine.py", tmp_path)}
+    names = {changed_code(tmp_path)}
     for name in ("__init__", "lots", "sizes"):
         with (package / f"{name}.py").open("a") as file:
             file.write("# another line\n")
-        names.add(code_digest("./mine.py", tmp_path))
+        names.add(changed_code(tmp_path))
     assert len(names) == 4
     (package / "unused.py").write_text("LOT = 2\n")
-    assert code_digest("./mine.py", tmp_path) in names
+    assert changed_code(tmp_path) in names
 
 
 def test_naming_a_life_runs_nothing_that_its_strategy_does_not(
@@ -302,11 +295,11 @@ def test_naming_a_life_runs_nothing_that_its_strategy_does_not(
         "STRATEGY = Mine\n"
         "if __name__ == '__main__':\n    from script_of_mine import main\n"
     )
-    names = {code_digest("./mine.py", tmp_path)}
+    names = {changed_code(tmp_path)}
     for changed in ("absent_kit/fast.py", "torn_of_mine.py", "parts_of_mine/deep/sizes.py"):
         with (tmp_path / changed).open("a") as file:
             file.write("# another line\n")
-        names.add(code_digest("./mine.py", tmp_path))
+        names.add(changed_code(tmp_path))
     assert len(names) == 4
 
 
@@ -321,28 +314,16 @@ def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
     names = ("./1/alike.py", "./2/alike.py")
     for name in names:
         find_strategy(name, tmp_path)  # both are known before either is asked about
-    assert len({code_digest(name, tmp_path) for name in names}) == 2
-
-
-def test_every_file_that_a_life_runs_through_is_part_of_what_names_it() -> None:
-    asked = "import sys, bot.lab.evaluate.life; print(*(m.__file__ for m in sys.modules.values() "
-    asked += "if getattr(m, '__file__', None)), sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True, text=True)
-    run = {Path(line) for line in done.stdout.splitlines()}
-    ours = {path for path in run if path.is_relative_to(ROOT) and path.name != "__init__.py"}
-    parts = [ROOT / part for part in results.CODE]
-    assert len(ours) > 50
-    missing = [path for path in ours if not any(path.is_relative_to(part) for part in parts)]
-    assert [path for path in missing if ".venv" not in path.parts] == []
+    assert len({code_digest(name, folder=tmp_path) for name in names}) == 2
 
 
 def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: Path) -> None:
     idle = Entry("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
     pair = (idle, msgspec.structs.replace(idle, name="idle_budget5", budget_cents=500))
-    kept = Results(tmp_path / "idle.jsonl", ROOT)
-    for _ in kept.live_through(kept.missing(tasks_of(pair, (SMALL,), range(1, 6))), 1):
+    kept = RunStore(tmp_path / "idle.jsonl", RunMetrics)
+    for _ in live_through(kept, missing(kept, tasks_of(pair, (SMALL,), range(1, 6))), 1):
         pass
-    (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, "code").budgets
+    (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, ROOT).budgets
     kept_share = line.edge_kept
     assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)
 
@@ -421,14 +402,14 @@ def test_a_disk_that_is_full_in_the_end_is_told_with_the_file_and_ends_with_two(
 def test_a_life_that_cannot_be_kept_ends_with_two_and_names_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = Lines(tmp_path / "gone" / "lives.jsonl", Kept)
+    store = RunStore(tmp_path / "gone" / "lives.jsonl", RunMetrics)
     with pytest.raises(NotKept, match=r"lives\.jsonl: No such file"):
-        lines.put(Kept("a life", RunMetrics()))
+        store.put("a life", RunMetrics())
 
     def full(*_: object) -> None:
         raise NotKept("lives.jsonl: No space left on device")
 
-    monkeypatch.setattr("bot.lab.evaluate.results.Lines.put", full)
+    monkeypatch.setattr("bot.lab.evaluate.results.RunStore.put", full)
     came = evaluated(tmp_path, "return {}")
     assert came.exit_code == 2
     assert came.stderr.endswith("lives.jsonl: No space left on device\n")

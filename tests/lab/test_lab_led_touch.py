@@ -5,10 +5,9 @@ from pathlib import Path
 import msgspec
 
 from bot.io.settings.plugins import find_strategy
-from bot.lab.evaluate.draws import Class, Noise, draw
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.market import Crowd
-from bot.lab.evaluate.worlds import STEP_NS, sized, worlds_named
+from bot.lab.evaluate.worlds import STEP_NS, Noise, draw, sized, worlds_named
 from venue.core import messages as v
 from venue.wire.money import Side
 from venue.wire.names import UserId
@@ -59,8 +58,7 @@ class Leader(Crowd):
     ) -> v.OrderState:
         """An order of its own."""
         placed = self._venue.trade(
-            Class.MAKER, self._venue.markets[0], buys=buys, price=price, qty=qty,
-            now_ns=now_ns, rests=rests, user=LEADER,
+            LEADER, self._venue.markets[0], now_ns, buys=buys, price=price, qty=qty, rests=rests
         )  # fmt: skip
         assert isinstance(placed, v.Placed), placed
         return placed.order

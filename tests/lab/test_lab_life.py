@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
-from bot.lab.evaluate.draws import Class, draw
 from bot.lab.evaluate.life import RunMetrics, live, profit_of
-from bot.lab.evaluate.market import TrueValueMarket
-from bot.lab.evaluate.worlds import Flow, World
+from bot.lab.evaluate.market import MAKERS, NOISE, TrueValueMarket
+from bot.lab.evaluate.worlds import Flow, World, draw
 from bot.lab.exchange.exchange import MAKER
 from strategies.fixed_spread import FixedSpread
 from venue.core import messages as v
@@ -87,12 +86,12 @@ def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
 
     place(low, Outcome.YES, Side.BUY, 60, 1)
     assert venue.worst_cents() == 600 + 5
-    venue.trade(Class.NOISE, low, buys=False, price=60, qty=10, now_ns=2)
+    venue.trade(NOISE, low, 2, buys=False, price=60, qty=10)
     assert venue.worst_cents() == 600 + 5
     # Neither rung pays: 605 lost, and the NO gains. Both pay: 395 less 700 and 4 of fee.
     place(high, Outcome.NO, Side.BUY, 70, 3)
     assert venue.worst_cents() == 605
-    venue.trade(Class.MAKER, low, buys=True, price=60, qty=10, now_ns=4, rests=True)
+    venue.trade(MAKERS[0], low, 4, buys=True, price=60, qty=10, rests=True)
     place(low, Outcome.YES, Side.SELL, 60, 5)
     assert venue.worst_cents() == 5 + 17 + 700 + 4
 

@@ -11,13 +11,11 @@ import pytest
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import StrategyFault
 from bot.lab.evaluate import patience
-from bot.lab.evaluate.draws import draw
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.lineup import Entry
 from bot.lab.evaluate.patience import Stalled, ended_when_stalled
 from bot.lab.evaluate.results import Task, run_of
-from bot.lab.evaluate.worlds import World
-from tests.house.tree import ROOT
+from bot.lab.evaluate.worlds import World, draw
 
 SMALL = World(steps=24, rungs=3)
 
@@ -139,4 +137,4 @@ def test_an_evaluation_names_entry_world_and_seed_of_such_a_life(tmp_path: Path)
     )
     task = Task(Entry("mine", str(path)), {}, SMALL, 7)
     with pytest.raises(StrategyFault, match=r"^mine: .* seed 7: .*, at mine\.py:[67]$"):
-        run_of(task, ROOT)
+        run_of(task)

@@ -14,9 +14,23 @@ import numpy.typing as npt
 import pytest
 
 from bot.core.strategy import EventView, Quotes, Strategy
-from bot.lab.evaluate.draws import GRID, PAYOUT_MC, Act, Informed, Latent, Noise, draw, stream
 from bot.lab.evaluate.life import live
-from bot.lab.evaluate.worlds import NATURE, Flow, World, grid, sized, worlds_named
+from bot.lab.evaluate.worlds import (
+    GRID,
+    NATURE,
+    PAYOUT_MC,
+    Act,
+    Flow,
+    Informed,
+    Latent,
+    Noise,
+    World,
+    draw,
+    grid,
+    sized,
+    stream,
+    worlds_named,
+)
 from strategies.fixed_spread import FixedSpread
 
 SMALL = World(steps=60, rungs=4)
@@ -24,7 +38,7 @@ SHORT: Final = sized(SMALL, 40)
 
 _PRINT_DIGEST = """
 import hashlib
-from bot.lab.evaluate.draws import draw
+from bot.lab.evaluate.worlds import draw
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.worlds import World
 from strategies.fixed_spread import FixedSpread

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import hashlib
 from tests.core.histories import History
@@ -20,6 +22,7 @@ print(engine.state_hash(), told.hexdigest())
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_a_history_replays_to_the_same_state_and_events_under_every_hash_seed():
     runs = [
         subprocess.Popen(

@@ -192,6 +192,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Asked], list[As
 Load = tuple[list[Asked], list[Asked]]
 
 
+@pytest.mark.slow
 def test_every_window_keeps_to_the_burst_and_the_rate(load: Load) -> None:
     accepted = sorted((each for each in load[0] if each.status == 200), key=lambda a: a.sent_s)
     assert len(accepted) >= RATE_BURST
@@ -207,6 +208,7 @@ def test_what_is_beyond_is_rate_limited_and_nothing_fails(load: Load) -> None:
     assert statuses == {200, 429}
 
 
+@pytest.mark.slow
 def test_another_key_at_fifty_a_second_is_never_limited(load: Load) -> None:
     assert {each.status for each in load[1]} == {200}
 

@@ -64,6 +64,7 @@ async def walked(caller, path, query, limit, between):
     return name, met, throughout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [21, 22])
 def test_every_walk_meets_each_lasting_row_once_while_trading_goes_on(monkeypatch, seed):
     async def main():

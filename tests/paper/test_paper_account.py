@@ -10,7 +10,7 @@ from bot.core import messages as m
 from bot.lab.exchange.exchange import Response
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
-from bot.lab.paper.exchange import PaperClock, PaperExchange, PaperFault
+from bot.lab.paper import PaperClock, PaperExchange, PaperFault
 from tests.shell.site import SERIES, opening, rung_id
 from venue.journal.log import LogFull
 from venue.read.catalog import EventFilter

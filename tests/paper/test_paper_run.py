@@ -8,8 +8,7 @@ from bot.io.client.public import PublicVenue
 from bot.io.secret import Secret
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
-from bot.lab.paper.exchange import PaperExchange
-from bot.lab.paper.venue import PaperVenue
+from bot.lab.paper import PaperExchange, PaperVenue
 from tests.shell.life import Life, Plan, live
 from tests.shell.site import BASE_URL, KEY, STREAM_URL, rung_id
 from venue.core import messages as v

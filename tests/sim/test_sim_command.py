@@ -10,14 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.core.strategy import EventView
-from bot.lab.sim.coverage import Seen
-from bot.lab.sim.life.configured import Failing
-from bot.lab.sim.life.moods import Moody
 from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
-from bot.lab.sim.world import START_NS
-from venue.wire.names import Ticker
 
 SHORT = ("--seed", "11", "--until", "3s")
 
@@ -176,14 +170,6 @@ def test_a_mood_that_is_drawn_is_no_fault_of_the_strategys_own():
     drawn = draw(11, "brutal")
     assert "tantrum" in drawn.rates
     assert run(drawn).seen.own_faults == 0
-
-
-def test_a_strategy_that_was_drawn_to_fail_is_not_counted_as_the_users():
-    seen = Seen()
-    moody = Moody(Failing(Failing.Params()), [], START_NS, 0, seen)
-    with pytest.raises(ArithmeticError):
-        moody.quote(EventView(Ticker("ACME-VAL-27Q1"), True, 60.0, None, ()))
-    assert not seen.own_faults
 
 
 def test_two_processes_give_what_one_gives():

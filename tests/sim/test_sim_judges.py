@@ -13,10 +13,8 @@ from bot.core.settings import (
     TraderSettings,
 )
 from bot.lab.sim.coverage import Seen
-from bot.lab.sim.judge.feedwatch import FeedWatch
 from bot.lab.sim.judge.limits import Account, Exposure
-from bot.lab.sim.judge.rules import Decided
-from bot.lab.sim.judge.traffic import Bucket, Rates
+from bot.lab.sim.judge.rules import Bucket, Decided, FeedWatch, Rates
 from bot.lab.sim.judge.truth import Broken, Fees, Flight, Truth
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.venue.simulated import SERIES, market_id

@@ -6,12 +6,10 @@ import os
 import signal
 import time
 
-from bot.lab.evaluate.seeds import seeds_named
-from bot.lab.evaluate.worlds import World
-from bot.lab.sweep.cases import WorldCase, seeded
+from bot.lab.evaluate.worlds import World, seeds_named
 from bot.lab.sweep.space import Search, space
 from bot.lab.sweep.sweep import Aim, Sweep, splits_of
-from bot.lab.sweep.trials import Job, TrialConfig, processes
+from bot.lab.sweep.trials import Job, TrialConfig, WorldCase, processes, seeded
 from tests.house.tree import ROOT
 
 LOT, PROBIT = "strategy.params.lot_qty", "strategy.params.adverse_probit"
@@ -46,16 +44,14 @@ def sometimes(job: Job) -> float:
     return float("nan") if job.settings.get(LOT) == "4" else score(job)
 
 
-def unsayable(job: Job) -> float | dict[str, float]:
-    """The same hill, where the fault of one setting is no text that a file takes, that of another
-    has several lines, and a third has numbers whose names are none."""
+def unsayable(job: Job) -> float:
+    """The same hill, where the fault of one setting is no text that a file takes, and that of
+    another has several lines."""
     match job.settings.get(LOT):
         case "2":
             raise ValueError("half of a pair: \ud800")
         case "3":
             raise ValueError("one line\n\nand | another")
-        case "4":
-            return {"score": 1.0, "\ud800": 2.0}
     return score(job)
 
 

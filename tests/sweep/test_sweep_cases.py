@@ -6,8 +6,7 @@ from bot.cli import app
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, kind_of
 from bot.lab.exchange.terms import Terms
-from bot.lab.sweep.cases import cut, recorded
-from bot.lab.sweep.trials import Job, TrialConfig, code_of, run_job
+from bot.lab.sweep.trials import Job, TrialConfig, code_of, cut, recorded, run_job
 from tests.backtest.made import book, configured, trade, written
 from venue.crowd.tape import read_tape
 

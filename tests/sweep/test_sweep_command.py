@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.lab.evaluate.results import NotKept
-from bot.lab.sweep.cases import cut
+from bot.lab.sweep.trials import cut
 from tests.backtest.made import book, configured, trade, written
 from tests.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
 from venue.crowd.tape import decode_record, read_tape
@@ -177,7 +177,7 @@ def test_a_full_disk_is_told_with_the_file_and_ends_with_2(monkeypatch):
     def full(*_: object) -> None:
         raise NotKept("lives.jsonl: No space left on device")
 
-    monkeypatch.setattr("bot.lab.evaluate.results.Lines.put", full)
+    monkeypatch.setattr("bot.lab.evaluate.results.RunStore.put", full)
     kept = swept(*SCORED, *over, "--seeds", "1-2")
     assert (kept.exit_code, kept.stderr) == (2, "lives.jsonl: No space left on device\n")
 
@@ -189,18 +189,6 @@ def test_results_that_are_a_file_of_something_else_end_with_2_and_the_file_stays
     assert result.exit_code == 2
     assert result.stderr == f"{mine}: holds something else than results that were kept\n"
     assert mine.read_text(encoding="utf-8") == "series: ACME-VAL\n"
-
-
-def test_a_damaged_line_of_results_is_told_and_lived_again(tmp_path):
-    kept = tmp_path / "kept.jsonl"
-    asked = (*SCORED, *keys(LOT + "=1,2"), "--seeds", "1-2", "--results", kept)
-    first = swept(*asked)
-    text = kept.read_bytes()
-    kept.write_bytes(text.replace(b'"score":', b'"score":9', 1))
-    again = swept(*asked)
-    assert f"{kept}: line 1: damaged, and taken for nothing\n" in again.stderr
-    assert again.stdout == first.stdout
-    assert len(kept.read_bytes().splitlines()) == len(text.splitlines()) + 1
 
 
 def test_ctrl_c_ends_with_4_and_the_trials_so_far_and_the_file_goes_on(tmp_path):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bot.lab.sweep.overfit import best_by_chance, deflated, overfitting, probability_above
+from bot.lab.evaluate.statistics import best_by_chance, deflated, overfitting, probability_above
 
 
 def by_mean(rows):

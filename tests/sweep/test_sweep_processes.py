@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.trials import (
     ClusterFault,
     Job,
@@ -14,6 +13,7 @@ from bot.lab.sweep.trials import (
     cluster,
     code_of,
     processes,
+    seeded,
 )
 from tests.sweep.planted import CONFIG, SMALL, found_at, planted, run, told
 

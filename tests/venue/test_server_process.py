@@ -14,10 +14,12 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.venue.crowd_tapes import book, rung, write
+from venue.cli import app
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "venue.yaml"
@@ -364,8 +366,8 @@ def test_a_venue_whose_ready_line_cannot_be_written_ends_with_74_and_one_line(
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_a_host_that_is_not_loopback_is_refused(tmp_path: Path, host: str) -> None:
-    result = ended(*command(tmp_path / "keys.json", "--host", host))
-    assert result.returncode == 2
+    result = CliRunner().invoke(app, command(tmp_path / "keys.json", "--host", host)[3:])
+    assert result.exit_code == 2
     assert "--allow-remote" in result.stderr
 
 
@@ -373,8 +375,8 @@ def test_version_and_help_need_no_configuration() -> None:
     version = ended(sys.executable, "-m", "venue", "version")
     assert version.returncode == 0
     assert version.stdout.startswith("venue ")
-    helped = ended(sys.executable, "-m", "venue", "serve", "--help")
-    assert helped.returncode == 0
+    helped = CliRunner().invoke(app, ["serve", "--help"])
+    assert helped.exit_code == 0
     assert "Example: venue serve" in helped.stdout
 
 

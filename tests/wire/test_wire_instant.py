@@ -10,6 +10,7 @@ FIRST_NS = instant.to_ns("0001-01-01T00:00:00Z")
 LAST_NS = instant.to_ns("9999-12-31T23:59:59.999999999Z")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_instants_survive_the_round_trip_to_the_nanosecond():
     source = random.Random(20260101)
     for _ in range(100_000):

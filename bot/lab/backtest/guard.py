@@ -1,10 +1,10 @@
 """Finds strategies that look ahead: their quotes with the future there and cut off are compared.
 
-Each run is a process of its own. The first plays the whole tape up to the last cut; each other has
-a copy of the folder with nothing newer than its cut, and without outcomes. Answers are compared
-through the quiet behind a cut, until the next record happens: by then a strategy has been given all
-that the copy holds. Nobody but the harness may open the data meanwhile: an audit hook of the
-interpreter sees every file that Python code opens, by whatever name.
+Each run is a process of its own. The first has the whole tape and plays it up to the last cut; each
+other is given nothing newer than its cut. Answers are compared through the quiet behind a cut,
+until the next record happens: by then a strategy has been given all that its tape holds. Nobody may
+open the data meanwhile: an audit hook of the interpreter sees every file that Python code opens, by
+whatever name.
 
 See docs/lab.md (Looking ahead) and docs/pricing.md#section-4-ahead.
 """
@@ -23,11 +23,10 @@ import msgspec
 from bot.config import finish, read_draft
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.lab.backtest.run import Backtest
-from bot.lab.backtest.tapes import scratch, write_prefix
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from bot.lab.pool import deaf
-from venue.crowd.tape import Tape, closes_ns, decode_record, read_tape
+from venue.crowd.tape import Tape, closes_ns, decode_record
 
 CUTS: Final = 3
 """Instants at which the future is cut off: after a quarter, a half and three quarters of it."""
@@ -45,18 +44,15 @@ RAISED: Final = b"it raised"
 class Run(msgspec.Struct, frozen=True):
     """One play of an event up to an instant.
 
-    guarded: the folders that nobody may open once the tape has been read. has_books: as of the
-    whole tape, by which everything in it is played. through_ns: the end of the quiet behind
-    `until_ns`, which is lived as well.
+    folder: of the data, which nobody may open. through_ns: the end of the quiet behind `until_ns`,
+    which is lived as well.
     """
 
+    tape: Tape
     folder: Path
-    event: str
     config: Path
     terms: Terms
     resolution_ns: int
-    has_books: bool
-    guarded: tuple[Path, ...]
     until_ns: int
     through_ns: int = 0
 
@@ -99,12 +95,10 @@ class Overheard(Strategy):
 
 
 def overhear(asked: Run) -> Heard:
-    """Play it and write down every answer of the strategy. Raises TapeFault and ConfigFault."""
+    """Play it and write down every answer of the strategy. Raises ConfigFault."""
     end_ns = max(asked.until_ns, asked.through_ns)
-    tape = read_tape(asked.folder, asked.event)
-    tape = msgspec.structs.replace(tape, has_books=asked.has_books)
-    answers: list[tuple[int, bytes]] = []
-    with watched(asked.guarded, asked.config) as opened:
+    tape, answers = asked.tape, list[tuple[int, bytes]]()
+    with watched([asked.folder], asked.config) as opened:
         made = finish(read_draft(asked.config))
 
         def make() -> Strategy:
@@ -136,6 +130,14 @@ def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
     return found
 
 
+def known_at(tape: Tape, at_ns: int) -> Tape:
+    """A tape as it was known at an instant, that itself included."""
+    lines = tuple(line for line in tape.lines if decode_record(line).ts <= at_ns)
+    values = tuple(row for row in tape.values if row[0] <= at_ns)
+    end_ts = decode_record(lines[-1]).ts
+    return msgspec.structs.replace(tape, lines=lines, values=values, end_ts=end_ts)
+
+
 def quiet_through(tape: Tape, until_ns: int) -> int:
     """The last instant before the next record of a tape, or price of its index, happens; the given
     one where none does."""
@@ -160,39 +162,25 @@ def peeks(
     """Signs that a strategy looks ahead on the first so many records of a tape, None for all.
     After each cut the number of answers up to it that were the same, or one sign, and then no more.
 
-    progress: of the plays done, `PLAYS` in all. Raises TapeFault and ConfigFault.
+    progress: of the plays done, `PLAYS` in all. Raises ConfigFault.
     """
     instants = cuts(tape, records_max)
-    with scratch("bot-guard-") as place_of_all:
-        whole: Heard | None = None
-        for plays, until_ns in enumerate((instants[-1], *instants), 1):
-            place = folder
-            if whole is not None:
-                place = Path(place_of_all) / str(plays) / folder.name
-                write_prefix(tape, folder, until_ns, place)
-            asked = Run(
-                place,
-                tape.event,
-                config,
-                terms,
-                closes_ns(tape),
-                tape.has_books,
-                (folder, place),
-                until_ns,
-                quiet_through(tape, until_ns),
-            )
-            heard = _alone(asked)
-            progress(plays)
-            if heard.opened:
-                yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
-                return
-            if whole is None:
-                whole = heard
-                continue
-            sign = _difference(tape.event, whole.answers, heard.answers, asked.through_ns)
-            yield sign or len(heard.answers)
-            if sign is not None:
-                return
+    whole: Heard | None = None
+    for plays, until_ns in enumerate((instants[-1], *instants), 1):
+        given = tape if whole is None else known_at(tape, until_ns)
+        through_ns = quiet_through(tape, until_ns)
+        heard = _alone(Run(given, folder, config, terms, closes_ns(tape), until_ns, through_ns))
+        progress(plays)
+        if heard.opened:
+            yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
+            return
+        if whole is None:
+            whole = heard
+            continue
+        sign = _difference(tape.event, whole.answers, heard.answers, through_ns)
+        yield sign or len(heard.answers)
+        if sign is not None:
+            return
 
 
 def _alone(asked: Run) -> Heard:

@@ -20,7 +20,7 @@ from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import Kind, RecordedMarket, kind_of
 from bot.lab.exchange.terms import Terms
-from bot.lab.exchange.trader_run import IDLE_NS, Observer, TraderRun
+from bot.lab.exchange.trader_run import Observer, TermsLink, TraderRun, alone
 from venue.crowd.tape import Tape, closes_ns, decode_record
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
@@ -91,14 +91,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return not self.whole and (self.asked is None or self.records < self.asked)
 
 
-def settings_for(settings: TraderSettings, tape: Tape) -> TraderSettings:
-    """A configuration's settings on a tape: its series, alone on the account. A process that stands
-    still for a moment is recognised by a silence of more than two idle turns."""
-    trust = msgspec.structs.replace(settings.trust, gap_ns=max(settings.trust.gap_ns, 2 * IDLE_NS))
-    series = Ticker(tape.series)
-    return msgspec.structs.replace(settings, series_ticker=series, trust=trust, beside=())
-
-
 class Backtest:
     """One run; call `run` once. venue, trader: in their state of the moment."""
 
@@ -124,8 +116,10 @@ class Backtest:
         if venue is None:
             venue = RecordedMarket(tape, terms, bound, resolution_ns, self._began_ns)
         self.venue = venue
-        self.trader = Trader(settings_for(settings, tape), make_strategy)
-        self._run = TraderRun(self._driver, venue, self.trader, terms)
+        of_tape = msgspec.structs.replace(alone(settings), series_ticker=Ticker(tape.series))
+        self.trader = Trader(of_tape, make_strategy)
+        self._link = TermsLink(terms)
+        self._run = TraderRun(self._driver, venue, self.trader, self._link)
         self._records = 0
 
     @property
@@ -216,7 +210,7 @@ class Backtest:
             profit=None if report.profit is None else report.profit.total,
             events=self._run.events,
             cpu_s=cpu_s,
-            faults=dict(self._run.faults.befallen),
+            faults=dict(self._link.faults.befallen),
             strategy_fault=self.trader.out.first_fault,
             maker_rate=str(self._terms.maker_rate),
             taker_rate=str(self._terms.taker_rate),

@@ -8,6 +8,7 @@ See docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,10 +17,9 @@ import numpy as np
 from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.life import AVERAGED, RunMetrics
 from bot.lab.evaluate.lineup import Entry
-from bot.lab.evaluate.results import Results, Task
-from bot.lab.evaluate.seeds import span
+from bot.lab.evaluate.results import RunStore, Task, code_digest
 from bot.lab.evaluate.statistics import Floats, Interval, Sample
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.worlds import World, span
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,8 +137,6 @@ class Faulty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is reported."""
-
     champion: str
     code: str
     seeds: str
@@ -157,17 +155,17 @@ class _Cell:
     """The runs of an entry in a world: a row by seed for each setting."""
 
     def __init__(
-        self, results: Results, entry: Entry, world: World, seeds: range, tune: range | None
+        self,
+        of: Callable[[Entry, dict[str, Any], World, int], RunMetrics],
+        entry: Entry,
+        world: World,
+        seeds: range,
+        tune: range | None,
     ) -> None:
         def runs(seeds: range) -> list[list[RunMetrics]]:
-            found = [
-                [results.get(Task(entry, params, world, seed)) for seed in seeds]
-                for params in self.settings
-            ]
-            return [[run for run in row if run is not None] for row in found]
+            return [[of(entry, each, world, seed) for seed in seeds] for each in self.settings]
 
-        self.entry, self.world = entry, world
-        self.settings = entry.settings()
+        self.entry, self.world, self.settings = entry, world, entry.settings()
         self.runs = runs(seeds)
         self.sample = _sample(self.runs)
         self.tuned = [] if tune is None else runs(tune)
@@ -176,76 +174,84 @@ class _Cell:
 
     @property
     def best(self) -> Sample:
-        """The sample of the chosen setting, one row of each."""
         return self.sample.at(self.chosen)
 
 
 def _sample(runs: Sequence[Sequence[RunMetrics]]) -> Sample:
     """Dollars by setting and seed."""
-
-    def rows(figure: Callable[[RunMetrics], float]) -> Floats:
-        return np.array([[figure(run) for run in row] for row in runs])
-
-    return Sample(
-        rows(lambda run: run.net / 100),
-        rows(lambda run: (run.spread - run.fees) / 100),
-        held=rows(lambda run: run.held_variance / 100**2),
-        edges_by_gains=rows(lambda run: run.edge_by_gain / 100**2),
-        gains=rows(lambda run: run.gain_mean / 100),
+    cents = np.array(
+        [
+            [(r.net, r.spread - r.fees, r.held_variance, r.edge_by_gain, r.gain_mean) for r in row]
+            for row in runs
+        ]
     )
+    return Sample(*np.moveaxis(cents / (100, 100, 100**2, 100**2, 100), -1, 0).copy())
 
 
 def compare(
-    results: Results,
+    store: RunStore[RunMetrics],
     entries: Sequence[Entry],
     worlds: Sequence[World],
     seeds: range,
     tune: range | None,
-    code: str,
+    folder: Path,
 ) -> Comparison:
-    """Compare runs that were all made. The first entry is the champion."""
+    """Compare runs that were all made. The first entry is the champion. folder: as of `Task`."""
+
+    def of(entry: Entry, params: dict[str, Any], world: World, seed: int) -> RunMetrics:
+        task = Task(entry, params, world, seed, folder)
+        return store.results[task.key] if entry.plugin else RunMetrics()
+
     cells = {
-        (entry.name, world.name): _Cell(results, entry, world, seeds, tune)
+        (entry.name, world.name): _Cell(of, entry, world, seeds, tune)
         for world in worlds
         for entry in entries
     }
     champion, names = entries[0].name, [entry.name for entry in entries]
+    by_entry = [cells[name, world.name] for name in names for world in worlds]
     places = stats.resamples(len(seeds))
     made = [
-        _claim(cells[champion, world.name], cells[name, world.name], places)
+        _claim(cells[champion, world.name], cells[entry.name, world.name], places)
         for world in worlds
-        for name in names[1:]
-        if cells[name, world.name].entry.budget_cents is None
+        for entry in entries[1:]
+        if entry.budget_cents is None
     ]
     corrected = stats.holm({(c.world, c.rival): c.gain.p for c, _ in made})
-    claims = [msgspec.structs.replace(c, p=corrected[c.world, c.rival]) for c, _ in made]
     return Comparison(
         champion=champion,
-        code=code,
+        code=code_digest(),
         seeds=span(seeds),
         tuned_on=span(tune) if tune is not None else "",
         worlds=[world.name for world in worlds],
         entries=names,
-        lines=[_line(cell) for cell in cells.values()],
-        claims=claims,
+        lines=[
+            Line(
+                cell.entry.name,
+                cell.world.name,
+                cell.entry.risk,
+                [_point(cell, place) for place in range(len(cell.settings))],
+            )
+            for cell in cells.values()
+        ],
+        claims=[msgspec.structs.replace(c, p=corrected[c.world, c.rival]) for c, _ in made],
         overall=_overall(made, len(seeds)),
-        budgets=_budgets(cells, entries, places),
+        budgets=_budgets(cells, places),
         variants=sum(len(entry.settings()) for entry in entries),
-        faults=_faults(list(cells.values()), names),
+        faults=_faults(by_entry),
     )
 
 
-def _faults(cells: Sequence[_Cell], names: Sequence[str]) -> list[Faulty]:
-    """The entries whose strategies were at fault, in their order."""
-    found = []
-    for name in names:
-        mine = [cell for cell in cells if cell.entry.name == name]
-        rows = [row for cell in mine for row in (*cell.tuned, *cell.runs)]
-        wrong = [run for row in rows for run in row if run.errors]
-        if wrong:
-            times = sum(run.errors for run in wrong)
-            found.append(Faulty(entry=name, times=times, lives=len(wrong), first=wrong[0].fault))
-    return found
+def _faults(cells: Sequence[_Cell]) -> list[Faulty]:
+    """The entries whose strategies were at fault, in the order of cells."""
+    wrong: defaultdict[str, list[RunMetrics]] = defaultdict(list)
+    for cell in cells:
+        rows = (*cell.tuned, *cell.runs)
+        wrong[cell.entry.name] += [run for row in rows for run in row if run.errors]
+    return [
+        Faulty(entry=name, times=sum(r.errors for r in runs), lives=len(runs), first=runs[0].fault)
+        for name, runs in wrong.items()
+        if runs
+    ]
 
 
 def _overall(made: Sequence[tuple[Claim, Floats]], cases: int) -> list[Overall]:
@@ -253,19 +259,14 @@ def _overall(made: Sequence[tuple[Claim, Floats]], cases: int) -> list[Overall]:
     by_rival: defaultdict[str, list[tuple[Claim, Floats]]] = defaultdict(list)
     for each in made:
         by_rival[each[0].rival].append(each)
-    return [
-        Overall(
-            rival=rival,
-            gain=stats.interval(
-                float(np.mean([claim.gain.value for claim, _ in each])),
-                np.mean([drawn for _, drawn in each], axis=0),
-                cases,
-            ),
-            above=sum(claim.holds for claim, _ in each),
-            below=sum(claim.is_worse for claim, _ in each),
-        )
-        for rival, each in by_rival.items()
-    ]
+    found = []
+    for rival, each_world in by_rival.items():
+        claims, drawn = zip(*each_world, strict=True)
+        value = float(np.mean([claim.gain.value for claim in claims]))
+        gain = stats.interval(value, np.mean(drawn, axis=0), cases)
+        above, below = sum(c.holds for c in claims), sum(c.is_worse for c in claims)
+        found.append(Overall(rival=rival, gain=gain, above=above, below=below))
+    return found
 
 
 def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> tuple[Claim, Floats]:
@@ -294,15 +295,9 @@ def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> tuple[Claim, Fl
     return claim, drawn
 
 
-def _line(cell: _Cell) -> Line:
-    points = [_point(cell, place) for place in range(len(cell.settings))]
-    return Line(cell.entry.name, cell.world.name, cell.entry.risk, points)
-
-
 def _point(cell: _Cell, place: int) -> Point:
     runs, nets, edges = cell.runs[place], cell.sample.nets[place], cell.sample.edges[place]
-    fills = sum(run.fills for run in runs)
-    qty = sum(run.filled_qty for run in runs)
+    fills, qty = sum(run.fills for run in runs), sum(run.filled_qty for run in runs)
     marked: defaultdict[str, float] = defaultdict(float)
     for run in runs:
         for horizon, cents in run.markouts.items():
@@ -328,35 +323,34 @@ def _point(cell: _Cell, place: int) -> Point:
     )
 
 
-def _budgets(
-    cells: dict[tuple[str, str], _Cell], entries: Sequence[Entry], places: stats.Ints
-) -> list[BudgetLine]:
+def _budgets(cells: dict[tuple[str, str], _Cell], places: stats.Ints) -> list[BudgetLine]:
     """Each entry under a budget and the same without it, at the setting chosen without it."""
     found: list[BudgetLine] = []
-    plain = {entry.name for entry in entries if entry.budget_cents is None}
     for (name, world), cell in cells.items():
-        budget = cell.entry.budget_cents
-        free = name.partition("_budget")[0]
-        if budget is None or free not in plain:
+        free, budget = name.partition("_budget")[0], cell.entry.budget_cents
+        unbound = cells.get((free, world))
+        if budget is None or unbound is None or unbound.entry.budget_cents is not None:
             continue
-        before = cells[free, world].best
-        after = cell.sample.at(cells[free, world].chosen)
-        nets, less_nets = before.nets[0], after.nets[0]
-        edges, less_edges = before.edges[0], after.edges[0]
-        kept = float(_share(less_edges.mean(), edges.mean()))
-        drawn = _share(less_edges[places].mean(axis=1), edges[places].mean(axis=1))
+        before, after = unbound.best, cell.sample.at(unbound.chosen)
+        edges = [sample.edges[0] for sample in (after, before)]
+        kept = float(_share(*(each.mean() for each in edges)))
+        drawn = _share(*(each[places].mean(axis=1) for each in edges))
+        q01s, q05s = (
+            [float(np.quantile(sample.nets[0], q)) for sample in (before, after)]
+            for q in (0.01, 0.05)
+        )
         found.append(
             BudgetLine(
                 entry=free,
                 world=world,
                 budget=budget // 100,
-                edge_before=float(edges.mean()),
-                edge_after=float(less_edges.mean()),
-                edge_kept=stats.interval(kept, drawn, len(nets)),
-                q01_before=float(np.quantile(nets, 0.01)),
-                q01_after=float(np.quantile(less_nets, 0.01)),
-                q05_before=float(np.quantile(nets, 0.05)),
-                q05_after=float(np.quantile(less_nets, 0.05)),
+                edge_before=float(edges[1].mean()),
+                edge_after=float(edges[0].mean()),
+                edge_kept=stats.interval(kept, drawn, len(edges[0])),
+                q01_before=q01s[0],
+                q01_after=q01s[1],
+                q05_before=q05s[0],
+                q05_after=q05s[1],
             )
         )
     return found

@@ -5,8 +5,8 @@ latency that was drawn for them. The same seed, world, strategy and code give th
 docs/pricing.md#section-3-metrics.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import itertools
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -23,14 +23,24 @@ from bot.core.settings import (
 )
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.driver import Driver, TickTimer
-from bot.lab.evaluate.draws import GRID, MILLICENTS, POINT_NS, Draws, Ints, Published
+from bot.lab.driver import Driver
 from bot.lab.evaluate.market import CASH_CENTS, Crowd, TrueValueMarket
 from bot.lab.evaluate.patience import ended_when_stalled
-from bot.lab.evaluate.worlds import NATURE, STEP_NS, World
+from bot.lab.evaluate.worlds import (
+    GRID,
+    MILLICENTS,
+    NATURE,
+    POINT_NS,
+    STEP_NS,
+    Draws,
+    Ints,
+    Published,
+    World,
+)
 from bot.lab.exchange.account import DoesNotClose
+from bot.lab.exchange.exchange import Exchange, Response
+from bot.lab.exchange.trader_run import TraderRun
 from bot.lab.sim.venue.simulated import PROJECT, SERIES
-from venue.core.messages import TradePrinted
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Liquidity
@@ -38,9 +48,7 @@ from venue.wire.money import (
     PAYOUT_CENTS,
     BookSide,
     Cents,
-    Outcome,
     Qty,
-    Side,
     book_side,
 )
 
@@ -52,14 +60,9 @@ HORIZONS_S: Final = (1, 10, 60)
 ADVERSE_S: Final = 10
 """A fill's adverse part is what its rung moves within so long; the rest of inventory is drift."""
 
-_TURN_NS: Final = STEP_NS // 2
-"""Ticks are at least so far apart: one of them serves everything that came in between."""
-
 _EARLY_SHARE: Final = 0.1
 _NEAR_CENTS: Final = 2
-_WAKE_IDLE_NS: Final = 90 * NS_PER_MS
 _PING_NS: Final = 5 * NS_PER_SECOND // 2
-_RETRY_NS: Final = NS_PER_SECOND
 _NONCE: Final = "e0" * 10
 _MANY: Final = 1_000_000
 
@@ -191,6 +194,47 @@ def profit_of(
     return Profit(edges_mc, held, gains_mc.cumsum() - gains_mc, int(gains_mc.sum()))
 
 
+class DrawnLink:
+    """The link of a world: latencies and luck as they were drawn for the k-th request. The trader
+    has its turn twice a step: what came in between is served by one of them."""
+
+    period_ns: int | None = STEP_NS // 2
+
+    def __init__(self, world: World, draws: Draws) -> None:
+        self._feed_ns = world.feed_ns
+        self._stalls = [(START_NS + begin, START_NS + end) for begin, end in draws.stalls]
+        self._draws = itertools.cycle(zip(draws.latency_ms, draws.chances, strict=True))
+        self._chances: dict[m.RequestId, float] = {}
+        self._frame_ns = 0
+
+    def ways_ns(self, send: m.Send) -> tuple[int, int]:
+        """To the engine as drawn, and half of that back."""
+        latency_ms, self._chances[send.request_id] = next(self._draws)
+        takes_ns = int(latency_ms * NS_PER_MS)
+        return takes_ns, takes_ns // 2
+
+    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+        """Half of the unknown are carried out, and what is refused for pace is not."""
+        chance = self._chances.pop(send.request_id)
+        unknown, refused = NATURE.unknown_share, NATURE.refused_share
+        came = None
+        if chance < unknown / 2 or chance >= unknown + refused:
+            came = exchange.answer(send, now_ns)
+        if chance < unknown:
+            came = Response(m.Unknown("503 result_unknown"), None, None)
+        elif came is None:
+            came = Response(exchange.refuse(Code.RATE_LIMITED), None, NS_PER_SECOND)
+        return came._replace(tokens=exchange.tokens_left(send.key))
+
+    def frame_ns(self, now_ns: int) -> int:
+        """After a stall all at once, and never before an earlier one."""
+        for begin_ns, end_ns in self._stalls:
+            if begin_ns <= now_ns < end_ns:
+                now_ns = end_ns
+        self._frame_ns = max(now_ns + self._feed_ns, self._frame_ns)
+        return self._frame_ns
+
+
 class _Run:
     """One trader in one world. Instants are the trader's own, from START_NS."""
 
@@ -204,25 +248,16 @@ class _Run:
         self._world = world
         self._draws = draws
         self._market = TrueValueMarket(world, draws.latent.strikes, START_NS)
-        self._crowd = Crowd(world, draws.latent, self._market, START_NS)
-        self._trader = Trader(settings, make_strategy)
         self._driver = Driver(START_NS)
-        self._ticks = TickTimer(self._driver, self._tick)
-        self._last_tick_ns = START_NS
-        self._subscribed = False
-        self._frames_ns = 0
-        self._stalls = [(START_NS + a, START_NS + b) for a, b in draws.stalls]
-        self._requests = 0
-        self._latched = ""
+        trader = Trader(settings, make_strategy)
+        self._run = TraderRun(self._driver, self._market, trader, DrawnLink(world, draws))
         self._worst_cents = 0
         self._samples = self._near = self._sides = self._at_touch = 0
 
     def play(self) -> None:
-        """From the start to the outcome."""
-        driver, end_ns = self._driver, START_NS + self._world.life_ns
-        self._hand(m.Started(_NONCE, (), new_account=True))
-        self._hand(m.FeedOpened())
-        self._ticks.schedule_by(START_NS)
+        driver, run, end_ns = self._driver, self._run, START_NS + self._world.life_ns
+        crowd = Crowd(self._world, self._draws.latent, self._market, START_NS)
+        run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
         driver.after(_PING_NS, self._ping)
         driver.at(START_NS + STEP_NS - 1, self._sample)
         for at_ns, act in self._draws.acts:
@@ -230,16 +265,15 @@ class _Run:
                 break
             driver.reach(START_NS + at_ns)
             if isinstance(act, Published):
-                value = act.value_dollars, act.confidence
-                self._frame([m.ImpliedValueSeen(PROJECT, driver.now_ns, *value)])
+                run.send([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
             else:
-                self._crowd.act(act, driver.now_ns)
-            self._publish()
+                crowd.act(act, driver.now_ns)
+            run.publish()
         driver.reach(end_ns)
         self._market.resolve(self._draws.latent.pays, end_ns)
 
     def _ping(self) -> None:
-        self._frame([m.FeedHeard()])
+        self._run.send([m.FeedHeard()])
         self._driver.after(_PING_NS, self._ping)
 
     def _sample(self) -> None:
@@ -261,87 +295,6 @@ class _Run:
                 mid = (best_bid + best_ask) / 2
                 self._near += mid - bid <= _NEAR_CENTS and ask - mid <= _NEAR_CENTS
         self._driver.after(STEP_NS, self._sample)
-
-    def _reaches(self, events: Sequence[m.Event]) -> None:
-        for event in events:
-            self._hand(event)
-        self._tick_soon(self._driver.now_ns)
-
-    def _tick(self) -> None:
-        self._last_tick_ns = self._driver.now_ns
-        self._ticks.schedule(self._last_tick_ns + _TURN_NS)
-        self._hand(m.Beat())
-
-    # --- the trader -------------------------------------------------------------------------------
-
-    def _hand(self, event: m.Event) -> None:
-        """An event into the trader, and its effects out."""
-        now_ns = self._driver.now_ns
-        for effect in self._trader.receive(event, now_ns):
-            match effect:
-                case m.Send():
-                    self._leaves(effect)
-                case m.WakeAt() if effect.at_ns - now_ns < _WAKE_IDLE_NS:
-                    self._tick_soon(effect.at_ns)
-                case m.SubscribeTo():
-                    self._subscribed = True
-                    exchange, markets = self._market.exchange, self._market.markets
-                    books = [exchange.book_update(market, now_ns) for market in markets]
-                    self._frame([m.SubscriptionAccepted(), *books])
-                case m.Latched():
-                    self._latched = effect.reason
-                case _:
-                    pass
-
-    def _tick_soon(self, at_ns: int) -> None:
-        at_ns = max(at_ns, self._driver.now_ns + NS_PER_MS, self._last_tick_ns + _TURN_NS)
-        self._ticks.schedule_by(at_ns)
-
-    def _leaves(self, effect: m.Send) -> None:
-        """A request is under way to the engine."""
-        number = self._requests % len(self._draws.latency_ms)
-        self._requests += 1
-        takes_ns = int(self._draws.latency_ms[number] * NS_PER_MS)
-        chance = self._draws.chances[number]
-        self._driver.after(takes_ns, partial(self._arrives, effect, chance, takes_ns // 2))
-
-    def _arrives(self, effect: m.Send, chance: float, back_ns: int) -> None:
-        """A request reaches the venue; what happens to it was drawn."""
-        unknown, refused = NATURE.unknown_share, NATURE.refused_share
-        exchange, retry_ns = self._market.exchange, None
-        answer: m.Answer
-        if chance < unknown / 2 or chance >= unknown + refused:
-            answer, _, retry_ns, _ = exchange.answer(effect, self._driver.now_ns)
-            self._publish()
-        if chance < unknown:
-            answer, retry_ns = m.Unknown("503 result_unknown"), None
-        elif chance < unknown + refused:
-            answer, retry_ns = exchange.refuse(Code.RATE_LIMITED), _RETRY_NS
-        tokens = exchange.tokens_left(effect.key)
-        replied = m.Replied(effect.request_id, answer, tokens, retry_ns)
-        self._driver.after(back_ns, partial(self._reaches, [replied]))
-
-    # --- the channel ------------------------------------------------------------------------------
-
-    def _publish(self) -> None:
-        """What the last act changed goes out on the channel: prints, then whole books."""
-        market, now_ns = self._market, self._driver.now_ns
-        if not market.changed and not market.prints:
-            return
-        events: list[m.Event] = [_print(printed) for printed in market.prints]
-        events += [market.exchange.book_update(each, now_ns) for each in market.changed]
-        market.prints.clear()
-        market.changed.clear()
-        if self._subscribed:
-            self._frame(events)
-
-    def _frame(self, events: list[m.Event]) -> None:
-        at_ns = self._driver.now_ns
-        for begin_ns, end_ns in self._stalls:
-            if begin_ns <= at_ns < end_ns:
-                at_ns = end_ns
-        self._frames_ns = max(at_ns + self._world.feed_ns, self._frames_ns)
-        self._driver.at(self._frames_ns, partial(self._reaches, events))
 
     # --- what came of it --------------------------------------------------------------------------
 
@@ -392,7 +345,7 @@ class _Run:
             f"fair_{after_s}s": signs * (later_mc(after_s) - prices * MILLICENTS) * sizes
             for after_s in HORIZONS_S
         }
-        counters = self._trader.out.counters
+        counters = self._run.trader.out.counters
         return RunMetrics(
             net=net_cents,
             spread=int(edges_mc.sum()) / MILLICENTS + account.fees_cents,
@@ -410,21 +363,14 @@ class _Run:
             touch_share=self._at_touch / max(1, self._sides),
             fills=len(rows),
             filled_qty=qty,
-            requests=self._requests,
+            requests=sum(self._run.requests.values()),
             refused_for_pace=market.exchange.refused.get(Code.RATE_LIMITED, 0),
             waste=account.fees_cents - float(exact.sum()),
             markouts={k: int(each.sum()) / qty / MILLICENTS for k, each in marked.items() if qty},
             errors=counters.strategy_errors,
-            latched=self._latched,
-            fault=self._trader.out.first_fault,
+            latched=self._run.latched,
+            fault=self._run.trader.out.first_fault,
         )
-
-
-def _print(printed: TradePrinted) -> m.TradeSeen:
-    bought = (printed.taker_outcome is Outcome.YES) == (printed.taker_side is Side.BUY)
-    return m.TradeSeen(
-        printed.market_id, printed.at_ns, printed.trade_id, printed.price, printed.qty, bought
-    )
 
 
 def live(

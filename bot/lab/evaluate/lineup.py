@@ -4,10 +4,9 @@ That is what an operator turns to trade less or more risk; a frontier is drawn b
 a strategy has none, its size is swept instead.
 """
 
-import hashlib
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,16 +43,18 @@ class Entry(msgspec.Struct, frozen=True):
         names = self.risk.split("+")
         return tuple({**self.fixed, **dict.fromkeys(names, value)} for value in self.values)
 
-    def make(self, params: Params, folder: Path) -> Strategy:
-        """A fresh strategy. Raises StrategyFault when its parameters are none of its schema, or
-        when it cannot be made of them."""
-        found = find_strategy(self.plugin, folder)
+    def maker(self, params: Params, folder: Path) -> Callable[[], Strategy]:
+        """What makes a fresh strategy; one was made to see that it can be. Raises StrategyFault,
+        also for parameters that are none of its schema."""
         try:
-            return made(found, found.Params.model_validate(dict(params)))
+            found = find_strategy(self.plugin, folder)
+            checked = found.Params.model_validate(dict(params))
+            made(found, checked)
         except pydantic.ValidationError as fault:
             raise StrategyFault(f"{self.name}: {told(fault)}") from fault
         except StrategyFault as fault:
             raise StrategyFault(f"{self.name}: {fault}") from fault
+        return partial(found, checked)
 
 
 _JOINT: Final = {"levels": 1, "far_qty": 0}
@@ -62,17 +63,16 @@ _HALVES_OF_PAYOFFS: Final = (0.75, 1.5, 3.0, 6.0, 12.0)
 _LOTS: Final = (3, 6, 12, 25)
 
 
-def _joint(name: str, *, is_baseline: bool = False, **fixed: Any) -> Entry:
+def _joint(
+    name: str,
+    risk: str = "q_half_lots",
+    values: tuple[float, ...] = _HALVES,
+    *,
+    is_baseline: bool = False,
+    **fixed: Any,
+) -> Entry:
     """A form of the ladder strategy, swept over how soon its holdings move its prices."""
-    values = fixed.pop("values", _HALVES)
-    return Entry(
-        name,
-        "ladder_joint",
-        {**_JOINT, **fixed},
-        "q_half_lots",
-        values,
-        is_baseline=is_baseline,
-    )
+    return Entry(name, "ladder_joint", {**_JOINT, **fixed}, risk, values, is_baseline=is_baseline)
 
 
 PURE_MM: Final = {
@@ -87,14 +87,7 @@ ENTRIES: Final = (
     _joint("ladder_joint"),
     Entry("do_nothing", "", is_baseline=True),
     Entry("pure_mm", "pure_mm", PURE_MM, "order_amount_qty", _LOTS, is_baseline=True),
-    Entry(
-        "no_skew",
-        "ladder_joint",
-        {**_JOINT, "skew_half_spread_cents": 0.0},
-        "lot_qty",
-        _LOTS,
-        is_baseline=True,
-    ),
+    _joint("no_skew", "lot_qty", _LOTS, skew_half_spread_cents=0.0, is_baseline=True),
     _joint("per_rung", alpha=0.0, is_baseline=True),
     Entry(
         "queue_touch",
@@ -149,21 +142,22 @@ def _entry_named(name: str) -> Entry | None:
     """The entry that NAME, NAME:VALUE, NAME@DOLLARS or NAME:VALUE@DOLLARS means; None if none."""
     parts = _NAMED.fullmatch(name)
     known = {entry.name: entry for entry in (*ENTRIES, *ABLATIONS)}
-    entry = known.get(parts["name"]) if parts else None
-    if entry is None or parts is None:
+    if parts is None or parts["name"] not in known:
         return None
-    replace = msgspec.structs.replace
+    entry = known[parts["name"]]
+    full, values, cents = entry.name, entry.values, entry.budget_cents
     if parts["value"]:
-        turned = next((each for each in entry.values if f"{each:g}" == parts["value"]), None)
-        if turned is None:
+        values = tuple(each for each in values if f"{each:g}" == parts["value"])
+        if not values:
             some = ", ".join(f"{each:g}" for each in entry.values) or "none: it has one setting"
             raise StrategyFault(f"{name}: {entry.name} is evaluated at {some}")
-        named = f"{entry.name}_{turned:g}"
-        entry = replace(entry, name=named, values=(turned,), is_baseline=False)
+        full += f"_{values[0]:g}"
     if parts["dollars"]:
-        named, cents = f"{entry.name}_budget{parts['dollars']}", 100 * int(parts["dollars"])
-        entry = replace(entry, name=named, budget_cents=cents, is_baseline=False)
-    return entry
+        full, cents = f"{full}_budget{parts['dollars']}", 100 * int(parts["dollars"])
+    is_baseline = entry.is_baseline and full == entry.name
+    return msgspec.structs.replace(
+        entry, name=full, values=values, budget_cents=cents, is_baseline=is_baseline
+    )
 
 
 def entries_named(text: str, *, baselines: bool = True) -> tuple[Entry, ...]:
@@ -189,9 +183,3 @@ def entries_named(text: str, *, baselines: bool = True) -> tuple[Entry, ...]:
             if entry.is_baseline:
                 found.setdefault(entry.name, entry)
     return tuple(found.values())
-
-
-def short_hash(params: Params, budget_cents: int | None) -> str:
-    """Twelve digits that name a setting."""
-    text = json.dumps([dict(params), budget_cents], sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()

@@ -6,8 +6,18 @@ Reads show what the engine did at once.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.lab.evaluate.draws import MILLICENTS, Act, Class, Informed, Latent, Look, Noise, Visit
-from bot.lab.evaluate.worlds import NATURE, World
+from bot.core import messages as m
+from bot.lab.evaluate.worlds import (
+    MILLICENTS,
+    NATURE,
+    Act,
+    Informed,
+    Latent,
+    Look,
+    Noise,
+    Visit,
+    World,
+)
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, LevelBook, PageLimits, ShownBook, accounts
 from bot.lab.sim.venue.simulated import PROJECT, SERIES, market_id
@@ -33,7 +43,11 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 CASH_CENTS: Final = Cents(10_000_000)
 """What the trader begins with: enough that cash never binds."""
 
-TAKERS: Final = {each: UserId(f"crowd.{each}") for each in Class}
+NOISE: Final = UserId("crowd.noise")
+INFORMED: Final = UserId("crowd.informed")
+SWEEP: Final = UserId("crowd.sweep")
+ARBITRAGE: Final = UserId("crowd.arbitrage")
+MAKERS: Final = tuple(UserId(f"crowd.maker.{number}") for number in range(NATURE.makers))
 EVENT: Final = Ticker(f"{SERIES}-27Q1")
 
 _CROWD_CENTS: Final = Cents(10_000_000_000)
@@ -60,7 +74,8 @@ class TrueValueMarket:
         self.prints: list[v.TradePrinted] = []
         self._made = 0
         self._maker_rate = world.maker_rate
-        users = {MAKER: CASH_CENTS, **dict.fromkeys(TAKERS.values(), _CROWD_CENTS)}
+        crowd = (NOISE, INFORMED, SWEEP, ARBITRAGE, *MAKERS)
+        users = {MAKER: CASH_CENTS, **dict.fromkeys(crowd, _CROWD_CENTS)}
         self.exchange = Exchange(
             self,
             [*self._listing(world, strikes, start_ns), *accounts(users)],
@@ -100,7 +115,6 @@ class TrueValueMarket:
     # --- commands ---------------------------------------------------------------------------------
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
-        """Follow the books, and the trader's orders and account."""
         for event in events:
             match event:
                 case v.LevelChanged():
@@ -122,21 +136,19 @@ class TrueValueMarket:
         return exchange.apply(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
-        """The whole book, of its newest change."""
         book = self.books[market_id]
         return ShownBook(*book.levels(), book.at_ns)
 
     def trade(
         self,
-        who: Class,
+        user: UserId,
         market: MarketId,
+        now_ns: int,
         *,
         buys: bool,
         price: int,
         qty: int,
-        now_ns: int,
         rests: bool = False,
-        user: UserId | None = None,
     ) -> v.Answer:
         """An order of the crowd: it buys YES up to a canonical price, or NO down to one."""
         self._made += 1
@@ -150,19 +162,40 @@ class TrueValueMarket:
             TimeInForce.GTC if rests else TimeInForce.IOC,
             ClientOrderId(f"c{self._made}"),
         )
-        return self.exchange.apply(v.PlaceOrder(user or TAKERS[who], order), now_ns)
+        return self.exchange.apply(v.PlaceOrder(user, order), now_ns)
 
     def resolve(self, pays: Sequence[bool], now_ns: int) -> None:
-        """Every rung pays what it is worth in the end."""
         for market, yes in zip(self.markets, pays, strict=True):
             winner = Outcome.YES if yes else Outcome.NO
             self.exchange.apply(v.ResolveMarket(market, winner), now_ns)
             self.account.settled(market, winner)
 
+    # --- the channel ------------------------------------------------------------------------------
+
+    def frames(self, now_ns: int) -> list[m.Event]:
+        """Prints since this was asked last, then whole books of what has changed."""
+        events: list[m.Event] = [
+            m.TradeSeen(
+                each.market_id,
+                each.at_ns,
+                each.trade_id,
+                each.price,
+                each.qty,
+                (each.taker_outcome is Outcome.YES) == (each.taker_side is Side.BUY),
+            )
+            for each in self.prints
+        ]
+        events += [self.exchange.book_update(market, now_ns) for market in self.changed]
+        self.prints.clear()
+        self.changed.clear()
+        return events
+
+    def book_frames(self, now_ns: int) -> list[m.BookSeen]:
+        return [self.exchange.book_update(market, now_ns) for market in self.markets]
+
     # --- books ------------------------------------------------------------------------------------
 
     def best(self, market: MarketId) -> tuple[Price | None, Price | None]:
-        """Best bid and ask, whosever they are."""
         book = self.books[market]
         return max(book.bids, default=None), min(book.asks, default=None)
 
@@ -211,16 +244,12 @@ class Crowd:
         self._latent = latent
         self._venue = venue
         self._start_ns = start_ns
-        self._users = [UserId(f"crowd.maker.{number}") for number in range(NATURE.makers)]
         self._orders: dict[tuple[int, int, bool], OrderId] = {}
         self._fees_mc = {
             price: fee_cents(world.taker_rate, _BULK, Price(price)) * MILLICENTS // _BULK
             for price in range(PRICE_MIN, PRICE_MAX + 1)
         }
         self._taker_rate = world.taker_rate
-        for user in self._users:
-            venue.exchange.apply(v.AddUser(user), start_ns)
-            venue.exchange.apply(v.Deposit(user, _CROWD_CENTS), start_ns)
 
     def act(self, act: Act, now_ns: int) -> None:
         """Carry an act out; an implied value is none of the crowd's."""
@@ -228,103 +257,84 @@ class Crowd:
             case Noise():
                 self.noise(act, now_ns)
             case Visit():
-                self.visit(act, now_ns)
+                self._visit(act, now_ns)
             case Informed():
-                self.informed(act, now_ns)
+                self._informed(act, now_ns)
             case Look():
-                self.look(now_ns)
+                self._look(now_ns)
 
     def noise(self, act: Noise, now_ns: int) -> None:
         """Somebody trades who knows nothing, if the book is within their reach."""
-        venue = self._venue
-        market = venue.markets[act.rung]
-        bid, ask = venue.best(market)
+        market = self._venue.markets[act.rung]
+        bid, ask = self._venue.best(market)
         if act.buys:
             within = ask is not None and ask <= act.limit
         else:
             within = bid is not None and bid >= act.limit
         if within:
-            venue.trade(
-                Class.NOISE, market, buys=act.buys, price=act.limit, qty=act.qty, now_ns=now_ns
-            )
+            self._venue.trade(NOISE, market, now_ns, buys=act.buys, price=act.limit, qty=act.qty)
 
-    def informed(self, act: Informed, now_ns: int) -> None:
+    def _informed(self, act: Informed, now_ns: int) -> None:
         """Somebody who knows the value takes what is off by more than the taker's fee."""
-        venue = self._venue
-        market = venue.markets[act.rung]
+        trade, market = self._venue.trade, self._venue.markets[act.rung]
         fair_mc = self._latent.fairs(now_ns - self._start_ns)[act.rung]
-        bid, ask = venue.best(market)
-        who = Class.SWEEP if act.sweep else Class.INFORMED
+        bid, ask = self._venue.best(market)
+        user = SWEEP if act.sweep else INFORMED
         cheap = [p for p, fee in self._fees_mc.items() if p * MILLICENTS + fee < fair_mc]
         dear = [p for p, fee in self._fees_mc.items() if p * MILLICENTS - fee > fair_mc]
         if ask is not None and cheap and ask <= cheap[-1]:
-            venue.trade(who, market, buys=True, price=cheap[-1], qty=act.qty, now_ns=now_ns)
+            trade(user, market, now_ns, buys=True, price=cheap[-1], qty=act.qty)
         elif bid is not None and dear and bid >= dear[0]:
-            venue.trade(who, market, buys=False, price=dear[0], qty=act.qty, now_ns=now_ns)
+            trade(user, market, now_ns, buys=False, price=dear[0], qty=act.qty)
 
-    def visit(self, act: Visit, now_ns: int) -> None:
+    def _visit(self, act: Visit, now_ns: int) -> None:
         """A background maker moves its two orders; it never crosses the book knowingly."""
-        market = self._venue.markets[act.rung]
-        best_bid, best_ask = self._venue.best(market)
+        best_bid, best_ask = self._venue.best(self._venue.markets[act.rung])
         bid, ask = act.bid, act.ask
         if bid is not None and best_ask is not None:
             bid = min(bid, best_ask - 1)
         if ask is not None and best_bid is not None:
             ask = max(ask, best_bid + 1)
-        self._side(act, market, True, bid, act.bid_qty, now_ns)
-        self._side(act, market, False, ask, act.ask_qty, now_ns)
+        self._move(act, True, bid, act.bid_qty, now_ns)
+        self._move(act, False, ask, act.ask_qty, now_ns)
 
-    def _side(
-        self, act: Visit, market: MarketId, buys: bool, price: int | None, qty: int, now_ns: int
-    ) -> None:
-        user, key = self._users[act.maker], (act.maker, act.rung, buys)
-        resting = self._orders.get(key)
+    def _move(self, act: Visit, buys: bool, price: int | None, qty: int, now_ns: int) -> None:
+        """One order of a maker's: amended, placed where it has traded away, or cancelled."""
+        user, key = MAKERS[act.maker], (act.maker, act.rung, buys)
+        apply, resting = self._venue.exchange.apply, self._orders.pop(key, None)
+        order: v.OrderState | None = None
         if price is None or not PRICE_MIN <= price <= PRICE_MAX:
             if resting is not None:
-                self._venue.exchange.apply(v.CancelOrder(user, resting), now_ns)
-                del self._orders[key]
+                apply(v.CancelOrder(user, resting), now_ns)
             return
         if resting is not None:
-            outcome = Outcome.YES if buys else Outcome.NO
-            amend = Amend(price=canonical(outcome, Price(price)), qty=Qty(qty))
-            answer = self._venue.exchange.apply(v.AmendOrder(user, resting, amend), now_ns)
-            if isinstance(answer, v.Amended):
-                if not answer.order.remaining_qty:
-                    del self._orders[key]
-                return
-            del self._orders[key]  # it has traded away
-        placed = self._venue.trade(
-            Class.MAKER,
-            market,
-            buys=buys,
-            price=price,
-            qty=qty,
-            now_ns=now_ns,
-            rests=True,
-            user=user,
-        )
-        assert isinstance(placed, v.Placed), placed
-        if placed.order.remaining_qty:
-            self._orders[key] = placed.order.order_id
+            own_price = canonical(Outcome.YES if buys else Outcome.NO, Price(price))
+            amend = v.AmendOrder(user, resting, Amend(price=own_price, qty=Qty(qty)))
+            answer = apply(amend, now_ns)
+            order = answer.order if isinstance(answer, v.Amended) else None
+        if order is None:
+            market = self._venue.markets[act.rung]
+            placed = self._venue.trade(
+                user, market, now_ns, buys=buys, price=price, qty=qty, rests=True
+            )
+            assert isinstance(placed, v.Placed), placed
+            order = placed.order
+        if order.remaining_qty:
+            self._orders[key] = order.order_id
 
-    def look(self, now_ns: int) -> None:
+    def _look(self, now_ns: int) -> None:
         """The arbitrageur takes a higher rung's bid against a lower rung's ask below it."""
         venue = self._venue
-        cheapest: tuple[int, MarketId] | None = None
+        cheapest: tuple[Price, MarketId] | None = None
         for market in venue.markets:
             bid, ask = venue.best(market)
             if bid is not None and cheapest is not None and bid > cheapest[0]:
-                self._arbitrage(cheapest[1], market, cheapest[0], bid, now_ns)
+                low_ask, low = cheapest
+                qty = min(venue.books[low].asks[low_ask], venue.books[market].bids[bid])
+                fees = sum(fee_cents(self._taker_rate, qty, each) for each in (low_ask, bid))
+                if qty * (bid - low_ask) > fees:
+                    venue.trade(ARBITRAGE, low, now_ns, buys=True, price=low_ask, qty=qty)
+                    venue.trade(ARBITRAGE, market, now_ns, buys=False, price=bid, qty=qty)
                 return
             if ask is not None and (cheapest is None or ask < cheapest[0]):
                 cheapest = (ask, market)
-
-    def _arbitrage(self, low: MarketId, high: MarketId, ask: int, bid: int, now_ns: int) -> None:
-        books = self._venue.books
-        qty = min(books[low].asks[Price(ask)], books[high].bids[Price(bid)])
-        fees = sum(fee_cents(self._taker_rate, qty, Price(price)) for price in (ask, bid))
-        if qty * (bid - ask) <= fees:
-            return
-        who = Class.ARBITRAGE
-        self._venue.trade(who, low, buys=True, price=ask, qty=qty, now_ns=now_ns)
-        self._venue.trade(who, high, buys=False, price=bid, qty=qty, now_ns=now_ns)

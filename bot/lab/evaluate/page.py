@@ -4,7 +4,7 @@ The page shows the same tables, made from the Markdown. Nulls stay in, worst cel
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -47,7 +47,6 @@ def write_into(path: Path, found: Comparison) -> None:
 
 
 def markdown(found: Comparison) -> str:
-    """Every table, one world after another."""
     # What a strategy raises may have several lines.
     parts = [*(f"**{' '.join(each.text.split())}.**" for each in found.faults), _head(found)]
     if found.claims:
@@ -58,18 +57,21 @@ def markdown(found: Comparison) -> str:
         parts.append(_budgets(found))
     for world in found.worlds:
         rows = [_cells(line) for line in found.lines if line.world == world]
-        parts.append(_table(world, rows))
+        parts.append(markdown_table(world, rows))
     return "\n\n".join(parts) + "\n"
 
 
-def _table(title: str, rows: Sequence[dict[str, str]]) -> str:
-    """A table under its title; each row has its cells by column."""
-    lines = [f"### {title}", "", _row(rows[0]), f"|{'---|' * len(rows[0])}"]
-    return "\n".join([*lines, *(_row(row.values()) for row in rows)])
+def markdown_table(title: str, rows: Sequence[Mapping[str, object]]) -> str:
+    """A table under its title; each row has its cells by column, one line of text each."""
+    cells = [[" ".join(str(c).split()).replace("|", "/") for c in row.values()] for row in rows]
+    lines = [[*rows[0]], *cells]
+    drawn = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([f"### {title}", "", drawn[0], f"|{'---|' * len(rows[0])}", *drawn[1:]])
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def interval_text(of: Interval, form: str) -> str:
+    """An estimate and its interval. form: of a number."""
+    return f"{of.value:{form}} [{of.low:{form}}, {of.high:{form}}]"
 
 
 def _head(found: Comparison) -> str:
@@ -89,14 +91,14 @@ def _glance(found: Comparison) -> str:
     """A row for each world, a column for each rival, and what they come to together."""
     rows: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for claim in found.claims:
-        rows[claim.world][claim.rival] = _interval(claim.gain, "+.1f")
+        rows[claim.world][claim.rival] = interval_text(claim.gain, "+.1f")
     for each in found.overall:
         around_zero = len(found.worlds) - each.above - each.below
-        rows["mean of the worlds"][each.rival] = _interval(each.gain, "+.1f")
+        rows["mean of the worlds"][each.rival] = interval_text(each.gain, "+.1f")
         counts = f"{each.above}, {around_zero}, {each.below}"
         rows["worlds above, around, below zero"][each.rival] = counts
     title = f"What `{found.champion}` gains at equal sd, $ a life [95 %]"
-    return _table(title, [{"world": name, **cells} for name, cells in rows.items()])
+    return markdown_table(title, [{"world": name, **cells} for name, cells in rows.items()])
 
 
 def _claims(found: Comparison) -> str:
@@ -106,18 +108,18 @@ def _claims(found: Comparison) -> str:
             "world": claim.world + (" (worst)" if (claim.world, claim.rival) in worst else ""),
             "against": claim.rival,
             "at sds": f"{min(claim.sds):.1f}-{max(claim.sds):.1f}",
-            "gain $ [95 %]": _interval(claim.gain, "+.2f"),
+            "gain $ [95 %]": interval_text(claim.gain, "+.2f"),
             "p, Holm": f"{claim.p:.4f}",
             "better": "yes" if claim.holds else "**no**" if claim.is_worse else "open",
             "chosen sd": f"{claim.sd:.1f}",
-            "gain there": _interval(claim.chosen_gain, "+.2f"),
-            "edge/sd gain [95 %]": _interval(claim.ratio_gain, "+.3f"),
+            "gain there": interval_text(claim.chosen_gain, "+.2f"),
+            "edge/sd gain [95 %]": interval_text(claim.ratio_gain, "+.3f"),
             "seeds won-lost": f"{claim.wins}-{claim.losses}",
-            "gain of profits alone $ [95 %]": _interval(claim.profit_gain, "+.2f"),
+            "gain of profits alone $ [95 %]": interval_text(claim.profit_gain, "+.2f"),
         }
         for claim in found.claims
     ]
-    return _table(f"`{found.champion}` against each other, at equal sd", rows)
+    return markdown_table(f"`{found.champion}` against each other, at equal sd", rows)
 
 
 def _worst_cells(found: Comparison) -> set[tuple[str, str]]:
@@ -133,10 +135,6 @@ def _worst_cells(found: Comparison) -> set[tuple[str, str]]:
     return {(claim.world, claim.rival) for claim in least}
 
 
-def _interval(of: Interval, form: str) -> str:
-    return f"{of.value:{form}} [{of.low:{form}}, {of.high:{form}}]"
-
-
 def _budgets(found: Comparison) -> str:
     rows = [
         {
@@ -144,17 +142,16 @@ def _budgets(found: Comparison) -> str:
             "entry": line.entry,
             "budget $": f"{line.budget}",
             "edge $": f"{line.edge_before:.2f} -> {line.edge_after:.2f}",
-            "kept [95 %]": _interval(line.edge_kept, ".0%"),
+            "kept [95 %]": interval_text(line.edge_kept, ".0%"),
             "q05 $": f"{line.q05_before:.2f} -> {line.q05_after:.2f}",
             "q01 $": f"{line.q01_before:.2f} -> {line.q01_after:.2f}",
         }
         for line in found.budgets
     ]
-    return _table("What a budget does", rows)
+    return markdown_table("What a budget does", rows)
 
 
 def _cells(line: Line) -> dict[str, str]:
-    """The row of an entry in the table of a world."""
     point, means = line.chosen, line.chosen.means
     several = point.seeds > 1  # one run says nothing of how far another one would lie from it
     mark, requests = point.markouts.get("fair_10s"), point.requests_per_fill
@@ -186,7 +183,6 @@ def _cells(line: Line) -> dict[str, str]:
 
 
 def page(found: Comparison) -> str:
-    """The whole file."""
     title = f"{found.champion} and the others, seeds {found.seeds}"
     figures: list[str] = []
     for world in found.worlds:
@@ -230,17 +226,17 @@ def _differences(found: Comparison, world: str) -> str:
     for claim in found.claims:
         if claim.world == world:
             name = claim.rival + (" (worst cell)" if (world, claim.rival) in worst else "")
-            style = "good" if claim.holds else "poor" if claim.is_worse else "open"
-            rows.append((name, name, claim.gain, style))
+            rows.append((name, name, claim.gain))
     return gains(f"Gains: {world}", f"gain of {found.champion} at equal sd, $ [95 %]", rows)
 
 
-def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval, str]]) -> str:
-    """A row for each gain as (name, text when it is pointed at, gain, style), with its interval.
-    The ends are infinite where there are few cases; the line then ends with the area."""
-    across = span_of(end for _, _, gain, _ in rows for end in (gain.low, gain.value, gain.high))
-    plot = rows_plot(across, counted, [name for name, _, _, _ in rows])
-    for place, (_, said, gain, style) in enumerate(rows):
+def gains(title: str, counted: str, rows: Sequence[tuple[str, str, Interval]]) -> str:
+    """A row for each gain as (name, text when it is pointed at, gain), with its interval. The ends
+    are infinite where there are few cases; the line then ends with the area."""
+    across = span_of(end for _, _, gain in rows for end in (gain.low, gain.value, gain.high))
+    plot = rows_plot(across, counted, [name for name, _, _ in rows])
+    for place, (_, said, gain) in enumerate(rows):
+        style = "good" if gain.low > 0 else "poor" if gain.high < 0 else "open"
         low, high = (plot.x(min(max(end, across[0]), across[1])) for end in (gain.low, gain.high))
         plot.line(f"ink {style}", low, plot.y(-place), high, plot.y(-place))
         plot.dot(f"ink {style}", gain.value, -place, 3.5, said)

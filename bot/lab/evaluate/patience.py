@@ -36,22 +36,6 @@ class _Ended(BaseException):
     """Raised inside a call of a strategy."""
 
 
-class _Looks:
-    """What the timer has seen last, and how often in a row."""
-
-    def __init__(self) -> None:
-        self._seen: FrameType | None = None
-        self._again = 0
-
-    def look(self, _number: int, frame: FrameType | None) -> None:
-        while frame is not None and frame.f_code is not _CALL:
-            frame = frame.f_back
-        self._again = self._again + 1 if frame is self._seen else 0
-        self._seen = frame
-        if frame is not None and self._again >= LOOKS:
-            raise _Ended
-
-
 @contextmanager
 def ended_when_stalled() -> Iterator[None]:
     """End what is lived inside when a strategy does not come back in LOOKS times LOOK_S seconds.
@@ -59,28 +43,31 @@ def ended_when_stalled() -> Iterator[None]:
     Raises Stalled then, and when it raises SystemExit. Takes SIGALRM and its timer meanwhile, and
     gives them back; outside the main thread no timer looks.
     """
-    try:
-        with _looked_after():
-            yield
-    except _Ended as fault:
-        said, where = f"was not back after {LOOKS * LOOK_S:g} s", place_of(fault)
-    except SystemExit as fault:  # nothing else in here raises that
-        said, where = "would end the program", place_of(fault)
-    else:
-        return
-    raise Stalled(f"the strategy {said}, at {where}" if where else f"the strategy {said}")
+    seen: FrameType | None = None
+    again = 0
 
+    def look(_number: int, frame: FrameType | None) -> None:
+        nonlocal seen, again
+        while frame is not None and frame.f_code is not _CALL:
+            frame = frame.f_back
+        again = again + 1 if frame is seen else 0
+        seen = frame
+        if frame is not None and again >= LOOKS:
+            raise _Ended
 
-@contextmanager
-def _looked_after() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, _Looks().look)
-    rest = signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main:
+        before = signal.signal(signal.SIGALRM, look)
+        rest = signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
     try:
         yield
+    except (_Ended, SystemExit) as fault:  # nothing else in here raises SystemExit
+        late = f"was not back after {LOOKS * LOOK_S:g} s"
+        said = late if isinstance(fault, _Ended) else "would end the program"
+        where = place_of(fault)
+        raise Stalled(f"the strategy {said}" + (f", at {where}" if where else "")) from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, *rest)
+        if is_main:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_REAL, *rest)

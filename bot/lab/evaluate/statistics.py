@@ -1,4 +1,5 @@
-"""What chance allows: paired bootstrap, frontiers at equal risk, Holm's correction.
+"""What chance allows: paired bootstrap, frontiers at equal risk, Holm's correction, and how much of
+the best of many trials is their number.
 
 Strategies are compared on the same seeds only, and every interval resamples seeds for both at once.
 Resampling is seeded, so the same results give the same page. Means and risks leave out the luck of
@@ -6,11 +7,13 @@ what was held where its distribution is known: docs/strategies.md, "The account"
 
 Glasserman, Monte Carlo Methods in Financial Engineering (2003), 4.1; Hesterberg, What teachers
 should know about the bootstrap (2015), of few cases; Abramowitz, Stegun, Handbook of Mathematical
-Functions (1964), 26.7.5, for the quantile of t.
+Functions (1964), 26.7.5, for the quantile of t; Bailey, Lopez de Prado, The deflated Sharpe ratio
+(2014); Bailey, Borwein, Lopez de Prado, Zhu, The probability of backtest overfitting (2017).
 """
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Final, NamedTuple, TypeVar
 
@@ -30,6 +33,11 @@ CASES_MIN: Final = 5
 _NORMAL: Final = NormalDist()
 _SEED: Final = 20_270_101
 
+BLOCKS_MAX: Final = 12
+BLOCKS_MIN: Final = 6
+"""Fewer give fewer than twenty ways to choose half of them: too coarse for a probability."""
+
+_EULER: Final = 0.5772156649015329
 _ROUNDING: Final = 1e-9
 """Of the largest value: what varies by less is one number that was rounded in several ways."""
 
@@ -168,9 +176,9 @@ def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:
     return interval(float(gains.mean()), gains[places].mean(axis=1), len(gains))
 
 
-def ratio(nets: Floats) -> float:
-    """Mean by standard deviation over seeds; 0 where nothing varies."""
-    return float(Sample.of_profits(nets).ratios())
+def ratios(rows: Floats) -> Floats:
+    """Of each row mean by standard deviation; 0 where nothing varies."""
+    return Sample.of_profits(rows).ratios()
 
 
 def ratio_difference(first: Sample, second: Sample, places: Ints) -> Interval:
@@ -236,3 +244,101 @@ def holm(ps: Mapping[K, float]) -> dict[K, float]:
 def signs(first: Floats, second: Floats) -> tuple[int, int]:
     """On how many seeds the first gained more, and on how many the second."""
     return int((first > second).sum()), int((first < second).sum())
+
+
+# --- the best of many trials ----------------------------------------------------------------------
+
+
+class DeflatedRatio(msgspec.Struct, frozen=True, kw_only=True):
+    """The best of `trials` by its mean over its standard deviation.
+
+    ratio: what it shows. by_chance: what the best of so many would show on average if none had any
+    merit. probability: that its true ratio is above that, 0 to 1.
+    """
+
+    ratio: float
+    by_chance: float
+    probability: float
+    trials: int
+
+
+class Overfitting(msgspec.Struct, frozen=True, kw_only=True):
+    """probability: share of the ways to choose in which the chosen was not above the median of the
+    other half. splits: how many ways; blocks: of cases. lost: mean of what the chosen showed where
+    it was chosen less what it showed elsewhere."""
+
+    probability: float
+    splits: int
+    blocks: int
+    lost: float
+
+
+def best_by_chance(deviation: float, trials: int) -> float:
+    """The ratio that the best of so many trials shows on average where every true ratio is 0.
+
+    deviation: of the ratios over trials. 0 for a single one.
+    """
+    if trials < 2:
+        return 0.0
+    first = _NORMAL.inv_cdf(1 - 1 / trials)
+    second = _NORMAL.inv_cdf(1 - 1 / (trials * math.e))
+    return deviation * ((1 - _EULER) * first + _EULER * second)
+
+
+def probability_above(
+    shown: float, chance: float, cases: int, skewness: float, kurtosis: float
+) -> float:
+    """How probable it is that a true ratio is above `chance` where `shown` was estimated from so
+    many cases of this skewness and kurtosis (3 for a normal distribution)."""
+    variance = 1 - skewness * shown + (kurtosis - 1) / 4 * shown**2
+    # Never negative for moments of one sample; 0 where it takes two values alone.
+    return _NORMAL.cdf((shown - chance) * math.sqrt((cases - 1) / max(variance, 1e-12)))
+
+
+def deflated(rows: Floats, best: int, trials: int) -> DeflatedRatio | None:
+    """The deflated ratio of the best row of results. rows: by case for each trial that has a
+    result. trials: how many were made in all. None where nothing varies, or of fewer than three
+    cases."""
+    row = rows[best]
+    if len(row) < 3 or not sds(row):
+        return None
+    standard = (row - row.mean()) / row.std()
+    skewness, kurtosis = float((standard**3).mean()), float((standard**4).mean())
+    each = ratios(rows)
+    shown = float(each[best])
+    chance = best_by_chance(float(np.std(each, ddof=1)) if len(each) > 1 else 0.0, trials)
+    return DeflatedRatio(
+        ratio=shown,
+        by_chance=chance,
+        probability=probability_above(shown, chance, len(row), skewness, kurtosis),
+        trials=trials,
+    )
+
+
+def overfitting(rows: Floats, score: Callable[[Floats], Floats]) -> Overfitting | None:
+    """Combinatorially symmetric cross-validation.
+
+    rows: a row of results by case for each trial. score: of such rows, a number each, the higher
+    the better. The cases are cut into as many equal blocks as there can be, the first few left out
+    where they do not come out even. None for fewer than two trials or BLOCKS_MIN cases.
+    """
+    trials, cases = rows.shape
+    blocks = min(BLOCKS_MAX, cases) // 2 * 2
+    if trials < 2 or blocks < BLOCKS_MIN:
+        return None
+    places = np.arange(cases - cases // blocks * blocks, cases).reshape(blocks, -1)
+    worse: list[bool] = []
+    lost: list[float] = []
+    for half in itertools.combinations(range(blocks), blocks // 2):
+        inside = np.isin(np.arange(blocks), half)
+        past, after = (score(rows[:, places[mask].ravel()]) for mask in (inside, ~inside))
+        chosen = int(np.argmax(past))
+        # Its rank among the others, ties shared.
+        equal = int((after == after[chosen]).sum()) - 1
+        below = int((after < after[chosen]).sum()) + equal / 2
+        worse.append(below / (trials - 1) <= 0.5)
+        lost.append(float(past[chosen] - after[chosen]))
+    splits = len(lost)
+    return Overfitting(
+        probability=sum(worse) / splits, splits=splits, blocks=blocks, lost=sum(lost) / splits
+    )

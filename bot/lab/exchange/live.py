@@ -12,14 +12,16 @@ others order their books and prints; everything that we are shown is of our own 
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from bot.core import messages as m
 from bot.core.desk.outbox import keep_newest
 from bot.core.strategy import Levels
 from bot.lab.exchange.account import Account
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
-from bot.lab.exchange.queue_model import OwnQueues, QueuedOrder, QueueModel
+from bot.lab.exchange.queue_model import OwnQueues, QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.core import messages as v
 from venue.wire import instant, model
@@ -48,7 +50,7 @@ _SIDES: Final = (_BID, _ASK)
 _PAGES: Final = PageLimits(PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT)
 _TRADE_IDS_MAX: Final = 10_000
 _SET_BACK_NS: Final = 60 * NS_PER_SECOND
-"""A stamp that is older by more than this says that the clock of others was set back."""
+"""A book that is older by more than this says that the clock of others was set back."""
 
 
 class Depth:
@@ -60,7 +62,6 @@ class Depth:
 
     def __init__(self) -> None:
         self.at_ns = 0
-        self._set_back_ns = 0
         self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
         self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
         self._taken: dict[tuple[BookSide, Price], int] = {}
@@ -69,12 +70,6 @@ class Depth:
         """Frames were lost: what is there is not known until it is shown again."""
         self.show((), (), 0)
         self._taken.clear()
-
-    def venue_ns(self, ts_ns: int) -> int:
-        """A stamp as if the clock of others had never been set back."""
-        if ts_ns + self._set_back_ns < self.at_ns - _SET_BACK_NS:
-            self._set_back_ns = self.at_ns - ts_ns
-        return ts_ns + self._set_back_ns
 
     def show(self, bids: Levels, asks: Levels, at_ns: int) -> None:
         """Another book, best first."""
@@ -117,8 +112,9 @@ class Depth:
 class LiveMarket:
     """The markets of a series under one model of the queue.
 
-    exchange: where our orders are. account: our fills, kept apart from the engine's ledger. marks:
-    twice the newest middle of a market, cents. printed_qty: shares of the prints of others.
+    exchange: where our orders are. queues: those that rest. account: our fills, kept apart from the
+    engine's ledger. marks: twice the newest middle of a market, cents. printed_qty: shares of the
+    prints of others.
     """
 
     fills_through_only = False
@@ -142,7 +138,7 @@ class LiveMarket:
         self.printed_qty = 0
         self.marks: dict[MarketId, int] = {}
         self._events: list[m.Event] = []
-        self._queues = OwnQueues(queue_model, terms.power)
+        self.queues = OwnQueues(queue_model, terms.power)
         self._changed: dict[MarketId, None] = {}
         self._acting_as_print = False
         self._trade_ids: OrderedDict[str, None] = OrderedDict()
@@ -163,15 +159,6 @@ class LiveMarket:
         """All of them, as they were listed."""
         return list(self.depths)
 
-    def own_orders(self, market_id: MarketId, side: BookSide) -> Sequence[QueuedOrder]:
-        """Our resting orders of a side, the boldest price first, the older first at one price."""
-        return self._queues.on(market_id, side)
-
-    def own_sizes(self, market_id: MarketId) -> dict[tuple[BookSide, Price], int]:
-        """Shares of ours that rest on a market, by side and price."""
-        sizes = {side: self._queues.sizes(market_id, side) for side in _SIDES}
-        return {(side, price): qty for side in _SIDES for price, qty in sizes[side].items()}
-
     # --- what others do ---------------------------------------------------------------------------
 
     def on_frame(self, event: m.BookSeen | m.TradeSeen, now_ns: int) -> None:
@@ -180,13 +167,14 @@ class LiveMarket:
         depth = self.depths.get(event.market_id)
         if depth is None:
             return
-        at_ns = depth.venue_ns(event.ts_ns)
         if isinstance(event, m.BookSeen):
-            if at_ns >= depth.at_ns:
-                self._show(event.market_id, event.bids, event.asks, at_ns, now_ns)
+            if event.ts_ns < depth.at_ns - _SET_BACK_NS:
+                depth.forget()
+            if event.ts_ns >= depth.at_ns:
+                self._show(event.market_id, event.bids, event.asks, event.ts_ns, now_ns)
         elif event.trade_id not in self._trade_ids:
             keep_newest(self._trade_ids, event.trade_id, None, _TRADE_IDS_MAX)
-            self._print(event, at_ns, now_ns)
+            self._print(event, event.ts_ns, now_ns)
 
     def on_gap(self, markets: Iterable[MarketId]) -> None:
         """Frames of these markets were lost. Nothing fills there until a book is shown again; our
@@ -225,7 +213,7 @@ class LiveMarket:
         side = _ASK if printed.taker_bought_yes else _BID
         self.printed_qty += printed.size
         left = int(printed.size)
-        for queued in [*self._queues.on(market, side)] if self._is_shown(market) else ():
+        for queued in [*self.queues.on(market, side)] if self._is_shown(market) else ():
             if queued.price == price:
                 reached = 0 if self.fills_through_only else queued.position.printed(left, at_ns)
                 reached = left if self.has_no_queue else reached
@@ -253,13 +241,13 @@ class LiveMarket:
         if depth.doubled_mid is not None:
             self.marks[market] = depth.doubled_mid
         for side in _SIDES:
-            row = [*self._queues.on(market, side)]
+            row = [*self.queues.on(market, side)]
             for queued in row:
                 others = depth.shown(side, queued.price)
                 if was_shown:
                     queued.position.shown(others, at_ns)
                 else:
-                    self._queues.requeue(queued, others, at_ns)
+                    self.queues.requeue(queued, others, at_ns)
             if self.has_sizes:
                 for queued in row:
                     self._come(market, depth, side, queued.price, queued.remaining, now_ns)
@@ -313,7 +301,7 @@ class LiveMarket:
         depth = self.depths[order.market_id]
         side = book_side(order.outcome, order.side)
         price = canonical(order.outcome, order.price)
-        self._queues.changed(order, depth.before(side, price), depth.at_ns)
+        self.queues.changed(order, depth.before(side, price), depth.at_ns)
         self._changed[order.market_id] = None
 
     def _printed_by_us(self, trade: v.TradePrinted) -> None:
@@ -353,7 +341,7 @@ class LiveMarket:
         """What others have left, and our own orders."""
         if not self._is_shown(market_id):
             return ShownBook((), (), None)
-        own = self._queues.sizes
+        own = self.queues.sizes
         bids = _as_levels(self._left(market_id, _BID), own(market_id, _BID), best=-1)
         asks = _as_levels(self._left(market_id, _ASK), own(market_id, _ASK), best=1)
         return ShownBook(bids, asks, now_ns)
@@ -361,7 +349,7 @@ class LiveMarket:
     def _left(self, market: MarketId, side: BookSide) -> Levels:
         """Depth of others that nobody has taken and that does not cross our own orders."""
         rows = self.depths[market].left(side)
-        ours = self._queues.best(market, side.other)
+        ours = self.queues.best(market, side.other)
         if ours is None or not rows or not _reaches(side.other, ours, rows[0][0]):
             return rows
         return tuple(row for row in rows if not _reaches(side.other, ours, row[0]))
@@ -394,7 +382,7 @@ class LiveMarket:
             price = canonical(order.outcome, order.price)
             return order.market_id, book_side(order.outcome, order.side), price, order.qty
         if isinstance(command, v.AmendOrder) and command.amend.price is not None:
-            queued = self._queues.of(command.order_id)
+            queued = self.queues.of(command.order_id)
             if queued is not None:
                 price = canonical(queued.outcome, command.amend.price)
                 return queued.market_id, queued.side, price, command.amend.qty or queued.remaining
@@ -450,23 +438,22 @@ def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
         for company, symbol in {each.project_id: each.series_ticker for each in readable}.items()
     ]
     for event in readable:
-        commands.append(
-            v.ListEvent(
-                event_ticker=event.event_ticker,
-                series_ticker=event.series_ticker,
-                project_market_id=event.project_market_id,
-                project_id=event.project_id,
-                title=event.title,
-                category=event.category,
-                status=model.EventStatus.OPEN,
-                mutually_exclusive=event.mutually_exclusive,
-                resolution_date_ns=instant.to_ns(event.resolution_date),
-                sub_title=event.sub_title,
-                resolution_source=event.resolution_source,
-            )
-        )
-        commands += [_listing(market) for market in event.markets]
+        fields = _fields_of(v.ListEvent, event)
+        fields["status"] = model.EventStatus.OPEN
+        fields["resolution_date_ns"] = instant.to_ns(event.resolution_date)
+        commands.append(v.ListEvent(**fields))
+        for market in event.markets:
+            fields = _fields_of(v.ListMarket, market)
+            fields["maker_fee_rate"] = FeeRate.parse(market.maker_fee_rate)
+            fields["taker_fee_rate"] = FeeRate.parse(market.taker_fee_rate)
+            commands.append(v.ListMarket(**fields))
     return commands
+
+
+def _fields_of(command: type[msgspec.Struct], shown: msgspec.Struct) -> dict[str, Any]:
+    """What a read shows of the fields of a command."""
+    row = msgspec.structs.asdict(shown)
+    return {name: row[name] for name in command.__struct_fields__ if name in row}
 
 
 def is_readable(event: model.Event) -> bool:
@@ -479,18 +466,3 @@ def is_readable(event: model.Event) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _listing(market: model.Market) -> v.ListMarket:
-    return v.ListMarket(
-        market_id=market.market_id,
-        ticker=market.ticker,
-        event_ticker=market.event_ticker,
-        name=market.name,
-        outcome_label=market.outcome_label,
-        maker_fee_rate=FeeRate.parse(market.maker_fee_rate),
-        taker_fee_rate=FeeRate.parse(market.taker_fee_rate),
-        strike_value=market.strike_value,
-        strike_unit=market.strike_unit,
-        description=market.description,
-    )

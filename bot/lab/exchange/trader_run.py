@@ -1,22 +1,25 @@
 """One trader on one market in virtual time: its requests, its channel and its turns.
 
-Whatever happens at the venue reaches the trader as long later as the terms say, and a request the
-venue likewise: the trader is only ever given what had arrived. Of one instant the market comes
-first, then what is under way, then the trader's own turn.
+Whatever happens at the venue reaches the trader as long later as the link between them says, and a
+request the venue likewise: the trader is only ever given what had arrived. Of one instant the
+market comes first, then what is under way, then the trader's own turn.
 """
 
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
+
+import msgspec
 
 from bot.core import messages as m
 from bot.core.desk.outbox import kind_of as request_kind
+from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
+from bot.lab.exchange.exchange import Exchange, Response
 from bot.lab.exchange.faults import Faults
-from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.terms import Terms
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
@@ -27,25 +30,87 @@ and finds nothing to do in most of them."""
 _RHYTHM_NS: Final = 90 * NS_PER_MS
 _STEP_NS: Final = NS_PER_MS
 
+
+def alone(settings: TraderSettings) -> TraderSettings:
+    """Settings for a trader that is alone on its account. With a turn each `IDLE_NS`, a process
+    that stands still is recognised by a silence of more than two of them."""
+    gap_ns = max(settings.trust.gap_ns, 2 * IDLE_NS)
+    trust = msgspec.structs.replace(settings.trust, gap_ns=gap_ns)
+    return msgspec.structs.replace(settings, trust=trust, beside=())
+
+
 Observer = Callable[[m.Event, Sequence[m.Effect], int], None]
 """Called with each event that the trader has taken in, its effects, and when."""
 
 
-class TraderRun:
-    """The run of a trader. events: those it took in. requests: by kind. faults: what befell them.
-    latched: why it latched last, else empty. observer: changes nothing."""
+class MarketFeed(Protocol):
+    """A market behind an exchange, and what the channel shows of it."""
 
-    def __init__(self, driver: Driver, market: LiveMarket, trader: Trader, terms: Terms) -> None:
-        self.trader = trader
+    exchange: Exchange
+
+    def frames(self, now_ns: int) -> list[m.Event]:
+        """What has happened since this was asked last."""
+
+    def book_frames(self, now_ns: int) -> Sequence[m.Event]:
+        """The whole book of every market."""
+
+
+class Link(Protocol):
+    """What lies between a trader and its venue. period_ns: the trader has its turn so often and
+    never else; None: whenever something has reached it, or it asks for one."""
+
+    period_ns: int | None
+
+    def ways_ns(self, send: m.Send) -> tuple[int, int]:
+        """How long a request is under way, and its answer."""
+
+    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+        """A request arrives at the venue, or something befalls it."""
+
+    def frame_ns(self, now_ns: int) -> int:
+        """When a frame that is sent now arrives."""
+
+
+class TermsLink:
+    """The link of a backtest. faults: what befell requests."""
+
+    period_ns: int | None = None
+
+    def __init__(self, terms: Terms) -> None:
         self.faults = Faults(terms.faults, terms.seed)
+        self._terms = terms
+        self._chance = random.Random(terms.seed)
+
+    def ways_ns(self, send: m.Send) -> tuple[int, int]:
+        """By the latency of the terms."""
+        latency = self._terms.latency
+        if not isinstance(send.request, m.Write):
+            latency = self._terms.read_latency or latency
+        return latency.ways_ns(self._chance)
+
+    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+        """The answer, or a fault."""
+        return self.faults.answered(exchange, send, now_ns)
+
+    def frame_ns(self, now_ns: int) -> int:
+        """Always as long later."""
+        return now_ns + self._terms.feed_ns
+
+
+class TraderRun:
+    """The run of a trader. events: those it took in. requests: by kind. latched: why it latched
+    last, else empty. observer: changes nothing."""
+
+    def __init__(self, driver: Driver, market: MarketFeed, trader: Trader, link: Link) -> None:
+        self.trader = trader
         self.requests: Counter[str] = Counter()
         self.latched = ""
         self.events = 0
         self.observer: Observer | None = None
         self._driver = driver
         self._market = market
-        self._terms = terms
-        self._chance = random.Random(terms.seed)
+        self._link = link
+        self._period_ns = link.period_ns
         self._ticks = TickTimer(driver, self._tick)
         self._subscribed = False
 
@@ -53,11 +118,12 @@ class TraderRun:
         """Events reach the trader, and it has its turn."""
         for event in events:
             self._hand(event)
-        self._ticks.schedule_by(self._driver.now_ns)
+        if self._period_ns is None or self._ticks.at_ns is None:
+            self._ticks.schedule_by(self._driver.now_ns)
 
     def send(self, events: Sequence[m.Event]) -> None:
         """The channel sends the trader these events."""
-        self._driver.after(self._terms.feed_ns, partial(self.receive, events))
+        self._driver.at(self._link.frame_ns(self._driver.now_ns), partial(self.receive, events))
 
     def publish(self) -> None:
         """What has just happened in the market goes out on the channel."""
@@ -66,7 +132,7 @@ class TraderRun:
             self.send(events)
 
     def _tick(self) -> None:
-        self._ticks.schedule(self._driver.now_ns + IDLE_NS)
+        self._ticks.schedule(self._driver.now_ns + (self._period_ns or IDLE_NS))
         self._hand(m.Beat())
 
     def _hand(self, event: m.Event) -> None:
@@ -81,14 +147,11 @@ class TraderRun:
         for effect in effects:
             match effect:
                 case m.WakeAt():
-                    if effect.at_ns - now_ns < _RHYTHM_NS:
+                    if self._period_ns is None and effect.at_ns - now_ns < _RHYTHM_NS:
                         self._ticks.schedule_by(max(effect.at_ns, now_ns + _STEP_NS))
                 case m.Send():
                     self.requests[request_kind(effect.request)] += 1
-                    latency = self._terms.latency
-                    if not isinstance(effect.request, m.Write):
-                        latency = self._terms.read_latency or latency
-                    there_ns, back_ns = latency.ways_ns(self._chance)
+                    there_ns, back_ns = self._link.ways_ns(effect)
                     self._driver.after(there_ns, partial(self._arrives, effect, back_ns))
                 case m.SubscribeTo():
                     self._subscribed = True
@@ -100,7 +163,7 @@ class TraderRun:
 
     def _arrives(self, send: m.Send, back_ns: int) -> None:
         """A request is at the venue, and its answer sets out."""
-        came = self.faults.answered(self._market.exchange, send, self._driver.now_ns)
+        came = self._link.answer(self._market.exchange, send, self._driver.now_ns)
         replied = m.Replied(send.request_id, came.answer, came.tokens, came.away_ns)
         self._driver.after(back_ns + came.waited_ns, partial(self.receive, [replied]))
         self.publish()

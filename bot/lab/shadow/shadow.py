@@ -7,7 +7,8 @@ leaves.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -17,14 +18,19 @@ from bot.core import messages as m
 from bot.core.fault_text import fault_text
 from bot.core.report import ShadowReport
 from bot.core.settings import Candidate, TraderSettings
-from bot.lab.exchange.queue_model import CAUTIOUS_MODELS
+from bot.core.trader import Trader
+from bot.lab.driver import Driver
+from bot.lab.evaluate.patience import Stalled, ended_when_stalled
+from bot.lab.exchange.live import LiveMarket
+from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
+from bot.lab.exchange.terms import Latency, Terms
+from bot.lab.exchange.trader_run import TermsLink, TraderRun, alone
 from bot.lab.own_orders import OwnOrders
 from bot.lab.session import UNCAUSED, Run, placed_entries
-from bot.lab.shadow.candidate import CandidateRun, MarketEvent
 from venue.core import messages as v
 from venue.wire import model
-from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents, Outcome
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import BookSide, Cents, Outcome, Price
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
 BEHIND_NS: Final = 2 * NS_PER_SECOND
@@ -36,6 +42,145 @@ _KEPT_NS: Final = 60 * NS_PER_SECOND
 _HELD_MAX: Final = 50_000
 _FRAMES: Final = (m.BookSeen, m.TradeSeen)
 _PASSED_ON: Final = (*_FRAMES, *UNCAUSED)
+_NONCE: Final = "5a" * 10
+_COMPARE_NS: Final = 100 * NS_PER_MS
+
+MarketEvent = m.Event | m.SeriesShown | v.ResolveMarket
+"""What a candidate is given: frames without our orders, reads of the series, winners, and what
+happened to the run that no request of ours brought about."""
+
+
+class CandidateRun:
+    """One candidate. stopped: why it trades no more, else empty. has_failed: by a fault of ours, so
+    that nothing of it goes on."""
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        queue_model: QueueModel,
+        settings: TraderSettings,
+        cash_cents: Cents,
+        started: m.Started,
+        start_ns: int,
+    ) -> None:
+        """settings: of the live trader, whose limits and pace the candidate is held to. started:
+        of the run."""
+        self.candidate = candidate
+        self.queue_model = queue_model
+        self.stopped = ""
+        self.has_failed = False
+        # The configured latency is that of the way to the venue, and the frames of the run have
+        # the way back behind them.
+        terms = Terms(latency=Latency(2 * candidate.latency_ns), feed_ns=0, cash_cents=cash_cents)
+        self._driver = Driver(start_ns)
+        self._market = LiveMarket((), terms, queue_model, start_ns)
+        self._trader = Trader(alone(settings), candidate.make_strategy)
+        self._run = TraderRun(self._driver, self._market, self._trader, TermsLink(terms))
+        self._decisions = self._same = self._compared_ns = 0
+        self._run.receive([m.Started(_NONCE, (), new_account=True, latched=started.latched)])
+
+    def take(self, at_ns: int, event: MarketEvent) -> None:
+        """Something happened, no earlier than what was taken before."""
+        with self._judged():
+            self._driver.reach(at_ns)
+            match event:
+                case m.BookSeen() | m.TradeSeen():
+                    self._market.on_frame(event, at_ns)
+                case m.SeriesShown():
+                    self._market.on_series(event.events, at_ns)
+                case v.ResolveMarket():
+                    self._market.resolve(event.market_id, event.winner, at_ns)
+                case m.FeedClosed():
+                    self._market.on_gap(self._market.markets)
+                    self._run.receive([event])
+                case m.Reconfigured():
+                    self._run.receive([_with_own_strategy(event)])
+                case _:
+                    self._run.receive([event])
+            self._run.publish()
+
+    def advance(self, at_ns: int, own: OwnOrders, venue_ns: int) -> None:
+        """Nothing more happened up to an instant, which is `venue_ns` by the venue's clock. own:
+        our orders, which are compared with its own."""
+        with self._judged():
+            self._driver.run_until(at_ns)
+        if at_ns >= self._compared_ns + _COMPARE_NS:
+            self._compared_ns = at_ns
+            self._compare(own, venue_ns)
+
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        """Stop it when its strategy was at fault or did not come back."""
+        try:
+            with ended_when_stalled():
+                yield
+        except Stalled as fault:
+            self.stop(str(fault))
+        if self._trader.out.counters.strategy_errors and not self.stopped:
+            self.stop(self._trader.out.first_fault)
+
+    def _compare(self, own: OwnOrders, venue_ns: int) -> None:
+        """Count the decisions after which its best bids and asks are ours, to a tick."""
+        counters = self._trader.out.counters
+        if counters.decisions > self._decisions:
+            if all(
+                self._is_near(market, [*own.resting(market, venue_ns)])
+                for market in self._market.markets
+            ):
+                self._same += counters.decisions - self._decisions
+            self._decisions = counters.decisions
+
+    def _is_near(self, market: MarketId, live: Sequence[tuple[BookSide, Price]]) -> bool:
+        """True if its best prices on both sides are a tick at most from ours, or on neither."""
+        for side, best in ((BookSide.BID, max), (BookSide.ASK, min)):
+            ours = best((price for of, price in live if of is side), default=None)
+            theirs = self._market.queues.best(market, side)
+            if ours is None or theirs is None:
+                if ours is not theirs:
+                    return False
+            elif abs(ours - theirs) > 1:
+                return False
+        return True
+
+    def stop(self, why: str) -> None:
+        """Its orders are cancelled, and no more are made; what it holds it goes on to hold."""
+        self.stopped = why
+        self._run.receive([m.StopRequested(why)])
+
+    def report(self) -> ShadowReport | None:
+        """Its score as of now; None before it has read its account."""
+        report = self._trader.report(self._driver.now_ns)
+        if report.profit is None:
+            return None
+        queues = [
+            self._market.queues.on(market, side)
+            for market in self._market.markets
+            for side in BookSide
+        ]
+        requests = self._run.requests
+        return ShadowReport(
+            name=self.candidate.name,
+            strategy=self.candidate.strategy,
+            bound=self.queue_model,
+            stopped=self.stopped,
+            decisions=self._decisions,
+            same=self._same,
+            changes=requests["create"] + requests["amend"] + requests["cancel"],
+            left_out=sum(sum(event.cuts.values()) for event in report.events),
+            resting=sum(order.remaining for queue in queues for order in queue),
+            worst_case_max_cents=report.worst_case_max_cents,
+            profit=report.profit,
+        )
+
+
+def _with_own_strategy(event: m.Reconfigured) -> m.Reconfigured:
+    """A change of the configuration, all of it but for the strategy."""
+    configured = msgspec.structs.replace(
+        event.configured,
+        settings=alone(event.configured.settings),
+        strategy=m.StrategyChoice("", ""),
+    )
+    return msgspec.structs.replace(event, configured=configured)
 
 
 class Shadow:
@@ -71,14 +216,18 @@ class Shadow:
                 series = fold_ticker(self._settings.series_ticker)
                 mine = [each for each in events if fold_ticker(each.series_ticker) == series]
                 self._events |= {each.event_ticker: each for each in mine}
-                self._hold(m.SeriesShown(tuple(_until_paid(each) for each in mine), ""))
+                # A market that has resolved only halts until it is known what it pays.
+                halted, resolved = model.MarketState.HALTED, (model.MarketState.RESOLVED,)
+                unpaid = tuple(_in_state(each, halted, of=resolved) for each in mine)
+                self._hold(m.SeriesShown(unpaid, ""))
             case m.Noted(name="rung_settled", fields=fields):
                 market_id = MarketId(str(fields["market_id"]))
                 self._hold(v.ResolveMarket(market_id, Outcome(str(fields["winner"]))))
             case m.Noted(name="event_left", fields=fields):
                 left = self._events.pop(Ticker(str(fields["event"])), None)
                 if left is not None:
-                    self._hold(m.SeriesShown((_resolved(left),), ""))
+                    paid = _in_state(left, model.MarketState.RESOLVED, of=tuple(model.MarketState))
+                    self._hold(m.SeriesShown((paid,), ""))
             case m.Beat():
                 self._happen(at_ns - BEHIND_NS)
             case _ if isinstance(message, _PASSED_ON):
@@ -155,20 +304,12 @@ def shadow_reports(
     return shadow.reports()
 
 
-def _until_paid(event: model.Event) -> model.Event:
-    """An event whose resolved markets are only halted."""
+def _in_state(
+    event: model.Event, state: model.MarketState, *, of: tuple[model.MarketState, ...]
+) -> model.Event:
+    """An event, those of its markets that are in a state of some in another."""
     markets = tuple(
-        msgspec.structs.replace(each, state=model.MarketState.HALTED)
-        if each.state is model.MarketState.RESOLVED
-        else each
+        msgspec.structs.replace(each, state=state) if each.state in of else each
         for each in event.markets
     )
     return msgspec.structs.replace(event, markets=markets)
-
-
-def _resolved(event: model.Event) -> model.Event:
-    """An event, all of whose markets have resolved."""
-    markets = (
-        msgspec.structs.replace(each, state=model.MarketState.RESOLVED) for each in event.markets
-    )
-    return msgspec.structs.replace(event, markets=tuple(markets))

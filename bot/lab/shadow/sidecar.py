@@ -176,23 +176,22 @@ def follow(config: Path, state: Path, after: int) -> None:
     out = sys.stdout.buffer
     sys.stdout = sys.stderr  # what a strategy prints is no score
 
-    def report() -> None:
-        out.write(msgspec.json.encode(shadow.reports()) + b"\n")
-        out.flush()
+    def look_up() -> float:
+        """The time, once what is due has been reported."""
+        nonlocal reported_s
+        now_s = time.monotonic()
+        if now_s > reported_s + _REPORT_S:
+            reported_s = now_s
+            out.write(msgspec.json.encode(shadow.reports()) + b"\n")
+            out.flush()
+        return now_s
 
     while not select.select([sys.stdin], [], [], _LOOK_S)[0]:
         for entry in tail.entries():
             shadow.take(entry.at_ns, entry.message)
-            now_s = time.monotonic()
-            if now_s > reported_s + _REPORT_S:
-                reported_s = now_s
-                report()
-            if now_s > caught_up_s + BEHIND_S:
+            if look_up() > caught_up_s + BEHIND_S:
                 raise JournalFault(f"not at the end of the journal for {BEHIND_S:g} s: too slow")
-        caught_up_s = time.monotonic()
-        if caught_up_s > reported_s + _REPORT_S:
-            reported_s = caught_up_s
-            report()
+        caught_up_s = look_up()
 
 
 if __name__ == "__main__":

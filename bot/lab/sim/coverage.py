@@ -1,8 +1,6 @@
 """What happened in a world, counted by name, and which rows of the failure catalogue that meets.
 
-A row is met when what it describes has befallen the bot or the venue, counted once each time. Rows
-that concern parsers, files, tasks or people cannot occur in a world that begins at the trader's
-events; each says where it is shown instead.
+A row is met when what it describes has befallen the bot or the venue, counted once each time.
 """
 
 from collections import Counter
@@ -35,13 +33,11 @@ class Seen:
 
 
 class Row(NamedTuple):
-    """One row. marks: names counted by `Seen`, in which * stands for anything. elsewhere: why it
-    cannot occur here; empty for a row that can."""
+    """One row. marks: names counted by `Seen`, in which * stands for anything."""
 
     number: int
     title: str
-    marks: tuple[str, ...] = ()
-    elsewhere: str = ""
+    marks: tuple[str, ...]
 
 
 _LOST: Final = (
@@ -50,18 +46,16 @@ _LOST: Final = (
 )
 
 ROWS: Final = (
+    # Rows that are not here begin before the trader's events: docs/simulation.md.
     # A. Transport
     Row(1, "create reply lost", (*(f"{name}:create" for name in _LOST),)),
     Row(2, "never sent and maybe sent", ("not_connected:*", "reset_before:*", "lost_before:*")),
-    Row(3, "cancelled HTTP task", elsewhere="the HTTP client's; tests/io and tests/shell"),
     Row(4, "keep-alive closed as it is reused", ("reset_before:*", "reset_after:*")),
     Row(5, "redirect", ("redirected:*",)),
-    Row(6, "ambient proxy or CA", elsewhere="the HTTP client's; tests/io"),
     Row(7, "half-open socket", ("half_open", "feed_stall")),
     Row(8, "DNS outage", ("outage_request",)),
     Row(9, "loop stall", ("process_pause",)),
     Row(10, "clock step or skew", ("clock_skew",)),
-    Row(11, "a task dies", elsewhere="the shell's tasks; tests/io and tests/shell"),
     # B. Rate limit and retry
     Row(12, "429 rate_limited", ("rate_limited:*",)),
     Row(13, "network bunching", ("bunched",)),
@@ -73,7 +67,6 @@ ROWS: Final = (
     Row(19, "400 or 422 retried unchanged", ("invalid_request:*",)),
     # C. Order lifecycle
     Row(20, "client_order_id after a restart", ("create_after_restart",)),
-    Row(21, "identity guessed by equal fields", elsewhere="the orders'; tests/bot"),
     Row(22, "re-send of a create that never landed", ("resend_landed",)),
     Row(23, "refusal of a re-send", ("resend_refused",)),
     Row(24, "duplicate_order_id", ("says_duplicate:create",)),
@@ -103,14 +96,11 @@ ROWS: Final = (
     Row(47, "own size in the book", ("own_at_touch",)),
     Row(48, "crossed or garbled frame", ("frame_crossed", "frame_garbled*")),
     Row(49, "prints repeated", ("frame_duplicated:print",)),
-    Row(50, "nanoseconds cut", elsewhere="the parser's; tests/wire"),
-    Row(51, "ticker case and dots", elsewhere="the parser's; tests/wire"),
     # E. Accounting
     Row(52, "float money", ("fill_with_fee",)),
     Row(53, "reserve below cost", ("fill_with_fee",)),
     Row(54, "missed or doubled fill", ("row_repeated:*", "late_fill")),
     Row(55, "YES and NO netted", ("limit_checked",)),
-    Row(56, "cost_basis used", elsewhere="the parser's; tests/silences"),
     Row(57, "order_id as a number", ("order_id_beyond_2_53",)),
     Row(58, "profit misses fees or payout", ("books_compared",)),
     # F. Restart and crash
@@ -119,25 +109,16 @@ ROWS: Final = (
     Row(61, "disk full", ("disk_fault",)),
     Row(62, "state directory lost", ("lost_journal", "stranger_refused")),
     Row(63, "two bots on one account", ("twin_orders", "begun_amid_trade")),
-    Row(64, "host dies", elsewhere="the reaper's; tests/io and tests/e2e"),
     Row(65, "stopped by the operator", ("operator_restart", "books_compared")),
-    Row(66, "crash loop", elsewhere="the shell's latch; tests/io"),
-    Row(67, "journal of another version", elsewhere="the journal's format; tests/io"),
     # G. Operator and configuration
-    Row(68, "misspelt key", elsewhere="the configuration's; tests/io"),
-    Row(69, "YAML 1.1", elsewhere="the configuration's; tests/io"),
-    Row(70, "dollars for cents", elsewhere="the configuration's; tests/io"),
     Row(71, "fat finger", ("fat_finger_quote",)),
-    Row(72, "wrong environment", elsewhere="the probe's; tests/io"),
-    Row(73, "old code, reused flag", elsewhere="version and file in the metrics; tests/io"),
-    Row(74, "reload half applied", ("config_applied", "reload_absent")),
+    Row(74, "reload half applied", ("config_applied",)),
     # H. Strategy and risk
     Row(75, "limits on settled position only", ("limit_with_flight",)),
     Row(76, "mad strategy", ("mad_quote",)),
     Row(77, "strategy raises", ("tantrum_quote",)),
     Row(78, "rungs correlated", ("limit_on_ladder",)),
     Row(79, "dead 1/99 book", ("dead_book",)),
-    Row(80, "skew sign", elsewhere="a strategy's; tests/strategies"),
 )
 
 
@@ -148,7 +129,7 @@ def hits(row: Row, counts: Mapping[str, int]) -> int:
 
 
 def by_row(counts: Mapping[str, int]) -> dict[int, int]:
-    return {row.number: hits(row, counts) for row in ROWS if not row.elsewhere}
+    return {row.number: hits(row, counts) for row in ROWS}
 
 
 def missed(counts: Mapping[str, int], goal: int) -> dict[int, int]:
@@ -157,9 +138,4 @@ def missed(counts: Mapping[str, int], goal: int) -> dict[int, int]:
 
 
 def table(counts: Mapping[str, int]) -> str:
-    lines = []
-    for row in ROWS:
-        met = "-" if row.elsewhere else f"{hits(row, counts)}"
-        why = f" ({row.elsewhere})" if row.elsewhere else ""
-        lines.append(f"  {row.number:3d} {met:>9s}  {row.title}{why}")
-    return "\n".join(lines)
+    return "\n".join(f"  {row.number:3d} {hits(row, counts):9d}  {row.title}" for row in ROWS)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.life.moods import MOODS, Mood
+from bot.lab.sim.life.configured import MOODS, Mood
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import EPISODES, MS, SECOND
 from venue.core import messages as v
@@ -303,10 +303,10 @@ class Episodes:
     def _twin_orders(self, for_ns: int, rng: random.Random) -> Steps:
         world = self._world
         market = rng.choice([each for each in world.crowd.value if each not in self._resolved])
-        placed = world.crowd.twin(market, 1, 1, TimeInForce.GTC, world.now_ns)
+        placed = world.crowd.buy(MAKER, market, Outcome.YES, 1, 1, world.now_ns)
         yield max(for_ns, 5 * SECOND // 2)
-        if isinstance(placed, v.Placed):
-            self._apply(v.CancelOrder(MAKER, placed.order.order_id))
+        if placed is not None:
+            self._apply(v.CancelOrder(MAKER, placed))
         yield 2 * SECOND
 
     def _twin_stp(self, for_ns: int, _: random.Random) -> Steps:
@@ -320,7 +320,8 @@ class Episodes:
                 if (size, canonical(order.outcome, order.price)) == (order.remaining_qty, price):
                     qty = max(1, size // 2)
                     world.seen.fault("stp_met")
-                    world.crowd.twin(order.market_id, price, qty, TimeInForce.IOC, world.now_ns)
+                    asked = (order.market_id, Outcome.YES, price, qty, world.now_ns)
+                    world.crowd.buy(MAKER, *asked, TimeInForce.IOC)
                     break
             yield 100 * MS
 
@@ -362,7 +363,7 @@ class Episodes:
         market, side, level = rng.choice(touches)
         outcome = Outcome.YES if side is BookSide.ASK else Outcome.NO
         price = canonical(outcome, level)
-        world.crowd.twin(market, price, 1, TimeInForce.IOC, world.now_ns, outcome)
+        world.crowd.buy(MAKER, market, outcome, price, 1, world.now_ns, TimeInForce.IOC)
         if len(fills) > known:
             world.seen.fault(name)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from bot.lab.exchange.faults import BEFALLING
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.names import Ticker
 
 MS: Final = NS_PER_MS
 SECOND: Final = NS_PER_SECOND
@@ -50,50 +51,52 @@ FRAME_FAULTS: Final = (
     "frame_crossed",
     "frame_stale",  # an older book of the rung once more
 )
-EPISODES: Final = (
-    "feed_stall",
-    "feed_close",
-    "half_open",  # the channel falls silent and is closed after the pong deadline
-    "rung_silent",  # one rung's frames do not come
-    "subscribe_refused",
-    "feed_late",  # every frame comes a second or two after its time
-    "process_pause",
-    "crash",
-    "crash_at_effect",
-    "lost_journal",  # crash, and the state directory is gone
-    "disk_fault",
-    "operator_pause",
-    "operator_restart",
-    "flatten",  # the operator wants everything flat, and then to quote again
-    "reload",  # the operator changes the configuration of the running bot
-    "tantrum",  # the strategy raises, or returns nonsense
-    "fat_finger",  # the strategy wants absurd sizes
-    "mad_strategy",  # the strategy wants something else at every turn
-    "greed",  # the strategy takes what others offer, on every rung and in every answer
-    "venue_halted",
-    "venue_cancel_only",
-    "market_halt",
-    "market_resolve",
-    "event_ends",  # every rung of an event resolves and pays; another event of the series goes on
-    "rung_listed",  # the venue lists one more rung of an event
-    "event_listed",  # the venue lists one more event of the series
-    "maintenance",  # for ten minutes to an hour the venue takes no writes, or nothing connects
-    "outage",  # nothing connects
-    "key_revoked",
-    "resend_barred",  # every create that is sent again is refused, whatever became of it
-    "foreign_reply",  # one response to a write is about another order
-    "read_lag",  # the slow replica falls further behind
-    "flicker",  # the best price goes a tick up and down, twenty times a second
-    "taken",  # others take of the bot's orders, one after the other
-    "crowd_leaves",  # nobody else quotes a rung
-    "jump",  # the value of a rung moves by 15 to 30 cents at once
-    "twin_orders",  # somebody else's orders on the account
-    "twin_stp",  # somebody else's order on the account meets ours
-    "twin_trades",  # somebody else buys a share on the account
-    "begun_amid",  # somebody else trades on the account just as a life begins
-    "foreign_spend",  # somebody else spends tokens of the key
-    "transfer",  # a deposit or a withdrawal of 2,000 dollars or more
-)
+EPISODES: Final = {
+    "feed_stall": "channel",
+    "feed_close": "channel",
+    "half_open": "channel",  # the channel falls silent and is closed after the pong deadline
+    "rung_silent": "channel",  # one rung's frames do not come
+    "subscribe_refused": "channel",
+    "feed_late": "channel",  # every frame comes a second or two after its time
+    "process_pause": "process",
+    "crash": "process account",
+    "crash_at_effect": "process",
+    "lost_journal": "process",  # crash, and the state directory is gone
+    "disk_fault": "process",
+    "operator_pause": "",
+    "operator_restart": "process",
+    "flatten": "",  # the operator wants everything flat, and then to quote again
+    "reload": "",  # the operator changes the configuration of the running bot
+    "tantrum": "",  # the strategy raises, or returns nonsense
+    "fat_finger": "",  # the strategy wants absurd sizes
+    "mad_strategy": "",  # the strategy wants something else at every turn
+    "greed": "",  # the strategy takes what others offer, on every rung and in every answer
+    "venue_halted": "venue",
+    "venue_cancel_only": "venue",
+    "market_halt": "venue readings",
+    "market_resolve": "venue",
+    "event_ends": "venue",  # every rung of an event resolves and pays; another event goes on
+    "rung_listed": "venue",  # the venue lists one more rung of an event
+    "event_listed": "venue",  # the venue lists one more event of the series
+    "maintenance": "venue",  # ten minutes to an hour without writes, or without a connection
+    "outage": "requests",  # nothing connects
+    "key_revoked": "venue",
+    "resend_barred": "requests",  # every create sent again is refused, whatever became of it
+    "foreign_reply": "requests",  # one response to a write is about another order
+    "read_lag": "reads",  # the slow replica falls further behind
+    "flicker": "market",  # the best price goes a tick up and down, twenty times a second
+    "taken": "market",  # others take of the bot's orders, one after the other
+    "crowd_leaves": "market",  # nobody else quotes a rung
+    "jump": "market",  # the value of a rung moves by 15 to 30 cents at once
+    "twin_orders": "account",  # somebody else's orders on the account
+    "twin_stp": "account",  # somebody else's order on the account meets ours
+    "twin_trades": "account",  # somebody else buys a share on the account
+    "begun_amid": "account",  # somebody else trades on the account just as a life begins
+    "foreign_spend": "account",  # somebody else spends tokens of the key
+    "transfer": "account",  # a deposit or a withdrawal of 2,000 dollars or more
+}
+"""What befalls a world for a while, and the rows of model A that have it."""
+
 RANGES: Final[dict[str, tuple[float, float]]] = {
     **dict.fromkeys((*REQUEST_FAULTS, *WRITE_FAULTS), (0.004, 0.06)),
     **dict.fromkeys(READ_FAULTS, (0.02, 0.4)),
@@ -128,30 +131,19 @@ READINGS: Final = (
 )
 """Variants in which the venue reads a gap of the interface in another way than ours."""
 
+_OTHERS_OF_ROWS: Final[dict[str, tuple[str, ...]]] = {
+    "process": (),
+    "requests": (*REQUEST_FAULTS, "duplicated", "invalid_request", "not_found"),
+    "reads": READ_FAULTS,
+    "channel": FRAME_FAULTS,
+    "venue": ("standby",),
+    "market": (),
+    "account": ("strangers", "second_series"),
+    "readings": (*READINGS, "says_duplicate", "lost_after"),
+}
 ROWS: Final[dict[str, tuple[str, ...]]] = {
-    "process": (
-        *("process_pause", "crash", "crash_at_effect", "lost_journal", "disk_fault"),
-        "operator_restart",
-    ),
-    "requests": (
-        *(*REQUEST_FAULTS, "duplicated", "invalid_request", "not_found"),
-        *("outage", "resend_barred", "foreign_reply"),
-    ),
-    "reads": (*READ_FAULTS, "read_lag"),
-    "channel": (
-        *(*FRAME_FAULTS, "feed_stall", "feed_close", "half_open", "rung_silent"),
-        *("subscribe_refused", "feed_late"),
-    ),
-    "venue": (
-        *("venue_halted", "venue_cancel_only", "market_halt", "market_resolve", "event_ends"),
-        *("rung_listed", "event_listed", "key_revoked", "maintenance", "standby"),
-    ),
-    "market": ("flicker", "taken", "crowd_leaves", "jump"),
-    "account": (
-        *("transfer", "twin_orders", "twin_stp", "twin_trades", "begun_amid", "crash"),
-        *("foreign_spend", "strangers", "second_series"),
-    ),
-    "readings": (*READINGS, "says_duplicate", "lost_after", "market_halt"),
+    row: (*others, *(name for name, its in EPISODES.items() if row in its.split()))
+    for row, others in _OTHERS_OF_ROWS.items()
 }
 """A profile for each row of A of docs/fault-model.md, in its order, and what its worlds have."""
 
@@ -472,3 +464,65 @@ def _known(names: tuple[str, ...]) -> None:
         if name not in RANGES and name not in VARIANTS:
             there = ", ".join((*RANGES, *VARIANTS))
             raise ValueError(f"no fault or episode is called {name!r}; there are {there}")
+
+
+# --- the second series ---------------------------------------------------------------------------
+
+SERIES: Final = (Ticker("ACME-VAL"), Ticker("BETA-VAL"))
+"""The first and the second series of an account. Both share the venue, the cash, the process with
+its host, and the request bucket; ladders, limits, and the faults of one series are its own."""
+
+_SEEDS: Final = 10**12
+"""Streams of the second series are those of a seed so far away."""
+
+_OF_THE_PROCESS: Final = (
+    *("process_pause", "crash", "crash_at_effect", "lost_journal", "begun_amid"),
+    *("venue_halted", "venue_cancel_only", "resend_barred", "outage", "key_revoked"),
+    *("read_lag", "foreign_spend", "transfer", "maintenance"),
+)
+"""What befalls both at once: drawn once, with the first."""
+
+_PCT: Final = 100
+
+
+def second_of(odds: Odds) -> Odds | None:
+    if odds.first is not None or odds.second_series is None:
+        return None
+    rng = random.Random(f"second {odds.seed}")
+    rungs = rng.choice(((1,), (2,), (3,), (1, 2)))
+    event_loss_cents = rng.choice((600, 2_000, 20_000))
+    return replace(
+        odds,
+        seed=odds.seed + _SEEDS,
+        first=odds,
+        rungs=rungs,
+        event_loss_cents=event_loss_cents,
+        series_loss_cents=int(event_loss_cents * rng.choice((0.7, 1.0)) * len(rungs)),
+        rung_position_qty=rng.choice((8, 30, 200)),
+        order_qty=rng.choice((4, 6, 25)),
+        lot_qty=rng.choice((3, 10)),
+        crowd_per_second=odds.crowd_per_second / 2,
+        dead_rung=False,
+        creates_per_minute=max(60, 30 * sum(rungs)) if odds.creates_per_minute else 0,
+        rates={name: rate for name, rate in odds.rates.items() if name not in _OF_THE_PROCESS},
+    )
+
+
+def series_of(odds: Odds) -> tuple[Ticker, tuple[Ticker, ...]]:
+    first, second = SERIES
+    if odds.first is not None:
+        return second, (first,)
+    return first, () if odds.second_series is None else (second,)
+
+
+def account_loss_cents(odds: Odds) -> int:
+    first = odds.first or odds
+    second = second_of(first)
+    if second is None or not first.second_series:
+        return 0
+    both = sum(_series_loss_cents(each) for each in (first, second))
+    return both * first.second_series // _PCT
+
+
+def _series_loss_cents(odds: Odds) -> int:
+    return odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)

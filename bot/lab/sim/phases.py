@@ -1,11 +1,11 @@
 """The phases of a world: safety with faults, then liveness without, stillness, and the end."""
 
 import random
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.core.reconfigure import LOOK_NS
 from bot.core.report import Phase
 from bot.lab.sim.desired import (
     cannot_be_known,
@@ -15,7 +15,6 @@ from bot.lab.sim.desired import (
     why_not,
 )
 from bot.lab.sim.judge.truth import DOLLAR, check
-from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
 from venue.core import messages as v
 from venue.wire.money import Outcome
@@ -52,14 +51,8 @@ _LATE_NS: Final = 9 * SECOND
 _BY_TURNS_NS: Final = 8 * SECOND
 """Longer than orders that a limit leaves no room beside each other take to move by turns."""
 
-_SETTLES_NS: Final = 15 * SECOND
-"""Longer than the lists take turns that tell what a rung paid which has resolved."""
-
 _OTHERS_OPEN_NS: Final = 16 * SECOND
 """Longer than a series waits for others of the account to open their books."""
-
-_SHOWN_NS: Final = 6 * SECOND
-"""Longer than it takes until a list of positions shows what is held."""
 
 _EPISODES_MAX_NS: Final = 4_000 * SECOND
 """Longer than any episode takes."""
@@ -84,7 +77,7 @@ def live_through(world: "World") -> None:
     for each in world.together:
         each.crowd.open(world.now_ns)
     # The account was paid in long ago: no read is so late that it does not show the cash.
-    world.driver.run_until(world.now_ns + 2 * odds.slow_lag_ns)
+    world.wait(2 * odds.slow_lag_ns)
     for each in world.together:
         each.start(each.process)
     if world.contradictor is not None:
@@ -129,12 +122,11 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
         stopped = world.driver.run_until(end_ns, lambda: is_stopped() or contradictor.is_withdrawn)
         if not contradictor.is_withdrawn:
             break
-        world.seen.hit("sign_withdrawn")
         contradictor.begin_again()
     text = f"{kind} for {_STOPPED_MAX_NS // SECOND} s, and not stopped: latched by "
     check(stopped, "B15", f"{text}{world.process.trader.guard.latched!r}; {why_not(world)}")
     contradictor.took_ns = world.now_ns - contradictor.first_ns
-    world.driver.run_until(world.now_ns + _STAYS_NS)
+    world.wait(_STAYS_NS)
     check(is_stopped(), "B15", f"stopped for {kind}, and not any more: {why_not(world)}")
 
 
@@ -164,14 +156,11 @@ def _heal(world: "World") -> None:
     for each in world.together:
         each.episodes.heal()
         each.crowd.refloor(each.auditor.truth.resolved, world.now_ns)
+    traders = [each.process.trader for each in world.together]
     if "foreign_token" in world.seen.counts:
-        world.driver.run_until(
-            world.now_ns + _SPEND_CLEARS_NS,
-            lambda: (
-                not any(
-                    "foreign_spend" in each.process.trader.out.findings for each in world.together
-                )
-            ),
+        world.wait(
+            _SPEND_CLEARS_NS,
+            lambda: not any("foreign_spend" in each.out.findings for each in traders),
         )
     _settle(world)
 
@@ -181,33 +170,34 @@ def _run_out(world: "World") -> None:
         return not any(each.episodes.going for each in world.together)
 
     if not are_over():
-        world.driver.run_until(world.now_ns + _EPISODES_MAX_NS, are_over)
+        world.wait(_EPISODES_MAX_NS, are_over)
 
 
 def _settle(world: "World") -> None:
-    for each in world.together:
-        _settle_one(each)
-
-
-def _settle_one(world: "World") -> None:
     within_ns = 10 * SECOND + 3 * world.odds.trust_lag_ns
     if len(world.together) > 1:
         within_ns += _OTHERS_OPEN_NS
-    quoting = world.driver.run_until(world.now_ns + within_ns, lambda: _is_quoting(world))
-    check(quoting, "B2", f"not quoting: {why_not(world)}")
-    # What is shown now may be news once more; then quotes stay away, as after a strategy's faults.
-    _come_back(world)
-    # A write without an answer is sent again, once there is a token for it.
-    world.driver.run_until(
-        world.now_ns + _UNKNOWN_MAX_NS, lambda: not world.process.trader.desk.unknown_count()
-    )
+    for each in world.together:
+        quoting = world.wait(within_ns, partial(_is_quoting, each))
+        check(quoting, "B2", f"not quoting: {why_not(each)}")
+        # What is shown now may be news once more; then quotes stay away, as after its faults.
+        _come_back(each)
+        # A write without an answer is sent again, once there is a token for it.
+        world.wait(_UNKNOWN_MAX_NS, partial(_knows_all, each))
+
+
+def _is_quoting(world: "World") -> bool:
+    return world.process.trader.phase is Phase.QUOTING
+
+
+def _knows_all(world: "World") -> bool:
+    return not world.process.trader.desk.unknown_count()
 
 
 def _come_back(world: "World") -> None:
-    world.driver.run_until(world.now_ns + SECOND)
-    back = world.driver.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
-    fails = world.process.in_force.strategy.name == FAILING
-    check(back or fails, "B2", f"quotes stay away: {why_not(world)}")
+    world.wait(SECOND)
+    back = world.wait(_PULLED_MAX_NS, lambda: not _is_pulled(world))
+    check(back, "B2", f"quotes stay away: {why_not(world)}")
 
 
 def _is_pulled(world: "World") -> bool:
@@ -243,17 +233,19 @@ def _was_provoked(finding: str, world: "World") -> bool:
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
-def _is_quoting(world: "World") -> bool:
-    return world.process.trader.phase is Phase.QUOTING
-
-
 def _converge(world: "World") -> None:
     """B2: what rests becomes what is wanted."""
     process = world.process
-    opens_ns = process.clock.when(process.trader.out.purse.opens_ns())
-    start_ns = max(world.now_ns, opens_ns)
+    findings, observed = process.trader.out.findings, False
+
+    def is_done() -> bool:
+        nonlocal observed
+        observed = observed or "inconsistency_observed" in findings
+        return not differences(world)
+
+    within_ns = max(0, process.clock.when(process.trader.out.purse.opens_ns()) - world.now_ns)
     # An amend without an answer is believed after two equal reads a lag apart.
-    within_ns = _CONVERGE_NS + 2 * world.odds.trust_lag_ns
+    within_ns += _CONVERGE_NS + 2 * world.odds.trust_lag_ns
     if _parked(world):
         # A rung parked by a refusal, or by an answer that cannot be read, waits for a read of the
         # series that began late enough after it.
@@ -264,27 +256,18 @@ def _converge(world: "World") -> None:
         within_ns += _LATE_NS
     if world.odds.has_new_events:
         within_ns += _among_new_events_ns(world)
-    findings, observed = process.trader.out.findings, False
-
-    def is_done() -> bool:
-        nonlocal observed
-        observed = observed or "inconsistency_observed" in findings
-        return not differences(world)
-
-    done = world.driver.run_until(start_ns + within_ns, is_done)
-    if not done and has_full_levels(world):
-        # Cut by a limit into as many as may stand there, they are put together some seconds later.
-        world.seen.hit("merged_late")
-        done = world.driver.run_until(world.now_ns + _ROUTES_NS, lambda: not differences(world))
-    if not done and observed:
-        # From a first sign on nothing grows until it has gone; a transfer takes a second audit.
-        world.seen.hit("observed_late")
-        done = world.driver.run_until(world.now_ns + _OBSERVED_NS, lambda: not differences(world))
-    if not done and has_emptied_books(world):
-        # Nobody rests there: that is believed once the venue's store has had its time to be back.
-        world.seen.hit("emptied_long")
-        emptied_ns = process.settings.trust.emptied_ns
-        done = world.driver.run_until(world.now_ns + emptied_ns, lambda: not differences(world))
+    done = world.wait(within_ns, is_done)
+    # Cut by a limit into as many as may stand there, orders are put together some seconds later.
+    # From a first sign on nothing grows until it has gone; a transfer takes a second audit. Where
+    # nobody rests, that is believed once the venue's store has had its time to be back.
+    late: tuple[tuple[Callable[[], bool], int], ...] = (
+        (lambda: has_full_levels(world), _ROUTES_NS),
+        (lambda: observed, _OBSERVED_NS),
+        (lambda: has_emptied_books(world), process.settings.trust.emptied_ns),
+    )
+    for has_reason, more_ns in late:
+        if not done and has_reason():
+            done = world.wait(more_ns, lambda: not differences(world))
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
 
 
@@ -317,13 +300,13 @@ def _flatten(world: "World") -> None:
     truth = world.auditor.truth
     world.seen.fault("quiet_flatten")
     world.deliver(world.process, m.FlattenRequested("all is quiet"))
-    world.driver.run_until(world.now_ns + SECOND + 2 * world.odds.trust_lag_ns)
+    world.wait(SECOND + 2 * world.odds.trust_lag_ns)
     before = {market: truth.net(market) for market in world.exchange.all_markets()}
     # A breaker drawn low would trip amid trades, and rightly.
     if not world.process.settings.breakers.creates_per_minute:
         until_ns = world.now_ns + _TRADES_NS
         world.after(0, lambda: world.crowd_acts(until_ns))
-    world.driver.run_until(world.now_ns + _TRADES_NS)
+    world.wait(_TRADES_NS)
     for market, net in before.items():
         now = truth.net(market)
         held = min(0, net) <= now <= max(0, net) or market in truth.resolved
@@ -332,7 +315,7 @@ def _flatten(world: "World") -> None:
     _settle(world)
     _converge(world)
     # Levels that come back beside shares held are put together in steps, ten seconds apart.
-    world.driver.run_until(world.now_ns + _ROUTES_NS)
+    world.wait(_ROUTES_NS)
     _stay_still(world)
 
 
@@ -355,7 +338,7 @@ def _restart(world: "World") -> None:
     if world.odds.has("event_ends") and rng.random() < 0.5:
         ends = partial(world.episodes.begin, "event_ends", 0, rng)
         world.after(down_ns + rng.randint(0, reads_ns), ends)
-    world.driver.run_until(world.now_ns + down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
+    world.wait(down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
     _run_out(world)
     _settle(world)
     for each in world.together:
@@ -383,21 +366,20 @@ def _stay_still(world: "World") -> None:
     """
     if _is_dry(world):
         # What no token was left for comes when there is one.
-        world.driver.run_until(world.now_ns + _DRY_MAX_NS, lambda: not _is_dry(world))
-    world.driver.run_until(world.now_ns + SECOND)
+        world.wait(_DRY_MAX_NS, lambda: not _is_dry(world))
+    world.wait(SECOND)
     writes, bound = _looked(world)
     for _ in range(2):
         if writes <= bound:
             break
-        world.seen.hit("looked_again")
-        world.driver.run_until(world.now_ns + _ROUTES_NS)
+        world.wait(_ROUTES_NS)
         writes, bound = _looked(world)
     check(writes <= bound, "B2", f"{writes} writes in {_STILL_NS} ns on a still book")
 
 
 def _looked(world: "World") -> tuple[int, int]:
     before = _writes(world)
-    world.driver.run_until(world.now_ns + _STILL_NS)
+    world.wait(_STILL_NS)
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     unknowable = any(cannot_be_known(world, rung) for rung in rungs)
@@ -412,9 +394,6 @@ def _is_dry(world: "World") -> bool:
 def _stop(world: "World") -> None:
     """B13, B9: nothing rests in time, nothing is unknown, and the books agree to the cent."""
     together = world.together
-    if any("strategy_at_fault" in each.process.trader.out.findings for each in together):
-        # One on trial that failed only now is taken back at the next look.
-        world.driver.run_until(world.now_ns + 2 * LOOK_NS)
     for each in together:
         each.stopping = True
         each.deliver(each.process, m.StopRequested("the end"))
@@ -422,10 +401,10 @@ def _stop(world: "World") -> None:
     def resting() -> list[v.OrderState]:
         return [order for each in together for order in each.auditor.truth.resting()]
 
-    world.driver.run_until(world.now_ns + _STOP_NS, lambda: not resting())
+    world.wait(_STOP_NS, lambda: not resting())
     check(not resting(), "B13", f"still resting: {resting()}")
-    world.driver.run_until(
-        world.now_ns + _STOP_NS + 5 * world.odds.trust_lag_ns,
+    world.wait(
+        _STOP_NS + 5 * world.odds.trust_lag_ns,
         lambda: all(each.process.finished is not None for each in together),
     )
     for each in together:
@@ -458,7 +437,6 @@ def _books_agree(world: "World") -> None:
             if book.winner(market) is None:
                 waits |= any(book.holdings(market))
                 waiting_cents += DOLLAR * book.holdings(market)[winner is Outcome.NO]
-    world.seen.hit("winner_unknown", int(waiting_cents > 0))
     # What others of the account did as this one ended it may not have read.
     since_ns = process.finished_ns - _LAST_READ_NS - 3 * world.odds.trust_lag_ns
     others = [each.auditor for each in world.together if each is not world]

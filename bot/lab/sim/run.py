@@ -64,7 +64,7 @@ class Summary(msgspec.Struct):
     events: int = 0
     faults: int = 0
     cpu_s: float = 0.0
-    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    counts: dict[str, int] = {}
     broken: list[int] = msgspec.field(default_factory=list)
     first_broken: str = ""
     replay: str = ""
@@ -77,7 +77,7 @@ class Summary(msgspec.Struct):
         self.events += other.events
         self.faults += other.faults
         self.cpu_s += other.cpu_s
-        self.counts.update(other.counts)
+        self.counts = dict(Counter(self.counts) + Counter(other.counts))
         self.broken += other.broken
         self.first_broken = self.first_broken or other.first_broken
         self.replay = self.replay or other.replay

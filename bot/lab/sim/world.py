@@ -21,17 +21,12 @@ from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.contradictor import Contradictor
 from bot.lab.sim.coverage import Seen
 from bot.lab.sim.episodes import Episodes
-from bot.lab.sim.judge.audit import Auditor
-from bot.lab.sim.judge.limits import Account
+from bot.lab.sim.judge.limits import Account, Auditor
 from bot.lab.sim.judge.truth import check
-from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
-from bot.lab.sim.life.host import Disk, HostClock
-from bot.lab.sim.life.moods import Mood, Moody
-from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds
-from bot.lab.sim.second import second_of
-from bot.lab.sim.transport.channel import Channel
-from bot.lab.sim.transport.network import Network
+from bot.lab.sim.life.configured import KINDS, Mood, Moody, changed, configured, strategy_of
+from bot.lab.sim.life.process import Disk, HostClock, Process
+from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds, second_of
+from bot.lab.sim.transport import Channel, Network
 from bot.lab.sim.venue.crowd import Crowd
 from bot.lab.sim.venue.simulated import SimulatedVenue
 from venue.core import messages as v
@@ -104,6 +99,10 @@ class World:
 
     def after(self, delay_ns: int, act: Callable[[], None]) -> None:
         self.driver.after(delay_ns, act)
+
+    def wait(self, for_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
+        """Go on for so long, or until that is done; whether it is."""
+        return self.driver.run_until(self.now_ns + for_ns, is_done)
 
     # --- the process ------------------------------------------------------------------------------
 
@@ -203,7 +202,6 @@ class World:
         """It latched: a person looks, and after a while takes the latch away. B15: by a
         contradiction only where there is one."""
         self.latch = reason
-        self.seen.hit("latched")
         if self.contradictor is not None:
             return
         kind = reason.partition(":")[0]
@@ -257,9 +255,6 @@ class World:
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]
         self.auditor.flight.remembered(known, lost=memory.fate is m.JournalFate.LOST)
-        self.seen.hit("started")
-        if memory.open_intents:
-            self.seen.hit("started_with_intents")
         self.deliver(process, started)
         self.channel.connect(process)
 
@@ -325,8 +320,7 @@ class World:
         self.reload(changed(kind, self.file, self.first_file, in_use, rng), kind)
 
     def reload(self, wanted: m.Configuration, kind: str) -> None:
-        if holds(kind):
-            self.file = wanted
+        self.file = wanted
         self._reloads += 1
         self.seen.fault(f"reload_{kind}")
         self.deliver(self.process, m.Reconfigured(self._reloads, wanted, (kind,)))
@@ -352,7 +346,6 @@ class World:
     def _drain_deadline(self, process: Process) -> None:
         def overdue() -> None:
             if process.alive and process.finished is None and not self.stopping:
-                self.seen.hit("drain_overdue")
                 self._look_after(process.trader.left_over())
                 self.replace(process, _RESTART_NS, None)
 

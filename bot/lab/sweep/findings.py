@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 
 from bot.lab.evaluate import statistics as stats
-from bot.lab.evaluate.statistics import Floats, Interval, Ints
-from bot.lab.sweep.overfit import DeflatedRatio, Overfitting, deflated, overfitting
+from bot.lab.evaluate.statistics import DeflatedRatio, Floats, Interval, Ints, Overfitting
 from bot.lab.sweep.space import Dimension, Settings
 from bot.lab.sweep.sweep import Aim, Split, Sweep, Trial
 
@@ -98,7 +97,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def best(self) -> Row | None:
-        """The best trial; None where none has a result."""
         return self.rows[0] if self.rows else None
 
 
@@ -110,14 +108,30 @@ def findings(
     aim, names = sweep.aim, [case.name for case in sweep.cases]
     trials = [trial for trial in sweep.trials if not trial.fault]
     nets: Floats = np.array([trial.values for trial in trials])
-    places = stats.resamples(len(names))
-    rows = [_row(aim, trial, nets[place], nets[0], places) for place, trial in enumerate(trials)]
-    corrected = stats.holm({row.number: row.gain.p for row in rows[1:]})
-    rows[1:] = [msgspec.structs.replace(row, p=corrected[row.number]) for row in rows[1:]]
-    scores: Floats = aim.score(nets)
-    best = int(np.argmax(scores[1:])) + 1 if len(rows) > 1 else 0
+    scores, places = aim.score(nets), stats.resamples(len(names))
+    gains = [_gain(aim, row, nets[0], places) for row in nets]
+    corrected = stats.holm(dict(enumerate(gain.p for gain in gains[1:])))
+    rows = []
+    for place, (trial, row) in enumerate(zip(trials, nets, strict=True)):
+        better, worse = stats.signs(row, nets[0])
+        rows.append(
+            Row(
+                number=trial.number,
+                settings=trial.settings,
+                score=float(scores[place]),
+                mean=float(row.mean()),
+                sd=float(stats.sds(row)),
+                least=float(row.min()),
+                gain=gains[place],
+                p=corrected.get(place - 1, gains[place].p),
+                better=better,
+                worse=worse,
+                latched=trial.latched,
+            )
+        )
+    best = int(np.argmax(scores[1:])) if len(rows) > 1 else None
     followed, gain = _followed(aim, trials, nets, sweep.splits, names)
-    ever = sweep.trials_ever
+    ever, overs = sweep.trials_ever, nets[1:] - nets[0]
     return Findings(
         aim=aim.text,
         how=how,
@@ -131,29 +145,11 @@ def findings(
         followed=followed,
         followed_gain=gain,
         trials_ever=ever,
-        deflated=deflated(nets[1:], best - 1, ever) if best else None,
-        deflated_gain=deflated(nets[1:] - nets[0], best - 1, ever) if best else None,
-        overfitting=overfitting(nets, aim.score),
-        marginals=[_marginal(each, trials[1:], scores[1:]) for each in dimensions if best],
+        deflated=None if best is None else stats.deflated(nets[1:], best, ever),
+        deflated_gain=None if best is None else stats.deflated(overs, best, ever),
+        overfitting=stats.overfitting(nets, aim.score),
+        marginals=[_marginal(each, trials[1:], scores[1:]) for each in dimensions if rows[1:]],
         trace=np.maximum.accumulate(scores[1:]).tolist(),
-    )
-
-
-def _row(aim: Aim, trial: Trial, values: Floats, base: Floats, places: Ints) -> Row:
-    better, worse = stats.signs(values, base)
-    gain = _gain(aim, values, base, places)
-    return Row(
-        number=trial.number,
-        settings=trial.settings,
-        score=float(aim.score(values)),
-        mean=float(values.mean()),
-        sd=float(stats.sds(values)),
-        least=float(values.min()),
-        gain=gain,
-        p=gain.p,
-        better=better,
-        worse=worse,
-        latched=trial.latched,
     )
 
 

@@ -5,10 +5,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from bot.lab.evaluate.page import gains, html_tables
-from bot.lab.evaluate.statistics import Interval
+from bot.lab.evaluate.page import gains, html_tables, interval_text, markdown_table
+from bot.lab.evaluate.statistics import DeflatedRatio
 from bot.lab.sweep.findings import Findings, Marginal, Row
-from bot.lab.sweep.overfit import DeflatedRatio
 from bot.lab.sweep.space import Settings
 from bot.page.plot import Plot, room_for, span_of
 from bot.page.skeleton import columns, figure, html_page, panel
@@ -18,23 +17,26 @@ ROWS_MAX: Final = 20
 
 
 def markdown(found: Findings) -> str:
-    """Every table."""
-    parts = [_summary(found), _trials(found), _followed(found), _belief(found)]
+    parts = [_summary(found)]
+    shown = found.rows[:ROWS_MAX]
+    title = "Trials" + (f", the best {len(shown)}" if len(shown) < len(found.rows) else "")
+    rows = [_cells(row, len(found.cases)) for row in (found.base, *shown)]
+    parts.append(markdown_table(title, rows))
+    if found.followed_gain is None:
+        parts.append("No splits: **nothing here is of cases not chosen by.**")
+    elif found.best is not None:
+        parts.append(_followed(found))
+    if found.best is not None:
+        parts.append(_belief(found))
     if found.marginals:
-        head = "key|variance it explains|best value by mean|its mean|means by value"
-        parts.append(_table("Keys", head, map(_key, found.marginals)))
+        parts.append(markdown_table("Keys", [_key(each) for each in found.marginals]))
     if found.failed:
-        rows = [(each.number, _named(each.settings), each.fault) for each in found.failed]
-        parts.append(_table("Trials that failed", "#|settings|why", rows))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _table(title: str, head: str, rows: Iterable[Sequence[object]]) -> str:
-    """head: cells with | between. A fault may have several lines, and the sign of a cell in it."""
-    cells = [[" ".join(str(cell).split()).replace("|", "/") for cell in row] for row in rows]
-    heads = head.split("|")
-    lines = [heads, ["---"] * len(heads), *cells]
-    return "\n".join([f"### {title}\n", *(f"| {' | '.join(line)} |" for line in lines)])
+        failed = [
+            {"#": each.number, "settings": _named(each.settings), "why": each.fault}
+            for each in found.failed
+        ]
+        parts.append(markdown_table("Trials that failed", failed))
+    return "\n\n".join(parts) + "\n"
 
 
 def _named(settings: Settings) -> str:
@@ -44,10 +46,6 @@ def _named(settings: Settings) -> str:
 
 def _share(each: Marginal) -> str:
     return "too few trials to say" if each.share is None else f"{each.share:.0%}"
-
-
-def _interval(each: Interval) -> str:
-    return f"{each.value:+.4g} [{each.low:+.4g}, {each.high:+.4g}]"
 
 
 def _summary(found: Findings) -> str:
@@ -63,99 +61,92 @@ def _summary(found: Findings) -> str:
     else:
         lines.append(
             f"Best: {_named(best.settings)}: {best.score:.4g}, over the configuration as it "
-            f"stands {_interval(best.gain)}, chosen on the very cases that this is said of."
+            f"stands {interval_text(best.gain, '+.4g')}, chosen on the very cases that this is "
+            "said of."
         )
     return "\n".join(lines)
 
 
-def _trials(found: Findings) -> str:
-    shown = found.rows[:ROWS_MAX]
-    title = "Trials" + (f", the best {len(shown)}" if len(shown) < len(found.rows) else "")
-    head = "#|settings|score|gain [95 %]|p, Holm|mean|sd|least|cases better-worse|latched"
-    rows = [_cells(row, len(found.cases)) for row in (found.base, *shown)]
-    return _table(title, head, rows)
-
-
-def _cells(row: Row, cases: int) -> Sequence[object]:
+def _cells(row: Row, cases: int) -> dict[str, object]:
     is_base = row.number == 0
-    return (
-        row.number,
-        _named(row.settings),
-        f"{row.score:.4g}",
-        "" if is_base else _interval(row.gain),
-        "" if is_base else f"{row.p:.4f}",
-        f"{row.mean:.4g}",
-        f"{row.sd:.4g}" if cases > 1 else "",  # one case says nothing of another
-        f"{row.least:.4g}",
-        "" if is_base else f"{row.better}-{row.worse}",
-        row.latched,
-    )
+    return {
+        "#": row.number,
+        "settings": _named(row.settings),
+        "score": f"{row.score:.4g}",
+        "gain [95 %]": "" if is_base else interval_text(row.gain, "+.4g"),
+        "p, Holm": "" if is_base else f"{row.p:.4f}",
+        "mean": f"{row.mean:.4g}",
+        "sd": f"{row.sd:.4g}" if cases > 1 else "",  # one case says nothing of another
+        "least": f"{row.least:.4g}",
+        "cases better-worse": "" if is_base else f"{row.better}-{row.worse}",
+        "latched": row.latched,
+    }
 
 
 def _followed(found: Findings) -> str:
     gain = found.followed_gain
-    if gain is None:
-        return "No splits: **nothing here is of cases not chosen by.**"
-    if found.best is None:
-        return ""
+    assert gain is not None
     rows = [
-        (
-            each.past,
-            f"{each.chosen}: {_named(each.settings)}",
-            f"{each.past_score:.4g}",
-            each.after,
-            f"{each.score:.4g}",
-            f"{each.base_score:.4g}",
-        )
+        {
+            "chosen on": each.past,
+            "settings": f"{each.chosen}: {_named(each.settings)}",
+            "score there": f"{each.past_score:.4g}",
+            "what followed": each.after,
+            "score": f"{each.score:.4g}",
+            "as it stands": f"{each.base_score:.4g}",
+        }
         for each in found.followed
     ]
-    head = "chosen on|settings|score there|what followed|score|as it stands"
     return (
-        f"{_table('What followed each choice', head, rows)}\n\n"
-        f"Over all that followed, the choices gained {_interval(gain)} over the configuration "
-        f"as it stands, p {gain.p:.4f}."
+        f"{markdown_table('What followed each choice', rows)}\n\nOver all that followed, the "
+        f"choices gained {interval_text(gain, '+.4g')} over the configuration as it stands, "
+        f"p {gain.p:.4f}."
     )
 
 
 def _belief(found: Findings) -> str:
-    if found.best is None:
-        return ""
     rows = [
         _deflated("its results", found.deflated),
         _deflated("its gains over the configuration as it stands", found.deflated_gain),
     ]
-    head = "of|mean/sd|best of so many by chance|deflated Sharpe ratio|trials ever"
-    over = found.overfitting
-    if over is None:
-        last = "Probability of overfitting: too few cases or trials to say."
-    else:
+    over, last = found.overfitting, "too few cases or trials to say."
+    if over is not None:
         last = (
-            f"Probability of overfitting: {over.probability:.0%} of {over.splits} ways to choose "
-            f"by one half of {over.blocks} blocks of cases; what was chosen lost "
+            f"{over.probability:.0%} of {over.splits} ways to choose by one half of {over.blocks} "
+            "blocks of cases; what was chosen lost "
             f"{round(over.lost, 6) + 0:.4g} on the other half."
         )
-    return f"{_table('What to believe of the best', head, rows)}\n\n{last}"
+    table = markdown_table("What to believe of the best", rows)
+    return f"{table}\n\nProbability of overfitting: {last}"
 
 
-def _deflated(name: str, each: DeflatedRatio | None) -> Sequence[object]:
-    if each is None:
-        return (name, "", "", "too few cases, or nothing varies", "")
-    numbers = (each.ratio, each.by_chance, each.probability)
-    return (name, *(f"{number:.3f}" for number in numbers), each.trials)
+def _deflated(name: str, each: DeflatedRatio | None) -> dict[str, object]:
+    nothing = "too few cases, or nothing varies"
+    return {
+        "of": name,
+        "mean/sd": f"{each.ratio:.3f}" if each else "",
+        "best of so many by chance": f"{each.by_chance:.3f}" if each else "",
+        "deflated Sharpe ratio": f"{each.probability:.3f}" if each else nothing,
+        "trials ever": each.trials if each else "",
+    }
 
 
-def _key(each: Marginal) -> Sequence[object]:
-    best = max(range(len(each.means)), key=each.means.__getitem__)
+def _key(each: Marginal) -> dict[str, object]:
+    mean, best = max(zip(each.means, each.values, strict=True), key=lambda pair: pair[0])
     pairs = zip(each.values, each.means, strict=True)
-    means = ", ".join(f"{value}: {mean:.4g}" for value, mean in pairs)
-    return (each.key, _share(each), each.values[best], f"{each.means[best]:.4g}", means)
+    return {
+        "key": each.key,
+        "variance it explains": _share(each),
+        "best value by mean": best,
+        "its mean": f"{mean:.4g}",
+        "means by value": ", ".join(f"{value}: {mean:.4g}" for value, mean in pairs),
+    }
 
 
 # --- the page -------------------------------------------------------------------------------------
 
 
 def page(found: Findings) -> str:
-    """The whole file."""
     if found.best is None:
         figures = [figure("trials", "Trials", "", "No trial has a result.")]
     else:
@@ -214,10 +205,9 @@ def _marginal(found: Findings, each: Marginal) -> str:
     else:
         places = {value: float(place) for place, value in enumerate(each.values)}
     plot = _scores(places.values(), [*(y for _, y in each.points), base])
-    if each.is_number:
-        plot.marks_across(None, f"log10 of {each.key}" if each.log else each.key)
-    else:
-        plot.marks_across([(place, value) for value, place in places.items()], each.key)
+    named = [(place, value) for value, place in places.items()]
+    axis = f"log10 of {each.key}" if each.is_number and each.log else each.key
+    plot.marks_across(None if each.is_number else named, axis)
     for text, score in each.points:
         plot.dot("trial", places[text], score, 2.5, text)
     xs = [places[value] for value in each.values]
@@ -233,8 +223,7 @@ def _gains(found: Findings) -> str:
     rows = []
     for row in found.rows[:ROWS_MAX]:
         name = f"{row.number}: {_named(row.settings)}"
-        style = "good" if row.gain.low > 0 else "poor" if row.gain.high < 0 else "open"
-        rows.append((name if len(name) <= 24 else f"{name[:23]}…", name, row.gain, style))
+        rows.append((name if len(name) <= 24 else f"{name[:23]}…", name, row.gain))
     counted = "gain over the configuration as it stands [95 %]"
     return gains("Gains of the best trials", counted, rows)
 

@@ -8,7 +8,7 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,7 +86,6 @@ class Dimension(msgspec.Struct, frozen=True):
         return distributions.FloatDistribution(self.low, self.high, log=self.log)
 
     def value(self, drawn: Any) -> str:
-        """The text of what optuna drew."""
         return self.values[drawn] if self.values else self.text(drawn)
 
 
@@ -126,38 +125,31 @@ def dimension(text: str) -> Dimension:
 
 
 def _range(key: str, said: str, parts: Sequence[str]) -> Dimension:
-    low, high = Decimal(parts[0]), Decimal(parts[1])
+    low, high, rest = Decimal(parts[0]), Decimal(parts[1]), parts[2:]
     wrong = SpaceFault(f"--over {key}: {said[:80]!r}; {_WANTED}, LOW below HIGH")
     whole = "." not in parts[0] and "." not in parts[1]
     if low >= high:
         raise wrong
-    match parts[2:]:
-        case []:
-            if whole and high - low < POINTS_MAX:
-                return _steps(key, low, high, Decimal(1))
-            return Dimension(key, low=float(low), high=float(high), whole=whole)
-        case ["log", *count] if len(count) <= 1:
-            if low <= 0:
-                raise SpaceFault(f"--over {key}: {said[:80]!r}; a log range begins above 0")
-            found = Dimension(key, low=float(low), high=float(high), log=True, whole=whole)
-            if not count:
-                return found
-            if not count[0].isdecimal() or not 2 <= int(count[0]) <= POINTS_MAX:
-                raise wrong
-            ratio, last = found.high / found.low, int(count[0]) - 1
-            numbers = (found.low * ratio ** (place / last) for place in range(last + 1))
-            return Dimension(key, tuple(dict.fromkeys(map(found.text, numbers))), ordered=True)
-        case [step] if _NUMBER.fullmatch(step) and Decimal(step) > 0:
-            return _steps(key, low, high, Decimal(step))
-        case _:
+    if rest[:1] == ["log"] and len(rest) <= 2:
+        if low <= 0:
+            raise SpaceFault(f"--over {key}: {said[:80]!r}; a log range begins above 0")
+        found = Dimension(key, low=float(low), high=float(high), log=True, whole=whole)
+        if not rest[1:]:
+            return found
+        if not rest[1].isdecimal() or not 2 <= int(rest[1]) <= POINTS_MAX:
             raise wrong
-
-
-def _steps(key: str, low: Decimal, high: Decimal, step: Decimal) -> Dimension:
-    count = int((high - low) / step) + 1
+        ratio, last = found.high / found.low, int(rest[1]) - 1
+        numbers = (found.low * ratio ** (place / last) for place in range(last + 1))
+        return Dimension(key, tuple(dict.fromkeys(map(found.text, numbers))), ordered=True)
+    if not rest and not (whole and high - low < POINTS_MAX):
+        return Dimension(key, low=float(low), high=float(high), whole=whole)
+    step = rest[0] if rest else "1"
+    if len(rest) > 1 or not _NUMBER.fullmatch(step) or Decimal(step) <= 0:
+        raise wrong
+    count = int((high - low) / Decimal(step)) + 1
     if count > POINTS_MAX:
         raise SpaceFault(f"--over {key}: {count} values; at most {POINTS_MAX}")
-    values = tuple(format(low + place * step, "f") for place in range(count))
+    values = tuple(format(low + place * Decimal(step), "f") for place in range(count))
     return Dimension(key, values, ordered=True)
 
 
@@ -221,30 +213,28 @@ class Search:
         self._study = optuna.create_study(direction="maximize")
         self._failed = optuna.trial.TrialState.FAIL
         self._dimensions = dimensions
-        self._distributions = {each.key: each.distribution() for each in dimensions}
         self._size = size_of(dimensions)
         self._asked: dict[tuple[str, ...], Trial] = {}
 
     def propose(self, count: int) -> list[Settings]:
         """So many settings that were not proposed before; fewer where there are no more."""
-        if self._grid is not None:
-            return [*itertools.islice(self._grid, count)]
-        proposed = (self._ask() for _ in range(count))
-        return [each for each in proposed if each is not None]
+        source = self._fresh() if self._grid is None else self._grid
+        return [*itertools.islice(source, count)]
 
-    def _ask(self) -> Settings | None:
-        if self._size is not None and len(self._asked) >= self._size:
-            return None
-        for attempt in range(_ATTEMPTS * (self._size or 1)):
+    def _fresh(self) -> Iterator[Settings]:
+        distributions = {each.key: each.distribution() for each in self._dimensions}
+        repeated = 0
+        while len(self._asked) != self._size and repeated < _ATTEMPTS * (self._size or 1):
             # Where the model only repeats itself, a point by chance follows.
-            self._study.sampler = self._sampler if attempt < ROUND else self._random
-            trial = self._study.ask(self._distributions)
+            self._study.sampler = self._sampler if repeated < ROUND else self._random
+            trial = self._study.ask(distributions)
             settings = {each.key: each.value(trial.params[each.key]) for each in self._dimensions}
-            if tuple(settings.values()) not in self._asked:
-                self._asked[tuple(settings.values())] = trial
-                return settings
-            self._study.tell(trial, state=self._failed)
-        return None
+            if (values := tuple(settings.values())) in self._asked:
+                self._study.tell(trial, state=self._failed)
+                repeated += 1
+            else:
+                self._asked[values], repeated = trial, 0
+                yield settings
 
     def learn(self, settings: Settings, score: float | None) -> None:
         """Take in what proposed settings came to, the higher the better; None where they failed.

@@ -12,11 +12,10 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.lab.evaluate.results import Lines
+from bot.lab.evaluate.results import RunStore
 from bot.lab.evaluate.statistics import Floats, sds
-from bot.lab.sweep.cases import Case
 from bot.lab.sweep.space import ROUND, Search, Settings
-from bot.lab.sweep.trials import Job, Outcome, Runner, TrialConfig, TrialFault, code_of
+from bot.lab.sweep.trials import Case, Job, Outcome, Runner, TrialConfig, TrialFault, code_of
 
 SPLITS: Final = 4
 """Unless said otherwise, and unless there are too few cases for it."""
@@ -41,7 +40,6 @@ class Aim(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """In words."""
         name = self.function or self.name
         less = f" - {self.risk:g} x sd" if self.risk else ""
         return f"{'minus ' if self.sign < 0 else ''}mean {name} a case{less}"
@@ -80,18 +78,9 @@ class Trial(msgspec.Struct, omit_defaults=True):
     fault: str = ""
 
 
-class LifeRecord(msgspec.Struct, frozen=True):
-    """A line of a file of results. settings: for whoever reads the file."""
-
-    key: str
-    settings: Settings
-    outcome: Outcome
-
-
 class Sweep:
     """One sweep. trials: in the order of their proposal, the configuration as it stands first.
-    code: names the code that its lives depend on. damage: says which lines of `results` are not as
-    they were written; empty where there are none."""
+    code: names the code that its lives depend on."""
 
     def __init__(
         self,
@@ -110,15 +99,14 @@ class Sweep:
         self.splits = splits
         self.trials: list[Trial] = []
         self._configured = configured
-        self._lines = Lines(results, LifeRecord)
-        self.damage = self._lines.damage
+        self._store = RunStore(results, Outcome)
         self._tried: set[str] = set()
 
     @property
     def trials_ever(self) -> int:
         """How many settings were ever tried with this file of results, in this sweep and before,
         the configuration as it stands not counted."""
-        named = {key.partition("/")[0] for key in self._lines.kept} | self._tried
+        named = {key.partition("/")[0] for key in self._store.results} | self._tried
         return len(named - {self._jobs({})[0].trial})
 
     def run(
@@ -129,31 +117,32 @@ class Sweep:
         wanted: Callable[[], bool],
         progress: Callable[[int], None],
     ) -> bool:
-        """Sweep. most: trials at most. progress: called with how many more lives are
-        done. Returns True if
-        it came to its end, False where no more was wanted.
+        """Sweep. most: trials at most. progress: called with how many more lives are done. Returns
+        True if it came to its end, False where no more was wanted.
 
         Raises what the runner raises, and TrialFault where the configuration as it stands fails.
         """
-        base = Trial(0, {})
-        self._live([base], runner, wanted, progress)
-        if base.fault:
-            raise TrialFault(f"the configuration as it stands: {base.fault}")
-        if not base.values:
+
+        def have_lived(settings: Sequence[Settings]) -> bool:
+            """Live these; False where not all could be, for no more was wanted."""
+            fresh = [Trial(len(self.trials) + place, each) for place, each in enumerate(settings)]
+            self._live(fresh, runner, wanted, progress)
+            done = [trial for trial in fresh if trial.values or trial.fault]
+            self.trials += done
+            return len(done) == len(fresh)
+
+        if not have_lived([{}]):
             return False
-        self.trials.append(base)
+        if fault := self.trials[0].fault:
+            raise TrialFault(f"the configuration as it stands: {fault}")
         past = self.splits[0].past if self.splits else len(self.cases)
         while wanted() and len(self.trials) <= most:
             asked = search.propose(min(ROUND, most + 1 - len(self.trials)))
             if not asked:
                 return True
-            fresh = [Trial(len(self.trials) + place, each) for place, each in enumerate(asked)]
-            self._live(fresh, runner, wanted, progress)
-            done = [trial for trial in fresh if trial.values or trial.fault]
-            self.trials += done
-            if len(done) < len(fresh):
+            if not have_lived(asked):
                 return False
-            for trial in fresh:
+            for trial in self.trials[-len(asked) :]:
                 score = None if trial.fault else self.aim.score(np.array(trial.values[:past]))
                 search.learn(trial.settings, None if score is None else float(score))
         return len(self.trials) > most
@@ -179,29 +168,23 @@ class Sweep:
             except TrialFault as fault:
                 trial.fault = str(fault)
         jobs = {job.key: job for _, row in rows for job in row}
-        outcomes = {key: each.outcome for key in jobs if (each := self._lines.kept.get(key))}
+        outcomes = {key: each for key in jobs if (each := self._store.results.get(key))}
         missing = [job for key, job in jobs.items() if key not in outcomes]
         progress(len(trials) * len(self.cases) - len(missing))
         for job, outcome in runner(missing, wanted=wanted):
             outcomes[job.key] = outcome
             if outcome.lasting:
-                self._lines.put(LifeRecord(job.key, job.settings, outcome))
+                self._store.put(job.key, outcome)
             progress(1)
         for trial, row in rows:
             self._tried.add(row[0].trial)
-            for job in row:
-                kept = self._lines.kept.get(job.key)
-                # The same life may have been kept for other settings, or for the file as it stands.
-                if kept is not None and job.settings.keys() - kept.settings.keys():
-                    self._lines.put(LifeRecord(job.key, job.settings | kept.settings, kept.outcome))
-            if all(job.key in outcomes for job in row):
-                self._fill(trial, [outcomes[job.key] for job in row])
-
-    def _fill(self, trial: Trial, outcomes: Sequence[Outcome]) -> None:
-        named = zip(self.cases, outcomes, strict=True)
-        faults = [f"{case.name}: {each.fault}" for case, each in named if each.fault]
-        if faults:
-            trial.fault = faults[0] + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
-            return
-        trial.values = [self.aim.sign * each.values[self.aim.name] for each in outcomes]
-        trial.latched = sum(each.values.get("latched", 0) > 0 for each in outcomes)
+            came = [(job, outcomes[job.key]) for job in row if job.key in outcomes]
+            faults = [f"{job.case.name}: {each.fault}" for job, each in came if each.fault]
+            if len(came) < len(row):
+                continue
+            if faults:
+                more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+                trial.fault = faults[0] + more
+                continue
+            trial.values = [self.aim.sign * each.values[self.aim.name] for _, each in came]
+            trial.latched = sum(each.values.get("latched", 0) > 0 for _, each in came)

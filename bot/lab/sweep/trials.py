@@ -1,4 +1,5 @@
-"""One trial: a configuration with some of its keys set otherwise, and what it comes to in a case.
+"""One trial: a configuration with some of its keys set otherwise, and what it comes to in a case: a
+seed of a world, or a recorded event.
 
 The file's text is changed, not what was made of it: a trial is refused for whatever the file would
 be refused for, and defaults follow as they would. What it comes to is a pure function of the job,
@@ -6,15 +7,14 @@ the same in this process, in another one and on a cluster.
 """
 
 import copy
-import hashlib
+import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import msgspec
@@ -22,23 +22,31 @@ import msgspec
 from bot.config import BotConfig, ConfigFault, draft_of, finish, read_draft
 from bot.core.fault_text import named
 from bot.core.messages import StrategyChoice
-from bot.core.settings import CurfewSettings, TraderSettings
+from bot.core.settings import KeySettings, StartSettings, TraderSettings
 from bot.ideas import Makers
 from bot.io.settings.plugins import StrategyFault, module_of
 from bot.io.settings.yamltext import Plain, YamlText
 from bot.lab import pool
 from bot.lab.backtest.guard import watched
 from bot.lab.backtest.run import Backtest
-from bot.lab.backtest.tapes import Tape, winners
-from bot.lab.evaluate.draws import draw
+from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders, winners
 from bot.lab.evaluate.life import AVERAGED, live, settings_for
 from bot.lab.evaluate.patience import Stalled
-from bot.lab.evaluate.results import code_digest, sources_of
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.results import code_digest, digest_of, draws_of
+from bot.lab.evaluate.worlds import SeedFault, World, is_held_out, span
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
 from bot.lab.sim.venue.simulated import SERIES
-from bot.lab.sweep.cases import Case, WorldCase, cut, data_digest
 from bot.lab.sweep.space import Dimension, Settings, SpaceFault
-from venue.crowd.tape import TapeFault, closes_ns, read_tape
+from venue.crowd.tape import (
+    BookRecord,
+    TapeFault,
+    TopRecord,
+    TradeRecord,
+    closes_ns,
+    decode_record,
+    read_tape,
+)
 
 SCORE: Final = "score"
 """What a function's number is called."""
@@ -51,14 +59,6 @@ _LARGEST: Final = 1e100
 """Of a function's numbers: sums of their squares are finite still."""
 
 _SHOWN_MAX: Final = 300
-_ROOT: Final = Path(__file__).parents[3]
-_CODE: Final = (
-    "bot/lab/backtest",
-    "bot/lab/calibrate/calibrate.py",  # how the rungs of a tape ended
-    "bot/lab/sweep/cases.py",
-    "bot/lab/sweep/trials.py",
-    "venue/crowd",
-)
 _ONE: Final = threading.Lock()
 """A worker of a cluster may have several threads; `watched` watches for all of them."""
 
@@ -75,6 +75,119 @@ class RunnerFault(Exception):
     """Jobs can no longer be carried out; the text says why. Results that were kept stay."""
 
 
+# --- cases ----------------------------------------------------------------------------------------
+
+
+class WorldCase(msgspec.Struct, frozen=True):
+    """A seed of a world. name: for people; key: in a file of results."""
+
+    world: World
+    seed: int
+    name: str
+    key: str
+
+
+class TapeCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded event, or one of the equal pieces in which its time is cut.
+
+    name, key: as of `WorldCase`. folders: of the tape, then of what it may have been made from;
+    nobody but the harness may open them while a strategy is loaded or runs. piece: from 0.
+    records: the first so many of the piece, None for all. data: names the recorded bytes.
+    """
+
+    name: str
+    key: str
+    folders: tuple[str, ...]
+    event: str
+    piece: int
+    pieces: int
+    records: int | None
+    reading: QueueModel
+    terms: Terms
+    data: str
+
+
+Case = WorldCase | TapeCase
+
+
+def seeded(world: World, seeds: range) -> tuple[Case, ...]:
+    """The seeds of a world, in order. Raises SeedFault for those of the holdout."""
+    if is_held_out(seeds):
+        raise SeedFault(
+            f"seeds {span(seeds)}: 9001-9999 are the holdout of `bot evaluate`; "
+            "nothing is ever tuned on them"
+        )
+    return tuple(WorldCase(world, seed, str(seed), f"{world.key}/{seed}") for seed in seeds)
+
+
+def recorded(
+    data: Path,
+    reading: QueueModel,
+    terms: Terms,
+    *,
+    events: int,
+    pieces: int = 1,
+    records: int | None = None,
+) -> tuple[Case, ...]:
+    """The first `events` events of each tape in a folder, in the order of their time, each in so
+    many pieces of equal time; a piece in which nothing was recorded is left out. Raises
+    TapeFault."""
+    under = digest_of(reading, records, terms)
+    found: list[tuple[int, str, TapeCase]] = []
+    for folder in tape_folders(data):
+        folders = tuple(dict.fromkeys(str(each.absolute()) for each in (folder, data)))
+        for tape in itertools.islice(read_tapes(folder), events):
+            digest = digest_of(tape, winners(tape, folder))
+            for piece in range(pieces):
+                part = cut(tape, piece, pieces, records)
+                if part is None:
+                    continue
+                case = TapeCase(
+                    name=tape.event + (f" {piece + 1}/{pieces}" if pieces > 1 else ""),
+                    key=f"{digest}/{piece}of{pieces}/{under}",
+                    folders=folders,
+                    event=tape.event,
+                    piece=piece,
+                    pieces=pieces,
+                    records=records,
+                    reading=reading,
+                    terms=terms,
+                    data=digest,
+                )
+                found.append((decode_record(part.lines[0]).ts, case.key, case))
+    return tuple(case for _, _, case in sorted(found, key=lambda row: row[:2]))
+
+
+def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape | None:
+    """A piece of a tape's time, of it the first `records`; None where there is nothing in it. The
+    books and best prices of before the piece are its first records."""
+    if pieces == 1 and records is None:
+        return tape
+    first_ns = decode_record(tape.lines[0]).ts
+    span_ns = tape.end_ts - first_ns + 1
+    low_ns = first_ns + span_ns * piece // pieces
+    high_ns = first_ns + span_ns * (piece + 1) // pieces
+    before: dict[str, BookRecord | TopRecord] = {}
+    inside: list[bytes] = []
+    for line in tape.lines:
+        record = decode_record(line)
+        if low_ns <= record.ts < high_ns:
+            inside.append(line)
+        elif record.ts < low_ns and not isinstance(record, TradeRecord):
+            before[record.ticker] = record
+    if not inside:
+        return None
+    opening = (msgspec.structs.replace(each, ts=low_ns) for each in before.values())
+    lines = (*map(msgspec.json.encode, opening), *inside[:records])
+    return msgspec.structs.replace(
+        tape,
+        lines=lines,
+        start=0,
+        start_ts=decode_record(lines[0]).ts,
+        end_ts=decode_record(lines[-1]).ts,
+    )
+
+
 # --- a configuration and its trials ---------------------------------------------------------------
 
 
@@ -88,7 +201,7 @@ class Setup(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Twelve hex digits that name the trader's settings and its strategy."""
-        return _digest(self.trader, self.choice)
+        return digest_of(self.trader, self.choice)
 
 
 class TrialConfig:
@@ -121,12 +234,27 @@ class TrialConfig:
             raise TrialFault(text[:_SHOWN_MAX]) from None
 
     def _setup(self, config: BotConfig) -> Setup:
-        trader = config.trader if self._world is None else in_world(config.trader, self._world)
-        fresh = TraderSettings(series_ticker=SERIES, risk=trader.risk)
+        """In a world its own limits, budget, news and breakers. How long the trader trusts its data
+        and that it decides once a step at most are the world's; a life covers the whole of its
+        event, so there is no curfew."""
         # A lone account on a tape or in a world takes no notice of these.
         trader = msgspec.structs.replace(
-            trader, series_ticker=SERIES, start=fresh.start, keys=fresh.keys, beside=()
+            config.trader,
+            series_ticker=SERIES,
+            start=StartSettings(),
+            keys=KeySettings(),
+            beside=(),
         )
+        if self._world is not None:
+            theirs, pace = settings_for(self._world, None), trader.pace
+            pace = msgspec.structs.replace(
+                pace,
+                decide_ns=max(pace.decide_ns, theirs.pace.decide_ns),
+                dwell_ns=max(pace.dwell_ns, theirs.pace.dwell_ns),
+            )
+            trader = msgspec.structs.replace(
+                trader, trust=theirs.trust, pace=pace, curfew=theirs.curfew
+            )
         return Setup(trader, config.choice, str(self._source.path.parent.absolute()))
 
     def probe(self, dimensions: Sequence[Dimension], *, is_lived: bool) -> None:
@@ -148,29 +276,6 @@ class TrialConfig:
             if is_lived and len(found) > 1 and set(found) == {self.base.digest}:
                 where = "in worlds" if self._world is not None else "on tapes"
                 raise SpaceFault(f"--over {each.key}: nothing that is lived {where} hangs on it")
-
-
-def in_world(settings: TraderSettings, world: World) -> TraderSettings:
-    """A configuration's settings in a world: its own limits, pace, budget, news and breakers.
-
-    A world's clock goes in steps: an event is decided once a step at most, and how long the trader
-    trusts its data is the world's. A life covers the whole of its event, so there is no curfew.
-    """
-    theirs = settings_for(world, None)
-    pace = msgspec.structs.replace(
-        settings.pace,
-        decide_ns=max(settings.pace.decide_ns, theirs.pace.decide_ns),
-        dwell_ns=max(settings.pace.dwell_ns, theirs.pace.dwell_ns),
-    )
-    return msgspec.structs.replace(
-        theirs,
-        risk=settings.risk,
-        pace=pace,
-        budget=settings.budget,
-        news=settings.news,
-        breakers=settings.breakers,
-        curfew=CurfewSettings(halve_ns=0, reduce_ns=0),
-    )
 
 
 def _set_key(content: dict[str, Plain], key: str, value: str) -> None:
@@ -207,7 +312,7 @@ class Job(msgspec.Struct, frozen=True):
     def trial(self) -> str:
         """What names the trial in a file of results. A function may look at the settings as they
         were written."""
-        return _digest(self.setup.digest, self.settings) if self.function else self.setup.digest
+        return digest_of(self.setup.digest, self.settings) if self.function else self.setup.digest
 
     @property
     def key(self) -> str:
@@ -228,6 +333,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 class _StrategyRaised(Exception):
     """The strategy raised while it was asked for quotes."""
+
+    def __init__(self, errors: int, first: str) -> None:
+        text = f", first {first}" if first else ""
+        super().__init__(f"the strategy raised {errors} times{text}")
 
 
 def run_job(job: Job) -> Outcome:
@@ -259,8 +368,9 @@ def measure(job: Job) -> dict[str, float]:
     case, trader = job.case, job.setup.trader
     make = Makers(Path(job.setup.folder))(job.setup.choice)
     if isinstance(case, WorldCase):
-        life = live(case.world, _draws(case.world, case.seed), make, settings=trader)
-        _raise_of_strategy(life.errors, life.fault)
+        life = live(case.world, draws_of(case.world, case.seed), make, settings=trader)
+        if life.errors:
+            raise _StrategyRaised(life.errors, life.fault)
         values = {name: life.figure(name) for name in IN_WORLDS}
         return values | {"latched": float(bool(life.latched))}
     whole, won = _tape(Path(case.folders[0]), case.event, case.data)
@@ -272,7 +382,8 @@ def measure(job: Job) -> dict[str, float]:
         result = run.result(won if is_end else None)
     if opened:
         raise ValueError(f"no result: {Path(opened[0]).name} was opened while the strategy ran")
-    _raise_of_strategy(result.strategy_errors, result.strategy_fault)
+    if result.strategy_errors:
+        raise _StrategyRaised(result.strategy_errors, result.strategy_fault)
     return {
         "net": result.net_millicents / 100_000,
         "fees": result.fees_cents / 100,
@@ -283,81 +394,36 @@ def measure(job: Job) -> dict[str, float]:
     }
 
 
-def _raise_of_strategy(errors: int, first: str) -> None:
-    if errors:
-        text = f", first {first}" if first else ""
-        raise _StrategyRaised(f"the strategy raised {errors} times{text}")
-
-
-_draws = lru_cache(maxsize=16)(draw)
-
-
 @lru_cache(maxsize=4)
 def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
     """A tape and how its rungs ended, which no trader is shown. Raises TapeFault, also where it is
     not the one that `data` names: its results are kept under that name."""
     tape = read_tape(folder, event)
     won = winners(tape, folder)
-    if data_digest(folder) != data:
+    if digest_of(tape, won) != data:
         raise TapeFault(f"{folder}: another tape than the sweep began with")
     return tape, won
 
 
 def _scored(job: Job) -> dict[str, float]:
-    """What the job's function says of it: a number, `score`; or numbers by name, that among them.
-
-    Raises what the function raises, StrategyFault where there is none, and ValueError for what is
-    no number, or none that a table or file takes.
-    """
-    found = _function(job.function, job.setup.folder)[0]
-    try:
-        said = found(job)
-    except SystemExit as fault:
-        raise ValueError(f"{job.function}: would end the program: {named(fault)}") from None
-    values = dict(said) if isinstance(said, Mapping) else {SCORE: said}
-    for name, value in values.items():
-        if not (isinstance(name, str) and name.isprintable()):
-            raise ValueError(f"{job.function}: {name!r} is no name of a number")
-        if not isinstance(value, int | float) or not abs(value) <= _LARGEST:
-            raise ValueError(f"{job.function}: {name}: {value!r} is no number up to {_LARGEST}")
-    if SCORE not in values:
-        raise ValueError(f"{job.function}: no {SCORE} among {', '.join(values)}")
-    return {name: float(value) for name, value in values.items()}
-
-
-def _function(text: str, folder: str) -> tuple[Callable[[Job], Any], ModuleType]:
-    """The function that a text names, and the module that it is named in. Raises StrategyFault."""
-    module = module_of(text, Path(folder))
-    found = getattr(module, text.rpartition(":")[2], None)
+    """What the job's function says of it. Raises what the function raises, StrategyFault where
+    there is none, and ValueError for what is no number, or none that a table or file takes."""
+    function = job.function
+    found = getattr(module_of(function, Path(job.setup.folder)), function.rpartition(":")[2], None)
     if not callable(found):
-        raise StrategyFault(f"{text}: no function there")
-    return found, module
-
-
-def _digest(*parts: Any) -> str:
-    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=6).hexdigest()
+        raise StrategyFault(f"{function}: no function there")
+    try:
+        value = found(job)
+    except SystemExit as fault:
+        raise ValueError(f"{function}: would end the program: {named(fault)}") from None
+    if not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        raise ValueError(f"{function}: {value!r} is no number up to {_LARGEST}")
+    return {SCORE: float(value)}
 
 
 def code_of(setup: Setup, function: str) -> str:
     """Twelve hex digits that name all the code that a life depends on. Raises StrategyFault."""
-    return _code(setup.choice.name, setup.folder, function)
-
-
-@lru_cache(maxsize=64)
-def _code(strategy: str, folder: str, function: str) -> str:
-    digest = hashlib.blake2b(digest_size=6)
-    digest.update(code_digest(strategy, Path(folder)).encode())
-    places = [_ROOT / part for part in _CODE]
-    files = [path for place in places for path in sorted(place.rglob("*.py")) or [place]]
-    if function:
-        module = _function(function, folder)[1]
-        path = getattr(module, "__file__", None)
-        if path is None:
-            raise StrategyFault(f"{function}: {module.__name__} is in no file")
-        files += sources_of(module.__name__, Path(path))
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return code_digest(setup.choice.name, function, folder=Path(setup.folder))
 
 
 # --- who carries jobs out -------------------------------------------------------------------------

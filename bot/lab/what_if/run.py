@@ -22,7 +22,7 @@ from bot.lab.exchange.exchange import MAKER
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Latency, Terms
-from bot.lab.exchange.trader_run import IDLE_NS, TraderRun
+from bot.lab.exchange.trader_run import IDLE_NS, TermsLink, TraderRun
 from bot.lab.journal_market import JournalMarket, MarketEvent
 from bot.lab.own_orders import OwnOrders
 from bot.lab.what_if.figures import RunFigures, figures_of
@@ -80,7 +80,7 @@ class WhatIfRun:
             setup.remake(setup.configured.strategy),
             remake=setup.remake,
         )
-        self._run = TraderRun(self._driver, self.venue, self.trader, terms)
+        self._run = TraderRun(self._driver, self.venue, self.trader, TermsLink(terms))
         self._run.observer = lambda event, _effects, _now_ns: self._own.take(event)
 
     def run(self, progress: Progress = no_progress) -> RunFigures:

@@ -1,14 +1,12 @@
-"""What a simulated bot is configured with, and what its operator makes of that while it runs.
-
-A change is a whole configuration, as a file is. Some hold nothing: they name a strategy that cannot
-be made, or one that fails whenever it is asked, besides what may change at any time.
+"""What a simulated bot is configured with, what its operator makes of that while it runs, and a
+strategy that now and then loses its mind.
 """
 
 import hashlib
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pydantic
@@ -26,35 +24,19 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.core.strategy import EventView, Quotes, Strategy
+from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from bot.io.settings.plugins import find_strategy, made
+from bot.lab.sim.coverage import Seen
 from bot.lab.sim.judge.limits import LIMITS
-from bot.lab.sim.odds import MS, Odds
-from bot.lab.sim.second import account_loss_cents, series_of
-from venue.wire.money import Cents, Qty
+from bot.lab.sim.odds import MS, SECOND, Odds, account_loss_cents, series_of
+from bot.lab.sim.venue.simulated import RESOLUTION_NS
+from venue.wire.money import BookSide, Cents, Price, Qty, is_price
 
-FAILING: Final = "failing"
-"""A strategy that can be made and raises whenever it is asked."""
-
-ABSENT: Final = "absent"
-"""The name of a strategy that cannot be made."""
-
-KINDS: Final = ("lower", "raise", "strategy", ABSENT, FAILING)
-"""Of changes: limits lowered, or loosened; another strategy, one that is not there, and one that
-fails."""
+KINDS: Final = ("lower", "raise", "strategy")
+"""Of changes: limits lowered, or loosened, or another strategy."""
 
 _FAR: Final = 1_000_000
 _OTHERS: Final = {"fixed_spread": "ladder_joint"}
-
-
-class Failing(Strategy):
-    """Raises for every view."""
-
-    name = FAILING
-
-    def quote(self, view: EventView) -> Quotes:
-        """Nothing. Raises ArithmeticError."""
-        raise ArithmeticError("drawn")
 
 
 def settings_of(odds: Odds) -> TraderSettings:
@@ -121,7 +103,7 @@ def _drawn(odds: Odds) -> dict[str, Any]:
 
 
 def _made(name: str, drawn: dict[str, Any]) -> Strategy:
-    kind = Failing if name == FAILING else find_strategy(name, Path())
+    kind = find_strategy(name, Path())
     known = kind.Params.model_fields
     told = {key: drawn[key] for key in drawn if key in known}
     try:
@@ -150,14 +132,6 @@ def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Confi
     return m.Configuration(settings, choice, digest)
 
 
-def holds(kind: str) -> bool:
-    return kind not in (ABSENT, FAILING)
-
-
-def takes(kind: str) -> bool:
-    return kind != ABSENT
-
-
 def changed(
     kind: str,
     file: m.Configuration,
@@ -166,12 +140,13 @@ def changed(
     rng: random.Random,
 ) -> m.Configuration:
     settings, choice = file.settings, file.strategy
-    if kind == "lower" or (not holds(kind) and rng.random() < 0.5):
+    name = choice.name
+    if kind == "lower":
         settings = msgspec.structs.replace(settings, risk=_lowered(settings.risk, in_use, rng))
-    elif kind == "raise" or not holds(kind):
+    elif kind == "raise":
         settings = msgspec.structs.replace(settings, risk=_raised(first.settings.risk, rng))
-    name = _OTHERS.get(choice.name, "fixed_spread") if kind == "strategy" else choice.name
-    name = name if holds(kind) else kind
+    else:
+        name = _OTHERS.get(name, "fixed_spread")
     return _file(settings, name, msgspec.json.decode(choice.params_json))
 
 
@@ -200,3 +175,118 @@ def _in_order(risk: RiskSettings) -> RiskSettings:
         order_qty=min(risk.order_qty, risk.rung_position_qty),
         series_loss_cents=max(risk.series_loss_cents, risk.event_loss_cents),
     )
+
+
+_FAT = 100_000
+_ANY_FAULT = Exception
+MOODS = ("tantrum", "fat_finger", "mad_strategy", "greed")
+
+
+class Mood(NamedTuple):
+    """A mood and when it reigns, world time: from `begin_ns` until before `end_ns`."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+
+
+class Moody(Strategy):
+    """Asks another strategy, except while a mood reigns. zero_ns: when the world began."""
+
+    def __init__(
+        self, inner: Strategy, moods: list[Mood], zero_ns: int, skew_ns: int, seen: Seen
+    ) -> None:
+        super().__init__(inner.params)
+        self._inner = inner
+        self._moods = moods
+        self._resolves_ns = zero_ns + RESOLUTION_NS - skew_ns
+        self._seen = seen
+
+    def quote(self, view: EventView) -> Quotes:
+        """What the other wants, or what the mood does. Raises what a mood raises."""
+        if not self._moods:
+            return self._asked(view)
+        now_ns = self._resolves_ns - int(view.seconds_to_resolution * SECOND)
+        name = next((m.name for m in self._moods if m.begin_ns <= now_ns < m.end_ns), "")
+        if name == "tantrum":
+            self._seen.fault("tantrum_quote")
+            nonsense: Quotes = _nonsense(view, now_ns // (10 * MS) % 5)
+            return nonsense
+        wanted = self._asked(view)
+        if name == "greed":
+            self._seen.fault("greed_quote")
+            return _greedy(view, wanted, now_ns // (10 * MS))
+        if name == "mad_strategy":
+            self._seen.fault("mad_quote")
+            return _elsewhere(wanted, now_ns // (50 * MS) * 7_919 % 21 - 10)
+        if name != "fat_finger":
+            return wanted
+        self._seen.fault("fat_finger_quote")
+        return {
+            market: tuple(
+                msgspec.structs.replace(each, qty=Qty(each.qty * _FAT)) for each in quotes
+            )
+            for market, quotes in wanted.items()
+        }
+
+    def _asked(self, view: EventView) -> Quotes:
+        """What the other wants; its own faults are told from those of moods. Raises as it does."""
+        try:
+            wanted = self._inner.quote(view)
+        except _ANY_FAULT as fault:
+            self._seen.own(fault)
+            raise
+        try:
+            split(wanted, view)
+        except NonsenseQuotes as fault:
+            self._seen.own(fault)
+        return wanted
+
+
+def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:
+    return {
+        market: tuple(
+            Quote(each.side, Price(each.price + ticks), each.qty)
+            if isinstance(each, Quote)
+            else msgspec.structs.replace(each, price=Price(each.price + ticks))
+            for each in quotes
+            if is_price(each.price + ticks)
+        )
+        for market, quotes in wanted.items()
+    }
+
+
+def _greedy(view: EventView, wanted: Quotes, turn: int) -> Quotes:
+    out = dict(wanted)
+    for place, rung in enumerate(view.rungs):
+        kind = (turn + 7 * place) * 2_654_435_761 % 2**32 >> 16
+        side = BookSide.BID if kind & 1 else BookSide.ASK
+        sign = 1 if side is BookSide.BID else -1
+        best = rung.best_ask if side is BookSide.BID else rung.best_bid
+        if best is None or not is_price(best + sign * (kind >> 1 & 1)):
+            continue
+        price = Price(best + sign * (kind >> 1 & 1))
+        take = Take(side, price, Qty((1, 3, 9, 40)[kind >> 2 & 3]), whole=kind & 16 == 0)
+        kept = (
+            each
+            for each in wanted.get(rung.market_id, ())
+            if each.side is side or sign * each.price > sign * price
+        )
+        out[rung.market_id] = (*kept, take)
+    return out
+
+
+def _nonsense(view: EventView, kind: int) -> Any:
+    market = view.rungs[0].market_id
+    match kind:
+        case 0:
+            raise ZeroDivisionError("drawn")
+        case 1:
+            return None
+        case 2:
+            not_a_price: Any = float("nan")
+            return {market: (Quote(BookSide.BID, not_a_price, Qty(1)),)}
+        case 3:
+            return {market: (Quote(BookSide.BID, Price(0), Qty(1)),)}
+        case _:
+            return {"no such rung": (Quote(BookSide.ASK, Price(50), Qty(0)),)}

@@ -1,7 +1,9 @@
-"""One life of the bot's process: the pure trader, its log, its clock, and what it may not do."""
+"""One life of the bot's process: the pure trader, its log, its clock, its state directory, and what
+it may not do."""
 
 import hashlib
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -10,15 +12,12 @@ from bot.core.orders.life import State
 from bot.core.orders.order import OwnOrder
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
+from bot.io.journal.memory import Memory, Trail, recall
+from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.lab.sim.coverage import Seen
-from bot.lab.sim.judge.audit import Auditor
-from bot.lab.sim.judge.feedwatch import PULLED_NS, FeedWatch
-from bot.lab.sim.judge.limits import is_looser
-from bot.lab.sim.judge.rules import Decided, Inheritance
-from bot.lab.sim.judge.traffic import Traffic
+from bot.lab.sim.judge.limits import Auditor, is_looser
+from bot.lab.sim.judge.rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
 from bot.lab.sim.judge.truth import BookPlace, Broken, check, level_of, side_of
-from bot.lab.sim.life.configured import takes
-from bot.lab.sim.life.host import HostClock, Logged, entries_of
 from bot.lab.sim.odds import MS
 from venue.core import messages as v
 from venue.wire.money import Price
@@ -41,6 +40,84 @@ _EVERY = 16
 
 def _nothing() -> None:
     pass
+
+
+Logged = tuple[m.Event, int, Sequence[m.Effect]]
+"""One event with its time, and the effects that it had."""
+
+
+class Disk:
+    """The segments of the lives so far; the newest one is written by the life that runs."""
+
+    def __init__(self) -> None:
+        self._segments: list[bytes] = []
+        self._head = Head(0, ())
+        self.torn = False
+
+    def plant(self, intent: m.OpenIntent) -> None:
+        head = Head(0, (*self._head.open_intents, intent))
+        self._head = head
+        self._segments = [OPENING + framed(head)]
+
+    def begin(self, now_ns: int) -> Memory:
+        memory = recall(
+            Segment(data, f"segment {number}")
+            for number, data in reversed(list(enumerate(self._segments)))
+        )
+        self._head = memory.head(now_ns)
+        return memory
+
+    def open_intents(self, log: Iterable[Logged]) -> tuple[m.OpenIntent, ...]:
+        trail = Trail(self._head)
+        for entry in _entries(log):
+            trail.follow(entry)
+        return trail.head(0).open_intents
+
+    def end(self, log: Sequence[Logged], durable: int, rng: random.Random | None) -> None:
+        """The life is over: its segment stays, whole, or, after a crash, cut somewhere.
+
+        durable: entries of the log that are surely there. rng: None after an orderly end.
+        """
+        opening = OPENING + framed(self._head)
+        frames = [framed(entry) for entry in _entries(log)]
+        data = opening + b"".join(frames)
+        self.torn = False
+        if rng is not None:
+            sure = len(opening) + sum(len(frame) for frame in frames[:durable])
+            cut = rng.choice((len(data), sure, rng.randint(sure, len(data))))
+            self.torn = cut not in (len(data), sure)
+            data = data[:cut]
+        # The newest head tells what came before it; one older segment is kept beside it.
+        self._segments = [*self._segments[-1:], data]
+
+    def lose(self) -> None:
+        self._segments = []
+
+
+def entries_of(effects: Sequence[m.Effect]) -> int:
+    return 1 + len(effects)
+
+
+def _entries(log: Iterable[Logged]) -> Iterable[Entry]:
+    for event, at_ns, effects in log:
+        yield Entry(at_ns, event)
+        for effect in effects:
+            yield Entry(at_ns, effect)
+
+
+class HostClock:
+    """The host's clock against the world's: off by `skew_ns`, and drifting."""
+
+    def __init__(self, began_ns: int, skew_ns: int, drift_ppm: int) -> None:
+        self._began_ns, self.skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
+
+    def read(self, world_ns: int) -> int:
+        drift_ns = (world_ns - self._began_ns) * self._drift_ppm // 1_000_000
+        return world_ns + self.skew_ns + drift_ns
+
+    def when(self, host_ns: int) -> int:
+        since_ns = host_ns - self.skew_ns - self._began_ns
+        return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1
 
 
 class Process:
@@ -132,7 +209,7 @@ class Process:
         except _ANY_FAULT as fault:
             text = f"{type(fault).__name__}: {fault} at {event!r:.200}"
             raise Broken("raises", text) from fault
-        if isinstance(event, m.Reconfigured) and takes(event.changed[0]):
+        if isinstance(event, m.Reconfigured):
             applied = any(isinstance(e, m.Noted) and e.name == "config_applied" for e in effects)
             check(applied, "B3", "a changed file is not in force")
         if self.opened_ns is None and self.trader.ledgers.is_open:
@@ -157,7 +234,6 @@ class Process:
             elif isinstance(effect, m.IntentSettled):
                 by_answer = isinstance(event, m.Replied)
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
-                self._seen.hit("intent_settled")
                 self.traffic.settled(effect.client_order_id)
                 self._auditor.flight.settled(effect.client_order_id, effect.order_id)
             elif isinstance(effect, m.Latched):
@@ -166,7 +242,6 @@ class Process:
                 self.feed.asked()
             elif isinstance(effect, m.TakenOver) and self._inheritance is not None:
                 self._inheritance.taken_over(effect)
-                self._seen.hit("order_kept", len(effect.order_ids))
             elif isinstance(effect, m.Noted):
                 self._noted(effect, event, now_ns)
         if isinstance(event, m.Beat):
@@ -211,8 +286,7 @@ class Process:
             check(not looser, "B3", "a rollback loosens a limit")
         else:
             assert isinstance(event, m.Reconfigured)
-            is_it = takes(event.changed[0]) and self.in_force == event.configured
-            check(is_it, "B3", "a wrong file is in force")
+            check(self.in_force == event.configured, "B3", "a wrong file is in force")
         self.traffic.rates.follow(self.settings, now_ns)
         self._auditor.exposure.risk = self.settings.risk
 
@@ -268,8 +342,6 @@ class Process:
         ours = self._levels.setdefault(market, {})
         ticks = self.feed.reaches(market, is_bid, level, ours)
         ours[level] = None
-        if ticks >= 0:
-            self._seen.hit("reach_judged")
         most = self.settings.breakers.ticks_through
         check(ticks <= most, "B3", f"{order} at {price} is {ticks} ticks through, at most {most}")
 

@@ -8,7 +8,6 @@ import random
 from collections import deque
 from collections.abc import Container
 
-from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.venue.simulated import CROWD, SimulatedVenue
 from venue.core import messages as v
@@ -62,8 +61,8 @@ class Crowd:
     def open(self, now_ns: int) -> None:
         for market in self._markets:
             if market == self.dead:
-                self._buy(FLOOR, market, Outcome.YES, 1, _FLOOR_QTY, now_ns)
-                self._buy(FLOOR, market, Outcome.NO, 1, _FLOOR_QTY, now_ns)
+                self.buy(FLOOR, market, Outcome.YES, 1, _FLOOR_QTY, now_ns)
+                self.buy(FLOOR, market, Outcome.NO, 1, _FLOOR_QTY, now_ns)
             else:
                 self._floor(market, now_ns)
 
@@ -91,7 +90,7 @@ class Crowd:
         value, width = self.value[market], self._rng.choice((2, 4, 7))
         below, above = round(value - width), round(complement(Price(round(value))) - width)
         for outcome, price in ((Outcome.YES, below), (Outcome.NO, above)):
-            placed = self._buy(FLOOR, market, outcome, price, _FLOOR_QTY, now_ns)
+            placed = self.buy(FLOOR, market, outcome, price, _FLOOR_QTY, now_ns)
             if placed is not None:
                 self._floors.setdefault(market, []).append(placed)
 
@@ -112,7 +111,7 @@ class Crowd:
             else:
                 outcome, value = self._side(market)
                 price = round(value - rng.uniform(1.0, 6.0))
-                order_id = self._buy(TAKERS[0], market, outcome, price, rng.randint(1, 12), now_ns)
+                order_id = self.buy(TAKERS[0], market, outcome, price, rng.randint(1, 12), now_ns)
                 if order_id is not None:
                     patient.append(order_id)
             return
@@ -126,7 +125,7 @@ class Crowd:
         outcome, value = self._side(market)
         price = round(value + rng.uniform(1.0, 8.0))
         user, qty = rng.choice(TAKERS[1:]), rng.randint(1, 12)
-        self._buy(user, market, outcome, price, qty, now_ns, TimeInForce.IOC)
+        self.buy(user, market, outcome, price, qty, now_ns, TimeInForce.IOC)
 
     def leave(self, market: MarketId, now_ns: int) -> None:
         if market == self.dead:
@@ -154,7 +153,7 @@ class Crowd:
             if cents > 0
             else (Outcome.NO, complement(Price(0)) - self.value[market])
         )
-        self._buy(TAKERS[1], market, outcome, round(value), 12, now_ns, TimeInForce.IOC)
+        self.buy(TAKERS[1], market, outcome, round(value), 12, now_ns, TimeInForce.IOC)
 
     def take(
         self, order: v.OrderState, rng: random.Random, now_ns: int, most: int | None = None
@@ -171,7 +170,7 @@ class Crowd:
             qty += size
         outcome = Outcome.NO if is_bid else Outcome.YES
         user, at = rng.choice(TAKERS[1:]), canonical(outcome, level)
-        self._buy(user, order.market_id, outcome, at, max(1, qty), now_ns, TimeInForce.IOC)
+        self.buy(user, order.market_id, outcome, at, max(1, qty), now_ns, TimeInForce.IOC)
 
     def _side(self, market: MarketId) -> tuple[Outcome, float]:
         value = self.value[market]
@@ -189,7 +188,7 @@ class Crowd:
             if isinstance(amended, v.Amended) and amended.order.remaining_qty:
                 return
             del self._flickers[market]
-        order_id = self._buy(FLICKERER, market, Outcome.YES, price, 9, now_ns)
+        order_id = self.buy(FLICKERER, market, Outcome.YES, price, 9, now_ns)
         if order_id is not None:
             self._flickers[market] = order_id
 
@@ -198,28 +197,7 @@ class Crowd:
         if order_id is not None:
             self._exchange.apply(v.CancelOrder(FLICKERER, order_id), now_ns)
 
-    def twin(
-        self,
-        market: MarketId,
-        price: int,
-        qty: int,
-        tif: TimeInForce,
-        now_ns: int,
-        outcome: Outcome = Outcome.YES,
-    ) -> v.Answer:
-        self._made += 1
-        order = QtyOrder(
-            market,
-            outcome,
-            Side.BUY,
-            Price(price),
-            Qty(qty),
-            tif,
-            ClientOrderId(f"{self._prefix}twin-{self._made}"),
-        )
-        return self._exchange.apply(v.PlaceOrder(MAKER, order), now_ns)
-
-    def _buy(
+    def buy(
         self,
         user: UserId,
         market: MarketId,
@@ -229,6 +207,7 @@ class Crowd:
         now_ns: int,
         tif: TimeInForce = TimeInForce.GTC,
     ) -> OrderId | None:
+        """Buy for somebody, the bot's account among them; the order if any of it rests."""
         self._made += 1
         order = QtyOrder(
             market,

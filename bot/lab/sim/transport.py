@@ -1,20 +1,220 @@
-"""Requests on their way and back: latency, lost replies, refusals for pace, late commits."""
+"""Between bot and venue: the subscription channel, requests and their answers, and what befalls
+them."""
 
 import random
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from bot.core import messages as m
+from bot.io.client.answers import answer_of
 from bot.lab.exchange.exchange import Response, refusal
 from bot.lab.exchange.faults import BEFALLING, Dice, befall
 from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
-from bot.lab.sim.transport import tamper
+from bot.lab.sim.odds import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
+from venue.core import messages as v
 from venue.read.account import shown_order
+from venue.wire import model
 from venue.wire.errors import Code
 from venue.wire.instant import is_zero
+from venue.wire.money import Outcome, Qty, Side
+from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
     from bot.lab.sim.world import World
+
+_PING_NS: Final = 5 * SECOND // 2
+_PONG_NS: Final = 5 * SECOND
+_RECONNECT_NS: Final = 250 * MS
+
+
+class Channel:
+    """One connection at a time; what is not delivered on it is lost with it.
+
+    silent: rungs whose frames do not come, and whether their prints do. late_ns: how much later
+    than it is sent every frame comes. refusing: every subscribe is refused.
+    """
+
+    def __init__(self, world: "World", rng: random.Random) -> None:
+        self._world = world
+        self._rng = rng
+        odds = world.odds
+        dice = random.Random(f"frame dice {odds.seed}")
+        self._dice = Dice(dice, odds.rates_of(FRAME_FAULTS), odds.without)
+        self._low_ns, high_ns = odds.one_way_ns
+        self._span_ns = high_ns - self._low_ns
+        self._process: Process | None = None
+        self._connection = 0
+        self.rungs: tuple[MarketId, ...] = ()
+        self._wanted: m.SubscribeTo | None = None
+        self._stalled_until_ns = 0
+        self._last_ns = 0
+        self._older: dict[MarketId, m.BookSeen] = {}
+        self._kept: dict[MarketId, int] = {}
+        self.silent: dict[MarketId, bool] = {}
+        self.late_ns = 0
+        self.refusing = False
+
+    # --- the connection ---------------------------------------------------------------------------
+
+    def connect(self, process: Process) -> None:
+        self._process = process
+        self._connection += 1
+        self.rungs = ()
+        self._world.seen.hit("feed_opened")
+        self._world.deliver(process, m.FeedOpened())
+        self._ping(self._connection)
+        if self._wanted is not None:
+            # What was wanted while the channel was down is sent on opening.
+            self.subscribe(process, self._wanted)
+
+    def lost(self) -> None:
+        self._process = None
+        self._wanted = None
+        self._connection += 1
+        self.rungs = ()
+
+    def close(self, for_ns: int) -> None:
+        process = self._process
+        if process is None:
+            return
+        self.lost()
+        self._world.deliver(process, m.FeedClosed("drawn"))
+
+        def back() -> None:
+            if process.alive and self._process is None:
+                self.connect(process)
+
+        self._world.after(_RECONNECT_NS + for_ns, back)
+
+    def stall(self, for_ns: int) -> None:
+        self._stalled_until_ns = self._world.now_ns + for_ns
+
+    def half_open(self) -> None:
+        self.stall(_PONG_NS)
+        connection = self._connection
+
+        def deadline() -> None:
+            if connection == self._connection:
+                self.close(0)
+
+        self._world.after(_PONG_NS, deadline)
+
+    def _ping(self, connection: int) -> None:
+        if connection == self._connection:
+            self._push(m.FeedHeard())
+            self._world.after(_PING_NS, lambda: self._ping(connection))
+
+    # --- frames -----------------------------------------------------------------------------------
+
+    def subscribe(self, process: Process, wanted: m.SubscribeTo) -> None:
+        if self._process is not process:
+            self._wanted = wanted
+            return
+        self._wanted = None
+        connection, world = self._connection, self._world
+
+        def arrive() -> None:
+            if connection != self._connection or process is not self._process:
+                return
+            world.seen.hit("subscribed")
+            if self.refusing:
+                world.seen.fault("subscribe_refused_frame")
+                self._push(m.SubscriptionRefused("unknown_target", "drawn"))
+                return
+            self.rungs = wanted.rungs
+            if world.odds.acks:
+                self._push(m.SubscriptionAccepted())
+                for market in wanted.rungs:
+                    self._frame(world.exchange.front.book_update(market, world.now_ns))
+
+        world.after(self._one_way(), arrive)
+
+    def publish(self) -> None:
+        exchange, now_ns = self._world.exchange, self._world.now_ns
+        changed: dict[MarketId, None] = {}
+        for event in exchange.newly_shown(now_ns):
+            if isinstance(event, v.LevelChanged):
+                changed[event.market_id] = None
+            elif isinstance(event, v.TradePrinted) and event.market_id in self.rungs:
+                bought = (event.taker_outcome is Outcome.YES) == (event.taker_side is Side.BUY)
+                self._frame(
+                    m.TradeSeen(
+                        event.market_id, event.at_ns, event.trade_id, event.price, event.qty, bought
+                    )
+                )
+        for market in changed:
+            if market in self.rungs:
+                self._frame(exchange.front.book_update(market, now_ns))
+
+    def _frame(self, frame: m.BookSeen | m.TradeSeen) -> None:
+        world = self._world
+        prints_come = self.silent.get(frame.market_id)
+        if prints_come is not None and not (prints_come and type(frame) is m.TradeSeen):
+            world.seen.fault("silent_frame")
+            return
+        fault = self._dice.roll() if world.faulty else ""
+        if type(frame) is m.BookSeen:
+            self._remember(frame)
+        if not fault:
+            self._push(frame)
+            return
+        if self._befalls(fault, frame):
+            world.seen.fault(fault if type(frame) is m.BookSeen else f"{fault}:print")
+
+    def _remember(self, frame: m.BookSeen) -> None:
+        kept = self._kept.get(frame.market_id, 0)
+        self._kept[frame.market_id] = kept + 1
+        if kept % 16 == 0:
+            self._older[frame.market_id] = frame
+        world = self._world
+        if frame.market_id == world.crowd.dead:
+            world.seen.hit("dead_book")
+        elif kept % 4 == 0 and frame.bids and frame.asks:
+            best = (frame.bids[0][0], frame.asks[0][0])
+            if any(level in best for level in world.auditor.own_levels(frame.market_id)):
+                world.seen.hit("own_at_touch")
+
+    def _befalls(self, fault: str, frame: m.BookSeen | m.TradeSeen) -> bool:
+        """True if the fault had an occasion; else the frame comes as it is."""
+        older = self._older.get(frame.market_id)
+        match fault, frame:
+            case "frame_dropped", _:
+                pass
+            case "frame_garbled", _:
+                self._push(m.FrameGarbled("drawn", known=self._rng.random() < 0.5))
+            case "frame_delayed", _:
+                self._push(frame, self._rng.randint(MS, 2 * SECOND))
+            case "frame_duplicated", _:
+                self._push(frame)
+                self._push(frame, self._rng.randint(0, SECOND))
+            case "frame_crossed", m.BookSeen(bids=((best, _), *_)):
+                self._push(replace(frame, asks=((best, Qty(1)),)))
+            case "frame_stale", _ if older is not None and older.ts_ns < frame.ts_ns:
+                self._push(frame)
+                self._push(older)
+            case _:
+                self._push(frame)
+                return False
+        return True
+
+    def _one_way(self) -> int:
+        return self._low_ns + int(self._rng.random() * self._span_ns)
+
+    def _push(self, event: m.Event, extra_ns: int = 0) -> None:
+        world, process, connection = self._world, self._process, self._connection
+        if process is None:
+            return
+        at_ns = max(world.now_ns, self._stalled_until_ns) + self._one_way() + self.late_ns
+        if not extra_ns:
+            at_ns = self._last_ns = max(at_ns, self._last_ns)
+
+        def arrive() -> None:
+            if connection == self._connection:
+                world.deliver(process, event)
+
+        world.at(at_ns + extra_ns, arrive)
+
 
 _KINDS: Final[dict[type, str]] = {
     m.Create: "create",
@@ -141,7 +341,7 @@ class Network:
                 response = response._replace(away_ns=self._rng.choice((None, 0, 2 * SECOND)))
         elif fault == "garbled_reply":
             self._note(call)
-            response = response._replace(answer=tamper.garbled(call.request, self._rng))
+            response = response._replace(answer=garbled(call.request, self._rng))
         elif fault == "headers_odd":
             self._note(call)
             response = response._replace(tokens=self._rng.choice((None, 10**9)))
@@ -246,7 +446,7 @@ class Network:
             seen.hit("zero_book")
         if call.fault == "" and isinstance(request, m.ReadBook) and self._world.faulty:
             call.fault = self._books.roll()
-        spoiled = tamper.spoiled_read(call.fault, request, answer, self._rng)
+        spoiled = spoiled_read(call.fault, request, answer, self._rng)
         if spoiled is None:
             return answer
         self._note(call)
@@ -270,3 +470,49 @@ def _is_repeatable(request: m.Write) -> bool:
     client could survive a network that does so.
     """
     return not isinstance(request, m.AmendResting) or request.amend.qty is None
+
+
+_GARBLED: Final = (
+    *((200, text) for text in (b"", b'{"order": {"qty": 1', b"{}{", b"\xff\xfe{}")),
+    (502, b"<html><body><h1>502 Bad Gateway</h1></body></html>"),
+)
+
+
+def garbled(request: m.Request, rng: random.Random) -> m.Answer:
+    return answer_of(request, *rng.choice(_GARBLED))
+
+
+def spoiled_read(
+    fault: str, request: m.Read, answer: m.Answer, rng: random.Random
+) -> m.Answer | None:
+    """The answer that a fault makes of this one; None where it has no occasion."""
+    body = answer.body if isinstance(answer, m.Done) else None
+    cursor: str = getattr(request, "cursor", "")
+    match fault, body:
+        case "book_unavailable", _ if isinstance(request, m.ReadBook):
+            return m.Refused(503, Code.ENGINE_UNAVAILABLE, "")
+        case "cursor_refused", _ if cursor:
+            return m.Refused(400, Code.INVALID_CURSOR, "")
+        case "garbled_list", _ if body is not None:
+            return garbled(request, rng)
+        case "book_emptied", m.BookShown():
+            return m.Done(m.BookShown(replace(body.book, bids=(), asks=())))
+        case "row_repeated", m.OrdersShown(orders=(first, *_)):
+            return m.Done(replace(body, orders=(first, *body.orders)))
+        case "row_repeated", m.FillsShown(fills=(newest, *_)):
+            return m.Done(replace(body, fills=(newest, *body.fills)))
+        case "odd_status", m.OrdersShown(orders=(first, *others)):
+            return m.Done(replace(body, orders=(_odd(first, rng), *others)))
+        case "odd_status", m.OrderShown() if body.order.status in model.RESTING:
+            return m.Done(m.OrderShown(_odd(body.order, rng)))
+        case (
+            "cursor_repeated",
+            m.OrdersShown() | m.FillsShown() | m.PositionsShown() | m.SeriesShown(),
+        ) if cursor and body.cursor:
+            return m.Done(replace(body, cursor=cursor))
+    return None
+
+
+def _odd(order: model.Order, rng: random.Random) -> model.Order:
+    status = rng.choice((model.OrderStatus.UNKNOWN, model.OrderStatus.ACCEPTED))
+    return replace(order, status=status)

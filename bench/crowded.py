@@ -119,7 +119,7 @@ class CrowdedMarket(RecordedMarket):
 
     def others(self, market: MarketId) -> tuple[Levels, Levels]:
         """The book of a market without what is ours."""
-        whole, own = self._books[market].levels(), self._queues.sizes
+        whole, own = self._books[market].levels(), self.queues.sizes
         bids, asks = (
             tuple((price, Qty(left)) for price, size in side if (left := size - mine.get(price, 0)))
             for side, mine in zip(whole, (own(market, s) for s in BookSide), strict=True)

@@ -1,0 +1,402 @@
+"""A paper run on a live feed: the market is the venue's, our orders and our cash stay here.
+
+Reads of the series and its books go to the real venue, by `PublicVenue`, which has no way to write.
+Everything that is ours goes to a local exchange, and the channel shows both together. What changes
+the exchange is in a command log, the venue's own (`venue.journal`), before anybody is answered. The
+next run applies the log again and has the same cash, positions, fills and orders. What the log does
+not hold is the market: until a book has been shown again, nothing fills, and then our orders are
+behind everything in it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+
+from bot.core import messages as m
+from bot.core.books.venueclock import VenueClock
+from bot.io.client.public import PUBLIC_READS, PublicRead, PublicVenue
+from bot.io.client.rest import DRAIN_SLACK_S, REQUEST_S_MAX
+from bot.io.faults import ShellFault
+from bot.io.run.connection import Connection, Emit, MarketChannel
+from bot.lab.exchange.exchange import MAKER, Exchange, Response
+from bot.lab.exchange.live import LiveMarket
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.exchange.terms import Terms
+from venue.core import messages as v
+from venue.journal.log import CommandLog, LogBroken, LogFull
+from venue.journal.record import Entry, StateFault
+from venue.journal.statedir import StateDir
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents
+from venue.wire.names import MarketId
+
+Answered = Callable[[m.Replied], None]
+MayLeave = Callable[[], Awaitable[bool]]
+
+FOLDER: Final = "account"
+"""In the state directory of the run."""
+
+_FORGOTTEN_EVERY: Final = 1_000
+"""So many commands that are applied again leave no more in memory than the exchange needs."""
+
+_LATE_NS_MAX: Final = 60 * NS_PER_SECOND
+_UNREAD_ROUND_TRIP_NS: Final = NS_PER_SECOND // 100
+"""The round trip of an order before any read has been timed."""
+
+
+class PaperFault(ShellFault):
+    """The paper account cannot be read or written; the text says what to do."""
+
+
+class PaperClock:
+    """The time of the exchange: the bot's clock, less how late the prints of the venue come now, so
+    that the trader finds the channel as late as it is. It never steps back."""
+
+    def __init__(self, now_ns: Callable[[], int]) -> None:
+        self._now_ns = now_ns
+        self._venue = VenueClock()
+        self._late_ns = 0
+        self._reached_ns = 0
+
+    def on_print(self, ts_ns: int) -> None:
+        """A print of the venue's `ts_ns` arrived now."""
+        now_ns = self._now_ns()
+        self._venue.on_stamp(ts_ns, now_ns)
+        ahead_ns = self._venue.ahead_ns
+        if ahead_ns is not None:
+            self._late_ns = min(max(0, now_ns + ahead_ns - ts_ns), _LATE_NS_MAX)
+
+    def advance(self, at_ns: int) -> None:
+        """It is no earlier than this."""
+        self._reached_ns = max(self._reached_ns, at_ns)
+
+    def now_ns(self) -> int:
+        """Now."""
+        self.advance(self._now_ns() - self._late_ns)
+        return self._reached_ns
+
+
+class PaperExchange:
+    """The exchange with our account, on a live market. is_new: True if this run opened the account.
+
+    Make it inside the event loop; end it with `close`.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        queue_model: QueueModel,
+        folder: Path | None,
+        now_ns: Callable[[], int],
+    ) -> None:
+        """terms: `cash_cents` is what a new account begins with. folder: where the account is kept;
+        None: it ends with this run. Raises PaperFault."""
+        self.clock = PaperClock(now_ns)
+        self._state: StateDir | None = None
+        self._log: CommandLog | None = None
+        self._waiting: list[tuple[int, v.Command]] = []  # with their instants, not on disk yet
+        self._writing = asyncio.Lock()
+        self._fault: PaperFault | None = None
+        self._has_failed = asyncio.Event()
+        # The log has the deposit, so that another setting changes no account that has begun.
+        empty = msgspec.structs.replace(terms, cash_cents=Cents(0))
+        self.market = LiveMarket((), empty, queue_model, self.clock.now_ns())
+        try:
+            self.is_new = folder is None or not self._go_on(folder)
+        except StateFault as fault:
+            raise PaperFault(f"the paper account: {fault}") from None
+        self.exchange.watchers.append(self._keep)
+        if self.is_new:
+            self.exchange.apply(v.Deposit(MAKER, terms.cash_cents), self.clock.now_ns())
+        self.exchange.read_all(self.clock.now_ns())
+
+    def _go_on(self, folder: Path) -> bool:
+        """Apply the log of a folder, then append to it. True if it has commands."""
+        self._state = StateDir.open(folder)
+        applied = 0
+        for applied, entry in enumerate(self._state.entries(0), 1):
+            self._apply_again(entry)
+            if applied % _FORGOTTEN_EVERY == 0:
+                self._forget_shown(entry.at_ns)
+        self._forget_shown(self.clock.now_ns())
+        self._log = self._state.log()
+        return applied > 0
+
+    def _apply_again(self, entry: Entry) -> None:
+        command = entry.command
+        assert not isinstance(command, v.AccessCommand)
+        self.clock.advance(entry.at_ns)
+        if isinstance(command, v.ResolveMarket):
+            self.market.resolve(command.market_id, command.winner, entry.at_ns)
+        else:
+            self.exchange.apply(command, entry.at_ns)
+
+    def _forget_shown(self, now_ns: int) -> None:
+        """What the channel showed then is of no use now; what an account shows is read."""
+        self.market.frames(now_ns)
+        self.market.marks.clear()
+        self.exchange.read_all(now_ns)
+
+    def _keep(
+        self, command: v.Command, _answer: v.Answer, events: list[v.Event], at_ns: int
+    ) -> None:
+        if events and self._log is not None:
+            self._waiting.append((at_ns, command))
+
+    @property
+    def exchange(self) -> Exchange:
+        """Where our orders are."""
+        return self.market.exchange
+
+    async def durable(self) -> None:
+        """Return when everything that was done so far is on disk. Raises PaperFault when it cannot
+        be."""
+        async with self._writing:
+            taken, self._waiting = self._waiting, []
+            try:
+                if taken and self._fault is None:
+                    await asyncio.to_thread(self._append, taken)
+            except (LogFull, LogBroken) as fault:
+                text = f"{fault}; what the paper account did last may be lost"
+                self._fault = PaperFault(text)
+                self._has_failed.set()
+            if self._fault is not None:
+                raise self._fault
+
+    def _append(self, taken: list[tuple[int, v.Command]]) -> None:
+        """Commands of one instant are on disk all or none."""
+        for at_ns, same in groupby(taken, key=itemgetter(0)):
+            assert self._log is not None
+            self._log.append(at_ns, [command for _, command in same])
+
+    async def failed(self) -> None:
+        """Wait until the account cannot be written. Raises PaperFault."""
+        await self._has_failed.wait()
+        assert self._fault is not None
+        raise self._fault
+
+    def close(self) -> None:
+        """Let go of the account's folder."""
+        if self._log is not None:
+            self._log.close()
+        if self._state is not None:
+            self._state.close()
+
+
+class PaperVenue:
+    """Carries the requests of one trader, and is its channel, with our own orders and trades in it:
+    what the venue's channel loses is lost here, too. Needs a running asyncio loop; end it with
+    `drain`."""
+
+    def __init__(
+        self,
+        public: PublicVenue,
+        exchange: PaperExchange,
+        latency_ns: int | None = None,
+    ) -> None:
+        """latency_ns: of an order there and back, 0 or more; None: as the newest read took."""
+        self._public = public
+        self._paper = exchange
+        self._market = exchange.market
+        self._latency_ns = latency_ns
+        self._read_ns = _UNREAD_ROUND_TRIP_NS
+        self._ours: set[asyncio.Task[None]] = set()
+        self._reads: set[asyncio.Task[None]] = set()
+        self._feed = public.channel(self._on_event)
+        self._emit: Emit = lambda _event: None
+        self._followed: frozenset[MarketId] = frozenset()
+        self._is_open = False
+        self._log = structlog.stdlib.get_logger("bot")
+
+    @property
+    def connection(self) -> Connection:
+        """What a runner is given."""
+        return Connection(self, self._channel)
+
+    def _channel(self, emit: Emit) -> MarketChannel:
+        self._emit = emit
+        return self
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    def start(self, send: m.Send, answered: Answered, may_leave: MayLeave | None = None) -> None:
+        """Begin a request; `answered` is called exactly once, later, with its Replied."""
+        tasks = self._reads if isinstance(send.request, PUBLIC_READS) else self._ours
+        task = asyncio.get_running_loop().create_task(self._run(send, answered, may_leave))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async def _run(self, send: m.Send, answered: Answered, may_leave: MayLeave | None) -> None:
+        tokens_limit: int | None = None
+        try:
+            if may_leave is not None and not await may_leave():
+                refused = m.Refused(0, "", "not in the journal in time, so not sent")
+                response = Response(refused, None, None)
+            elif isinstance(send.request, PUBLIC_READS):
+                response, tokens_limit = await self._read(send, send.request)
+            else:
+                response = await self._carry_out(send)
+        except PaperFault as fault:
+            response = Response(m.Unknown(str(fault)), None, None)
+        except Exception:  # noqa: BLE001 - the task's boundary: every request has its answer
+            self._log.exception("paper_failed", at=type(send.request).__name__)
+            response = Response(m.Unknown("a fault of ours"), None, None)
+        reply = m.Replied(
+            send.request_id, response.answer, response.tokens, response.away_ns, tokens_limit
+        )
+        answered(reply)
+
+    async def _carry_out(self, send: m.Send) -> Response:
+        """A request that is of our account."""
+        latency_ns = self._read_ns if self._latency_ns is None else self._latency_ns
+        one_way_s = latency_ns / 2 / NS_PER_SECOND
+        await asyncio.sleep(one_way_s)
+        response = self._paper.exchange.answer(send, self._paper.clock.now_ns())
+        self._publish()
+        await self._paper.durable()
+        await asyncio.sleep(one_way_s)
+        return response
+
+    async def _read(self, send: m.Send, request: PublicRead) -> tuple[Response, int | None]:
+        """A read that goes to the venue, and how many tokens its key can have. It costs one of
+        ours as well: a live run has one bucket for both."""
+        exchange, clock = self._paper.exchange, self._paper.clock
+        refused = exchange.refused_for_pace(send.key, clock.now_ns())
+        if refused is not None:
+            return refused, None
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        reply = await self._public.read(request)
+        answer, tokens = reply.answer, exchange.tokens_left(send.key)
+        if reply.tokens_left is not None:
+            tokens = min(tokens, reply.tokens_left)
+        if isinstance(answer, m.Done):
+            self._read_ns = round((loop.time() - begun_s) * NS_PER_SECOND)
+            answer = m.Done(self._seen(answer.body))
+            await self._paper.durable()
+        return Response(answer, tokens, reply.retry_after_ns), reply.tokens_limit
+
+    def _seen(self, body: m.Body) -> m.Body:
+        """What was read of the market, followed here; as the trader is to see it."""
+        if isinstance(body, m.SeriesShown):
+            held = {market_id for (market_id, _), qty in self._market.account.shares.items() if qty}
+            self._market.on_series(body.events, self._paper.clock.now_ns())
+            self._tell_paid(body.events, held)
+        elif isinstance(body, m.BookShown):
+            body = m.BookShown(self._book(body.book))
+        self._publish()
+        return body
+
+    def _book(self, read: model.Orderbook) -> model.Orderbook:
+        """A book that was read, with our orders in it and of our time. One that is older than the
+        newest frame stays as much older."""
+        market_id, as_of_ns = read.market_id, instant.to_ns(read.as_of)
+        depth = self._market.depths.get(market_id)
+        if depth is None or read.as_of == instant.ZERO:
+            return read  # not listed yet, or it never traded: nothing is known
+        rows = (tuple((each.price, each.size) for each in side) for side in (read.bids, read.asks))
+        now_ns = self._paper.clock.now_ns()
+        older_ns = max(0, depth.at_ns - as_of_ns)
+        if not older_ns:
+            self._market.on_frame(m.BookSeen(market_id, as_of_ns, *rows), now_ns)
+        bids, asks, _ = self._market.shown_book(market_id, now_ns)
+        return msgspec.structs.replace(
+            read,
+            as_of=instant.from_ns(now_ns - older_ns),
+            bids=tuple(model.Level(*each) for each in bids),
+            asks=tuple(model.Level(*each) for each in asks),
+        )
+
+    def _tell_paid(self, events: tuple[model.Event, ...], held: set[MarketId]) -> None:
+        """Log what a market of which shares were held was taken to pay: the venue shows no
+        winner."""
+        for market in (each for event in events for each in event.markets):
+            if market.state is model.MarketState.RESOLVED and market.market_id in held:
+                self._log.warning(
+                    "paper_market_paid",
+                    ticker=market.ticker,
+                    cash_cents=self._paper.exchange.cash_cents,
+                    advice="the venue names no winner: paid by the last price",
+                )
+
+    # --- the channel ------------------------------------------------------------------------------
+
+    def subscribe(self, wish: m.SubscribeTo) -> None:
+        """Make the set exactly this. What is no longer in it is not seen until it is again."""
+        followed = frozenset(wish.rungs)
+        self._market.on_gap(self._followed - followed)
+        self._followed = followed
+        self._feed.subscribe(wish)
+
+    async def run(self) -> None:
+        """Listen until cancelled. Raises PaperFault when the account cannot be written."""
+        parts = [asyncio.ensure_future(part) for part in (self._feed.run(), self._paper.failed())]
+        try:
+            await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            for part in parts:
+                if part.done():
+                    part.result()
+        finally:
+            for part in parts:
+                part.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
+
+    def _publish(self) -> None:
+        """Emit what has changed since the last time."""
+        frames = self._market.frames(self._paper.clock.now_ns())
+        for event in frames if self._is_open else ():
+            if isinstance(event, m.BookSeen | m.TradeSeen) and event.market_id in self._followed:
+                self._emit(event)
+
+    def _on_event(self, event: m.Event) -> None:
+        match event:
+            case m.BookSeen() | m.TradeSeen():
+                if isinstance(event, m.TradeSeen):
+                    self._paper.clock.on_print(event.ts_ns)
+                self._market.on_frame(event, self._paper.clock.now_ns())
+                self._publish()
+                return
+            case m.FeedOpened():
+                self._is_open = True
+            case m.FeedClosed():
+                self._is_open = False
+                self._market.on_gap(self._market.markets)
+            case _:
+                pass
+        self._emit(event)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    async def drain(self, reads_s: float | None = None) -> int:
+        """Wait for every request under way, then close venue and account. reads_s: seconds that
+        reads at the venue are waited for; None: as long as they take.
+
+        Returns how many of our own requests have no answer even so.
+        """
+        longest_s = REQUEST_S_MAX + DRAIN_SLACK_S
+        await _wait(self._ours, longest_s)
+        await _wait(self._reads, longest_s if reads_s is None else reads_s)
+        await self._public.drain()
+        await _wait(self._reads, DRAIN_SLACK_S)
+        unanswered = len(self._ours)
+        try:
+            async with asyncio.timeout(DRAIN_SLACK_S):
+                await self._paper.durable()
+        except (PaperFault, TimeoutError):
+            self._log.exception("paper_failed", at="the end of the run")
+        self._paper.close()
+        return unanswered
+
+
+async def _wait(tasks: set[asyncio.Task[None]], longest_s: float) -> None:
+    loop = asyncio.get_running_loop()
+    until_s = loop.time() + longest_s
+    while tasks and (left_s := until_s - loop.time()) > 0:
+        await asyncio.wait(tasks, timeout=left_s)
