@@ -74,7 +74,7 @@ def explain(
             _tell_list(told, json_line=json_line)
         else:
             try:
-                life = told.lives.find(order)
+                life = told.find(order)
             except LifeFault as fault:
                 fail(EXIT_CONFIGURATION, str(fault))
             _tell_order(told, config.parent, life, every=every, json_line=json_line)
@@ -196,7 +196,7 @@ def _moment(told: "OrderHistories", at: str) -> "tuple[Run, int]":
 def _tell_list(told: "OrderHistories", *, json_line: bool) -> None:
     from bot.cli.explain_text import row_text
 
-    newest = told.lives.orders[-_LISTED:]
+    newest = told.orders[-_LISTED:]
     if json_line:
         import msgspec
 
@@ -206,5 +206,5 @@ def _tell_list(told: "OrderHistories", *, json_line: bool) -> None:
         typer.echo("no order in the journal")
     for life in newest:
         typer.echo(row_text(life))
-    if len(told.lives.orders) > len(newest):
-        typer.echo(f"the newest {len(newest)} of {len(told.lives.orders)} orders", err=True)
+    if len(told.orders) > len(newest):
+        typer.echo(f"the newest {len(newest)} of {len(told.orders)} orders", err=True)

@@ -94,9 +94,7 @@ def _write(path: Path, page: str) -> None:
 def _cut_short(session: "Session") -> bool:
     """Whether it is a run of which the end could not be told. A backtest that was broken off has
     said so itself, and its file is whole."""
-    from bot.lab.report.session import Mode
-
-    return session.mode is Mode.JOURNAL and bool(session.damage)
+    return not session.is_backtest and bool(session.damage)
 
 
 # --- what is said ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bot.lab.exchange.queue_model import QueueModel
     from bot.lab.exchange.terms import Terms
     from bot.lab.session import Run
-    from bot.lab.what_if.compare import Compared
+    from bot.lab.what_if.compare import WhatIfResult
 
 _EXAMPLE: Final = "Example: bot what-if state/demo --set strategy.params.levels=3"
 _CONFIG_HELP: Final = "Another configuration file, instead of what the session had."
@@ -93,7 +93,7 @@ def _compared(
     how: "tuple[Terms, list[QueueModel]]",
     *,
     quiet: bool,
-) -> "Compared":
+) -> "WhatIfResult":
     import msgspec
 
     from bot.cli.replay import until_of

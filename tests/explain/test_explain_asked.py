@@ -5,7 +5,7 @@ import threading
 import msgspec
 import pytest
 
-from bot.lab.explain.asked import Asked, Askers, without_shares
+from bot.lab.explain.asked import RecordedStrategy, StrategyRecorder, without_shares
 from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
 from venue.wire.money import BookSide, FeeRate, Price, Qty
 from venue.wire.names import MarketId, Ticker
@@ -50,7 +50,7 @@ class Locked(Held):
 
 
 def test_a_quote_leans_by_what_it_would_have_been_holding_nothing():
-    asked = Asked(Held(None))
+    asked = RecordedStrategy(Held(None))
     answer = asked.quote(view(3))
     (lean,), fault = asked.leans(RUNG)
     assert fault == ""
@@ -60,21 +60,21 @@ def test_a_quote_leans_by_what_it_would_have_been_holding_nothing():
 
 def test_asking_again_changes_nothing_of_it():
     inner = Held(None)
-    asked = Asked(inner)
+    asked = RecordedStrategy(inner)
     asked.quote(view(3))
     assert asked.leans(RUNG) == asked.leans(RUNG)
     assert inner.asked == 1
 
 
 def test_of_an_answer_that_was_an_exception_it_says_so():
-    asked = Asked(Held(None))
+    asked = RecordedStrategy(Held(None))
     with pytest.raises(ValueError, match="not this one"):
         asked.quote(view(1, fair=13.0))
     assert asked.leans(RUNG) == ((), "the strategy gave no answer")
 
 
 def test_of_a_strategy_that_cannot_be_copied_it_says_so_and_asks_it_all_the_same():
-    asked = Asked(Locked(None))
+    asked = RecordedStrategy(Locked(None))
     assert asked.quote(view(1))[RUNG][0].price == 39
     rows, fault = asked.leans(RUNG)
     assert rows == ()
@@ -82,7 +82,7 @@ def test_of_a_strategy_that_cannot_be_copied_it_says_so_and_asks_it_all_the_same
 
 
 def test_of_one_that_was_never_asked_it_says_so():
-    assert Asked(Held(None)).leans(RUNG) == ((), "the strategy gave no answer")
+    assert RecordedStrategy(Held(None)).leans(RUNG) == ((), "the strategy gave no answer")
 
 
 def test_a_view_without_shares_is_the_same_in_all_else():
@@ -99,7 +99,7 @@ def test_levels_that_only_one_of_the_two_answers_has_lean_by_nothing_known():
             lots = [Quote(BookSide.ASK, Price(60), Qty(1)), Quote(BookSide.ASK, Price(61), Qty(2))]
             return {RUNG: tuple(lots[: 1 if view.rungs[0].net_qty else 2])}
 
-    asked = Asked(Short(None))
+    asked = RecordedStrategy(Short(None))
     asked.quote(view(4))
     first, second = asked.leans(RUNG)[0]
     assert (first.price, first.cents) == (60, 0)
@@ -107,7 +107,7 @@ def test_levels_that_only_one_of_the_two_answers_has_lean_by_nothing_known():
 
 
 def test_the_strategy_of_an_event_is_found_by_what_it_was_asked_about():
-    askers = Askers()
+    askers = StrategyRecorder()
     first, second = askers.around(Held(None)), askers.around(Held(None))
     first.quote(view(0))
     assert askers.of(Ticker("E")) is first

@@ -259,7 +259,7 @@ def test_the_list_for_a_person_has_a_line_an_order(state):
 
 def test_an_order_that_rests_is_listed_with_the_time_at_which_that_was_last_told(first, tmp_path):
     state = first.written(tmp_path / "state")
-    life = lives_of(state).lives.find(f"{FIRST}-1")
+    life = lives_of(state).find(f"{FIRST}-1")
     answered_ns = max(each.answered_ns for each in life.deeds)
     done = invoke(str(config(tmp_path)), "--state-dir", str(state))
     (row,) = [row for row in done.stdout.splitlines() if row.startswith(f"{FIRST}-1 ")]
@@ -278,14 +278,14 @@ def test_an_answer_that_tells_nothing_of_an_order_is_no_time_at_which_it_was_tol
     begun_ns = run.now_ns
     run.give(m.StopRequested("test"))
     run.live(1)
-    life = lives_of(run.written(tmp_path / "state")).lives.find(f"{FIRST}-1")
+    life = lives_of(run.written(tmp_path / "state")).find(f"{FIRST}-1")
     assert max(each.answered_ns for each in life.deeds) > begun_ns
     assert life.resting_ns is not None
     assert life.resting_ns <= begun_ns
 
 
 def test_lives_are_read_without_a_trader(state):
-    found = lives_of(state).lives
+    found = lives_of(state)
     life = found.find(f"{FIRST}-1")
     assert life.deeds[0].kind == "create"
     assert life.deeds[0].answer.startswith("order 1 open")

@@ -30,7 +30,7 @@ class Lean(msgspec.Struct, frozen=True):
     cents: int | None
 
 
-class Asked(Strategy):
+class RecordedStrategy(Strategy):
     """A strategy whose last call is remembered. calls: how often it was asked."""
 
     def __init__(self, inner: Strategy) -> None:
@@ -95,19 +95,19 @@ def _levels(quotes: tuple[Quote, ...], side: BookSide) -> list[Quote]:
     return sorted(mine, key=lambda quote: quote.price, reverse=side is BookSide.BID)
 
 
-class Askers:
+class StrategyRecorder:
     """The strategies of one run, by the event that each was asked about."""
 
     def __init__(self) -> None:
-        self._made: list[Asked] = []
+        self._made: list[RecordedStrategy] = []
 
     def around(self, strategy: Strategy) -> Strategy:
         """Remember a strategy's calls from now on."""
-        asked = Asked(strategy)
+        asked = RecordedStrategy(strategy)
         self._made.append(asked)
         return asked
 
-    def of(self, event_ticker: Ticker) -> Asked | None:
+    def of(self, event_ticker: Ticker) -> RecordedStrategy | None:
         """The one that was asked about an event last."""
         for asked in reversed(self._made):
             if asked.view is not None and asked.view.event_ticker == event_ticker:

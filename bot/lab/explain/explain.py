@@ -28,7 +28,7 @@ from bot.core.risk.trim import Trim
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.explain.asked import Askers, Lean
+from bot.lab.explain.asked import Lean, StrategyRecorder
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
 from bot.lab.replay.together import replayer_of
 from bot.lab.session import Place, Placed, Run, Step, placed_entries
@@ -164,7 +164,7 @@ class Explainer:
 
     def __init__(self, run: Run, remake: Remake) -> None:
         """As `replayer_of`. Raises JournalFault as that does."""
-        self._askers = Askers()
+        self._askers = StrategyRecorder()
         self._again = replayer_of(run, remake, around=self._askers.around)
         self._rungs: dict[MarketId, MarketQuoter] = {}
         self._books: dict[MarketId, Frame] = {}

@@ -103,10 +103,14 @@ class Life(msgspec.Struct, kw_only=True):
         return [*filter(None, [self.client_order_id]), *self.order_ids]
 
 
-class Lives:
+class OrderHistories:
     """The orders of the runs that were read, by both of their ids."""
 
     def __init__(self) -> None:
+        self.runs: list[Run] = []
+        """Those whose beginning is kept, the oldest first."""
+        self.damage: list[str] = []
+        """A line for each thing that could not be read."""
         self.orders: list[Life] = []
         self._by_client: dict[ClientOrderId, Life] = {}
         self._by_id: dict[OrderId, Life] = {}
@@ -264,14 +268,6 @@ class Lives:
 # --- over all runs --------------------------------------------------------------------------------
 
 
-class OrderHistories(msgspec.Struct, frozen=True):
-    """What could be read. runs: the oldest first. damage: a line for each thing that could not."""
-
-    lives: Lives
-    runs: tuple[Run, ...]
-    damage: tuple[str, ...]
-
-
 def lives_of(state: Path) -> OrderHistories:
     """The lives of all orders in the journal of a state directory.
 
@@ -279,9 +275,8 @@ def lives_of(state: Path) -> OrderHistories:
     there is no journal, when nothing of it can be read, and when its newest segment is of a version
     that is not known.
     """
-    lives = Lives()
-    kept: list[Run] = []
-    damage: list[str] = []
+    found = OrderHistories()
+    kept, damage = found.runs, found.damage
     try:
         for run in runs(state):
             kept.insert(0, run)
@@ -293,14 +288,14 @@ def lives_of(state: Path) -> OrderHistories:
     before = [path for path in segments(state) if oldest is None or number_of(path) < oldest]
     try:
         if before and not damage:
-            lives.read_fragment(before)
+            found.read_fragment(before)
     except JournalFault as fault:
         damage.append(str(fault))
     for run in kept:
         try:
-            lives.read(run)
+            found.read(run)
         except JournalFault as fault:
             damage.append(str(fault))
-    if damage and not kept and not lives.orders:
+    if damage and not kept and not found.orders:
         raise JournalFault(damage[0])
-    return OrderHistories(lives, tuple(kept), tuple(damage))
+    return found

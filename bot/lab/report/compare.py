@@ -27,7 +27,7 @@ _SAME_SHARE: Final = 0.9
 _STRETCHES_MIN: Final = 3
 
 
-class Paired(msgspec.Struct, frozen=True):
+class PairedDifference(msgspec.Struct, frozen=True):
     """What the second run earned more than the first in the time that both lived. blocks: equal
     stretches of that time, drawn again for the 95 % interval; low_cents, high_cents: None with too
     few of them."""
@@ -78,7 +78,7 @@ def same_market(first: Session, second: Session) -> str:
     return ""
 
 
-def paired(first: Session, second: Session) -> Paired | None:
+def paired(first: Session, second: Session) -> PairedDifference | None:
     """The difference of two runs that met the same market; None where they have no time in
     common, or no moments."""
     begun_ns = max(first.begun_ns, second.begun_ns)
@@ -92,10 +92,10 @@ def paired(first: Session, second: Session) -> Paired | None:
     difference = round(float(gains[0].sum() - gains[1].sum()))
     seconds = round((until_ns - begun_ns) / NS_PER_SECOND, 3)
     if blocks < _BLOCKS_MIN:
-        return Paired(seconds, blocks, difference)
+        return PairedDifference(seconds, blocks, difference)
     mean = mean_difference(gains[0], gains[1], resamples(blocks))
     low, high = (round(each * blocks) for each in (mean.low, mean.high))
-    return Paired(seconds, blocks, difference, low, high)
+    return PairedDifference(seconds, blocks, difference, low, high)
 
 
 def _profit(moments: Sequence[Moment], at_ns: int) -> float:

@@ -11,7 +11,7 @@ import msgspec
 from bot.lab.backtest.run import Result
 from bot.lab.report.compare import differences, pairs
 from bot.lab.report.figures import FIGURES, drawn
-from bot.lab.report.session import Mode, Session
+from bot.lab.report.session import Session
 from bot.lab.report.text import dollars, filled, final_cents, findings, span_text, when
 from bot.page.skeleton import columns, escaped, folded, html_page, panel, table
 
@@ -31,7 +31,7 @@ class Group(msgspec.Struct, frozen=True):
 
 def report(sessions: Sequence[Session]) -> str:
     """The page of one source."""
-    if sessions[0].mode is Mode.JOURNAL:
+    if not sessions[0].is_backtest:
         groups = [Group(each.name, (each.name,), (each,)) for each in sessions]
         return page(f"{sessions[0].name}: report", groups)
     by_event: dict[str, list[Session]] = {}
@@ -119,7 +119,7 @@ def _head(label: str, session: Session) -> str:
     what = [f"series {session.series}", f"lived {span_text(session.seconds)}"]
     if session.bound:
         what.insert(0, f"queue {session.bound}")
-    if session.mode is Mode.JOURNAL:
+    if not session.is_backtest:
         what += [f"from {when(session.begun_ns)}", f"run {session.run}"]
     what.append(f"{session.events:,} events")
     warned = "".join(f"<p class='finding'>{escaped(line)}</p>" for line in findings(session))

@@ -4,7 +4,6 @@ Money in cents or, where named so, thousandths of one; times in nanoseconds sinc
 clock, of a backtest by the recorded one; prices canonical YES cents; sizes shares.
 """
 
-import enum
 from typing import Literal
 
 import msgspec
@@ -12,13 +11,6 @@ import msgspec
 from bot.core.report import ProfitReport
 from bot.lab.backtest.run import Result
 from venue.wire.money import BookSide
-
-
-class Mode(enum.StrEnum):
-    """Where a run lived."""
-
-    JOURNAL = "journal"  # live, paper or embedded: its journal was replayed
-    BACKTEST = "backtest"
 
 
 class Rung(msgspec.Struct):
@@ -180,9 +172,9 @@ class Session(msgspec.Struct, kw_only=True):
     result: Result | None = None
 
     @property
-    def mode(self) -> Mode:
-        """Where it lived."""
-        return Mode.JOURNAL if self.result is None else Mode.BACKTEST
+    def is_backtest(self) -> bool:
+        """False for a live, paper or embedded run, whose journal was replayed."""
+        return self.result is not None
 
     @property
     def seconds(self) -> float:

@@ -5,7 +5,7 @@ from typing import Final
 
 from bot.core.profit.markouts import MILLI
 from bot.io.metrics.profits import plain_profit, row_cents
-from bot.lab.report.session import Mode, Moment, Rung, Session
+from bot.lab.report.session import Moment, Rung, Session
 from venue.wire.instant import from_ns
 
 PARTS: Final = {
@@ -102,7 +102,7 @@ def plain(session: Session) -> dict[str, object]:
     profit = session.profit
     return {
         "name": session.name,
-        "mode": session.mode.value,
+        "mode": "backtest" if session.is_backtest else "journal",
         "bound": session.bound,
         "series": session.series,
         "run": session.run,
@@ -129,7 +129,7 @@ def plain(session: Session) -> dict[str, object]:
         "limits": session.limits,
         "damage": session.damage,
         "ended": session.ended,
-        "begun": when(session.begun_ns) if session.mode is Mode.JOURNAL else "",
+        "begun": "" if session.is_backtest else when(session.begun_ns),
     }
 
 

@@ -19,7 +19,7 @@ from bot.lab.exchange.terms import Terms
 from bot.lab.journal_market import JournalMarket, read_market
 from bot.lab.replay.replay import Replayer, replay
 from bot.lab.session import Run, Until, beside_of, placed_entries, version_of
-from bot.lab.what_if.measured import Measured, measured
+from bot.lab.what_if.figures import RunFigures, figures_of
 from bot.lab.what_if.run import Setup, WhatIfRun
 from bot.lab.what_if.trial import Trial
 from venue.wire.names import Ticker
@@ -28,16 +28,16 @@ Progress = Callable[[str, int, int], None]
 """Called now and then: what is done, how much of it is through, and of how much."""
 
 
-class Played(Struct, frozen=True):
+class ModelResult(Struct, frozen=True):
     """What the model makes of the run under one reading. unchanged: of the configuration that
     it had; changed: of the other one, None where none was wanted."""
 
     reading: str
-    unchanged: Measured
-    changed: Measured | None
+    unchanged: RunFigures
+    changed: RunFigures | None
 
 
-class Assumed(Struct, frozen=True):
+class ModelTerms(Struct, frozen=True):
     """What the model was told; round trips and fees are those of the run."""
 
     read_lag_ns: int
@@ -45,7 +45,7 @@ class Assumed(Struct, frozen=True):
     seed: int
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class WhatIfResult(Struct, frozen=True, kw_only=True):
     """All of it. version: of the journal. cut: why it is told up to there alone, else empty.
     short_qty: shares of ours that books should have shown and did not: 0 where the market without
     us is known exactly. given_back: prints that filled us then. beside: the other series of its
@@ -59,14 +59,14 @@ class Compared(Struct, frozen=True, kw_only=True):
     ended_ns: int
     cut: str
     changed: tuple[Change, ...]
-    happened: Measured
-    played: tuple[Played, ...]
+    happened: RunFigures
+    played: tuple[ModelResult, ...]
     records: int
     given_back: int
     short_qty: int
     feed_ns: int
     write_ns: int
-    terms: Assumed
+    terms: ModelTerms
     cpu_s: float
 
 
@@ -80,7 +80,7 @@ def compare(
     readings: Sequence[QueueModel],
     until: Until,
     progress: Progress = lambda _what, _done, _of: None,
-) -> Compared:
+) -> WhatIfResult:
     """Play a run as it was configured and otherwise. again: the run, not replayed yet. had: what it
     was configured with.
 
@@ -115,9 +115,9 @@ def compare(
                 progress(what, done, len(market.history))
 
             came[name] = WhatIfRun(market, run.started, setup, terms, reading).run(told)
-        played.append(Played(reading.value, came["unchanged"], came.get("changed")))
+        played.append(ModelResult(reading.value, came["unchanged"], came.get("changed")))
     writes = sorted(market.write_trips_ns) or [0]
-    return Compared(
+    return WhatIfResult(
         nonce=run.started.boot_nonce,
         beside=beside_of(run),
         segments=tuple(path.name for path in run.paths),
@@ -133,14 +133,14 @@ def compare(
         short_qty=market.short_qty,
         feed_ns=market.feed_ns,
         write_ns=writes[len(writes) // 2],
-        terms=Assumed(terms.read_lag_ns, terms.power, terms.seed),
+        terms=ModelTerms(terms.read_lag_ns, terms.power, terms.seed),
         cpu_s=time.process_time() - began_s,
     )
 
 
 def _happened(
     run: Run, again: Replayer, market: JournalMarket, until: Until, progress: Progress
-) -> Measured:
+) -> RunFigures:
     """Raises JournalFault when the run cannot be replayed."""
     upto = Until(min(market.ended_ns, until.at_ns), until.number, until.place)
     found = replay(again, upto, lambda done: progress("what happened", done, 0))
@@ -156,4 +156,4 @@ def _happened(
     span_ns = (run.begun_ns, market.ended_ns)
     tickers = {each.market_id: each.ticker for each in market.markets.values()}
     ahead_ns = market.clock_ahead_ns
-    return measured(again.trader, market.own, span_ns, tickers, found.events, ahead_ns)
+    return figures_of(again.trader, market.own, span_ns, tickers, found.events, ahead_ns)

@@ -25,7 +25,7 @@ from bot.lab.exchange.terms import Latency, Terms
 from bot.lab.exchange.trader_run import IDLE_NS, TermsLink, TraderRun
 from bot.lab.journal_market import JournalMarket, MarketEvent
 from bot.lab.own_orders import OwnOrders
-from bot.lab.what_if.measured import Measured, measured
+from bot.lab.what_if.figures import RunFigures, figures_of
 from venue.engine import messages as v
 from venue.wire.instant import NS_PER_MS
 from venue.wire.limits import QTY_MAX
@@ -83,7 +83,7 @@ class WhatIfRun:
         self._run = TraderRun(self._driver, self.venue, self.trader, TermsLink(terms))
         self._run.observer = lambda event, _effects, _now_ns: self._own.take(event)
 
-    def run(self, progress: Progress = no_progress) -> Measured:
+    def run(self, progress: Progress = no_progress) -> RunFigures:
         """Play it to its end. progress: called now and then with how much of the market is through.
         Raises Stalled when the strategy does not come back, and DoesNotClose."""
         market, driver, run = self._market, self._driver, self._run
@@ -120,7 +120,7 @@ class WhatIfRun:
         self.venue.account.prove(self.venue.gain_cents)
         tickers = {each.market_id: each.ticker for each in market.markets.values()}
         span_ns = (market.begun_ns, market.ended_ns)
-        return measured(self.trader, self._own, span_ns, tickers, run.events)
+        return figures_of(self.trader, self._own, span_ns, tickers, run.events)
 
     def _operated(self, command: v.Command) -> None:
         self.venue.exchange.apply(command, self._driver.now_ns)

@@ -5,15 +5,15 @@ difference.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from bot.lab.what_if.compare import Compared, Played
-from bot.lab.what_if.measured import Measured, Quoted
+from bot.lab.what_if.compare import ModelResult, WhatIfResult
+from bot.lab.what_if.figures import Quoted, RunFigures
 from venue.wire import instant
 from venue.wire.instant import NS_PER_MS
 
 _NAME: Final = 30
 _WIDE: Final = 13
 
-_Number = Callable[[Measured], float | None]
+_Number = Callable[[RunFigures], float | None]
 
 
 def _profit(part: str) -> _Number:
@@ -40,12 +40,12 @@ _ROWS: Final[tuple[tuple[str, _Number, int], ...]] = (
 )
 
 
-def text(told: Compared) -> str:
+def text(told: WhatIfResult) -> str:
     """The whole of it."""
     return "\n".join([*_head(told), "", *_figures(told), "", *_quotes(told), "", *notes(told)])
 
 
-def _head(told: Compared) -> Iterator[str]:
+def _head(told: WhatIfResult) -> Iterator[str]:
     minutes = (told.ended_ns - told.begun_ns) / 60e9
     yield (
         f"session {told.nonce}, {told.segments[0]}, from {instant.from_ns(told.begun_ns)}, "
@@ -67,7 +67,7 @@ def _less(after: float | None, before: float | None) -> float | None:
     return None if after is None or before is None else after - before
 
 
-def _figures(told: Compared) -> Iterator[str]:
+def _figures(told: WhatIfResult) -> Iterator[str]:
     """A block for each reading: what happened, the model on the same, its error, and the other."""
     for played in told.played:
         heads = ["happened", "unchanged", "model error"]
@@ -90,7 +90,7 @@ def _figures(told: Compared) -> Iterator[str]:
         yield "difference: changed less unchanged, both of the model"
 
 
-def _quotes(told: Compared) -> Iterator[str]:
+def _quotes(told: WhatIfResult) -> Iterator[str]:
     """Presence and price of every rung and side: happened, unchanged and changed."""
     for played in told.played:
         sides = {"happened": told.happened, "unchanged": played.unchanged}
@@ -110,7 +110,7 @@ def _quote(quoted: Quoted) -> str:
     return f"{100 * quoted.present:5.1f} {quoted.price_cents:6.2f} x{quoted.qty:6.1f}"
 
 
-def notes(told: Compared) -> list[str]:
+def notes(told: WhatIfResult) -> list[str]:
     """What a reader has to know beside the numbers, a line each."""
     lines = [
         f"{told.given_back} prints had filled us and are there for whoever would have met them",
@@ -136,7 +136,7 @@ def notes(told: Compared) -> list[str]:
     return lines
 
 
-def _troubles(name: str, of: Measured | None) -> Iterator[str]:
+def _troubles(name: str, of: RunFigures | None) -> Iterator[str]:
     """What kept one side from quoting as its strategy would have."""
     if of is None:
         return
@@ -146,7 +146,7 @@ def _troubles(name: str, of: Measured | None) -> Iterator[str]:
         yield f"{name}: {of.strategy_errors} strategy errors, the first: {of.strategy_fault}"
 
 
-def _doubts(happened: Measured, played: Played) -> Sequence[str]:
+def _doubts(happened: RunFigures, played: ModelResult) -> Sequence[str]:
     """Whether the difference in profit is beyond the model's own error."""
     number = _profit("profit")
     then, same = number(happened), number(played.unchanged)

@@ -43,7 +43,7 @@ class Sources(msgspec.Struct, frozen=True):
     fees: int
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What a run came to. Money in cents, profit in thousandths of one.
 
     maker_qty, taker_qty: shares that came to us, and that we took. requests: by kind; refused: by
@@ -72,14 +72,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     strategy_fault: str
 
 
-def measured(
+def figures_of(
     trader: Trader,
     own: OwnOrders,
     span_ns: tuple[int, int],
     tickers: Mapping[MarketId, Ticker],
     events: int,
     clock_ahead_ns: int = 0,
-) -> Measured:
+) -> RunFigures:
     """What a trader came to between two instants. own: its orders and fills. tickers: of every
     rung, in order. events: that it took in. clock_ahead_ns: of the bot's clock, by which the
     instants are, against the venue's."""
@@ -89,7 +89,7 @@ def measured(
     # What was held at the start was bought before it; another series has fills of its own.
     fills = [fill for fill in own.fills() if fill.at_ns > begin_ns and fill.market_id in tickers]
     quotes = tuple(_quoted(own.changes(), fills, (begin_ns, end_ns), tickers))
-    return Measured(
+    return RunFigures(
         hours=(span_ns[1] - span_ns[0]) / _HOUR_NS,
         quotes=quotes,
         present=sum(each.present for each in quotes) / len(quotes) if quotes else 0.0,
