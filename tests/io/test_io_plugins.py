@@ -22,6 +22,7 @@ from bot.io.settings.plugins import (
     made,
 )
 from bot.strategy.api import Strategy
+from bot.strategy.pricing.price import legal
 
 SHIPPED = {
     "amm",
@@ -280,3 +281,15 @@ def test_a_wrong_parameter_is_told_with_file_line_key_value_and_what_is_accepted
     assert value in text
     assert "1" in text
     assert "49" in text
+
+
+def test_a_strategy_may_still_import_its_contract_from_where_it_was(tmp_path):
+    (tmp_path / "old.py").write_text(
+        "from bot.core.pricing.price import legal\n"
+        "from bot.core.strategy import Strategy\n"
+        "class Old(Strategy):\n"
+        "    tool = staticmethod(legal)\n"
+    )
+    found = find_strategy("./old.py:Old", tmp_path)
+    assert issubclass(found, Strategy)
+    assert found.tool is legal

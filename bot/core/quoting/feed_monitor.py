@@ -31,7 +31,7 @@ STEP_AGAIN_NS: Final = 60 * NS_PER_SECOND
 
 
 class MarketDataMonitor:
-    """The subscriptions of one series. ladders, rungs, venue_time: those of `Quoting`, kept up
+    """The subscriptions of one series. ladders, rungs, venue_time: those of `QuotingEngine`, kept up
     there."""
 
     def __init__(

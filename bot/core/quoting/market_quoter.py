@@ -76,7 +76,7 @@ class MarketQuoter:
         self.traded = TradedPrice()
         self.fair: Fair | None = None
         self.place = 0
-        # Of its event, the places of the rungs whose view is built again (`Telling`).
+        # Of its event, the places of the rungs whose view is built again (`ViewBuilder`).
         self.news: set[int] = set()
         self.decided: Outcome | None = None
         self.blocked = "not looked at yet"

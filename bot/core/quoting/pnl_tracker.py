@@ -21,7 +21,7 @@ from venue.wire.names import MarketId
 
 
 class PnlTracker:
-    """The score of one series. ladders, rungs: those of `Quoting`, kept up there."""
+    """The score of one series. ladders, rungs: those of `QuotingEngine`, kept up there."""
 
     def __init__(
         self,

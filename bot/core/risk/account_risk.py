@@ -1,5 +1,5 @@
 """What all series of one account may lose together, the cash they share, and which of them have
-opened their books: shared by their traders, as a `Purse` is.
+opened their books: shared by their traders, as a `RequestBudget` is.
 
 Losses add up and gains are not set against them. Each trader asks what the others may lose at the
 instant it wants to send something, and is answered from what they have live right then, so that no

@@ -103,7 +103,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     asked: how often a strategy was asked. state: the state directory. reaper: whether one is
     expected to watch. unheard: whether the heartbeat cannot be written. now_ns: the bot's clock.
-    dropped: `Inbox.dropped`.
+    dropped: `ConflatingQueue.dropped`.
     """
 
     now_ns: Callable[[], int]

@@ -118,6 +118,7 @@ def module_of(text: str, folder: Path) -> ModuleType:
 
 def _named(text: str, folder: Path) -> tuple[ModuleType, str]:
     """A module, and the name that the strategy has in it."""
+    _alias_moved_modules()
     if in_file := _IN_FILE.fullmatch(text):
         module, name = _from_file(folder / in_file[1]), in_file[2] or "STRATEGY"
     elif dotted := _DOTTED.fullmatch(text):
@@ -136,6 +137,17 @@ def _named(text: str, folder: Path) -> tuple[ModuleType, str]:
             "or package.module:Class, or ./file.py)"
         )
     return module, name
+
+
+def _alias_moved_modules() -> None:
+    """For one version a strategy may import its contract and the pricing tools as before, from
+    `bot.core.strategy` and `bot.core.pricing`."""
+    sys.modules.setdefault("bot.core.strategy", importlib.import_module("bot.strategy.api"))
+    tools = importlib.import_module("bot.strategy.pricing")
+    sys.modules.setdefault("bot.core.pricing", tools)
+    for tool in pkgutil.iter_modules(tools.__path__):
+        module = importlib.import_module(f"bot.strategy.pricing.{tool.name}")
+        sys.modules.setdefault(f"bot.core.pricing.{tool.name}", module)
 
 
 def made(strategy: type[Strategy], params: Any) -> Strategy:

@@ -339,7 +339,7 @@ _BEAT: Final = m.Tick.__name__.encode()
 
 
 def turns_of(payloads: Iterable[Payload]) -> Iterator[tuple[int, list[Payload]]]:
-    """Entries by the turns of the loop, each with the instant of the `Beat` that ends it; what
+    """Entries by the turns of the loop, each with the instant of the `Tick` that ends it; what
     stands behind the last one comes with the instant of its last entry."""
     turn: list[Payload] = []
     for payload in payloads:

@@ -2,8 +2,8 @@
 
 Series of one process spend from one request bucket and share one limit of loss, so that what one
 of them may do hangs on what the others had done by then. Each has a journal of its own. The loop
-takes turns: a turn is a batch of events and the `Beat` behind it, nothing runs in between, and the
-instant of the `Beat` is read within it. So the instants of their beats are the order in which the
+takes turns: a turn is a batch of events and the `Tick` behind it, nothing runs in between, and the
+instant of the `Tick` is read within it. So the instants of their beats are the order in which the
 turns of all series were taken, and with it every journal of them is replayed.
 """
 

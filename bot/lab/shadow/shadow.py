@@ -218,8 +218,8 @@ class Shadow:
                 self._events |= {each.event_ticker: each for each in mine}
                 # A market that has resolved only halts until it is known what it pays.
                 halted, resolved = model.MarketState.HALTED, (model.MarketState.RESOLVED,)
-                unpaid = tuple(_in_state(each, halted, of=resolved) for each in mine)
-                self._hold(m.SeriesBody(unpaid, ""))
+                settling = tuple(_in_state(each, halted, of=resolved) for each in mine)
+                self._hold(m.SeriesBody(settling, ""))
             case m.Noted(name="rung_settled", fields=fields):
                 market_id = MarketId(str(fields["market_id"]))
                 self._hold(v.ResolveMarket(market_id, Outcome(str(fields["winner"]))))
