@@ -265,12 +265,15 @@ def test_a_look_ended_by_sigterm_leaves_nothing_of_its_venue_behind(tmp_path, wo
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("program", [bot.__main__, venue.__main__], ids=["bot", "venue"])
-def test_ctrl_c_while_a_program_loads_is_quiet(monkeypatch, program):
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [(bot.__main__, "bot.cli.main"), (venue.__main__, "venue.cli")],
+    ids=["bot", "venue"],
+)
+def test_ctrl_c_while_a_program_loads_is_quiet(monkeypatch, program, name):
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    name = f"{program.__name__.partition('.')[0]}.cli"
     monkeypatch.setitem(sys.modules, name, SimpleNamespace(main=interrupted))
     with pytest.raises(SystemExit) as end:
         program.main()

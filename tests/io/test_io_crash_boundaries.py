@@ -28,7 +28,7 @@ def test_the_crashes_are_enough_and_strike_every_door():
     for request in ("Create", "AmendResting", "CancelResting"):
         for when in ("before", "after"):
             assert {f"{when} effect {request}", f"{when} departure {request}"} <= doors
-    assert {"before event Replied", "after event Replied"} <= doors
+    assert {"before event Response", "after event Response"} <= doors
 
 
 def test_every_kind_of_effect_that_the_trader_has_passes_the_door():

@@ -80,9 +80,9 @@ def test_a_process_ends_though_its_lines_cannot_be_written():
 def test_a_disk_that_stands_still_holds_nobody_up_who_logs_into_a_file_of_it(tmp_path):
     said = (
         "import logging, os, sys; from pathlib import Path; "
-        "from bot.io.logs.logs import Masker, configure_logs; "
+        "from bot.io.logs.logs import SecretRedactor, configure_logs; "
         "place = sys.argv[1]; os.mkfifo(place); never_read = os.open(place, os.O_RDWR); "
-        "configure_logs(Masker(), Path(place)); "
+        "configure_logs(SecretRedactor(), Path(place)); "
         "[logging.getLogger('bot').warning('x' * 4000) for _ in range(100)]; print('over')"
     )
     command = [sys.executable, "-c", said, str(tmp_path / "bot.log")]

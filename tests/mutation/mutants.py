@@ -212,7 +212,7 @@ def _changed(diff: str) -> Iterator[str]:
 
 
 def function_name(mangled: str) -> str:
-    """A function as a reader knows it: `RequestBudget.spend` for `xǁPurseǁspend`, `cut` for `x_cut`."""
+    """A function as a reader knows it: `Trim.cut` for `xǁTrimǁcut`, `cut` for `x_cut`."""
     if mangled.startswith("xǁ"):
         return ".".join(mangled[2:].split("ǁ"))
     return mangled.removeprefix("x_")

@@ -99,8 +99,8 @@ _HALF_PAYOUT: Final = PAYOUT_CENTS / 2
 
 
 class RungInput(msgspec.Struct, frozen=True):
-    """What is known of one rung: the book of others (`ExternalBook.shown`), since when it is what it is,
-    and the faded traded price with the mean instant of its prints (`TradedPrice.read`).
+    """What is known of one rung: the book of others (`ExternalBook.shown`), since when, and
+    the faded traded price with the mean instant of its prints (`TradedPrice.read`).
 
     confirmed_ns: of a book that is not believed now (its market is halted, or nothing has shown it
     for long), when it was last confirmed: it ages from then on. is_over: it has resolved, or its

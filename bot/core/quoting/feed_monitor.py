@@ -31,8 +31,8 @@ STEP_AGAIN_NS: Final = 60 * NS_PER_SECOND
 
 
 class MarketDataMonitor:
-    """The subscriptions of one series. ladders, rungs, venue_time: those of `QuotingEngine`, kept up
-    there."""
+    """The subscriptions of one series. ladders, rungs, venue_time: those of `QuotingEngine`, which
+    keeps them up."""
 
     def __init__(
         self,

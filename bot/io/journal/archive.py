@@ -30,6 +30,7 @@ from bot.core import messages as m
 from bot.io.journal.records import (
     MAGIC,
     OPENING,
+    VERSION,
     Entry,
     JournalFault,
     entry_of,
@@ -237,11 +238,12 @@ def _book(columns: _Columns, books: _Books) -> m.BookUpdate:
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-def _packed(payloads: list[bytes], name: str) -> bytes:
-    """The body of a block. payloads: of its frames."""
+def _packed(payloads: list[bytes], name: str, version: int) -> bytes:
+    """The body of a block. payloads: of its frames. version: of the segment; one of before is rare,
+    and its frames stay whole."""
     columns, books, last_ns = _Columns(), _Books(), 0
     for payload in payloads:
-        at_ns, body = _time_and_body(payload)
+        at_ns, body = _time_and_body(payload) if version == VERSION else (0, None)
         kind = _AS_IT_IS
         if body is not None:
             kind = _BODY
@@ -338,7 +340,7 @@ def archived(data: bytes | mmap.mmap, name: str) -> bytes:
         for end, payload in _frames(data):
             payloads.append(payload)
             if end - begun >= full or end == len(data):
-                body = _packed(payloads, name)
+                body = _packed(payloads, name, opening[-1])
                 out += [_checked(_BLOCK.pack(end - begun, len(body), zlib.crc32(body))), body]
                 begun, full, payloads = end, BLOCK_BYTES, []
     except JournalFault as fault:
