@@ -148,7 +148,9 @@ class Contradictor(GapReading):
             case "cash_differs":
                 world.crowd.rest()
                 known = len(truth.fills)
-                self._take(3)
+                for qty in (3, 1, None):  # orders may be smaller
+                    if len(truth.fills) == known:
+                        self._take(qty)
                 return len(truth.fills) > known
             case "foreign_response":
                 world.network.foreign_replies = _REPLIES
