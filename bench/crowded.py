@@ -15,7 +15,7 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.recorded import RecordedMarket
 from bot.lab.exchange.terms import Terms
 from bot.strategy.api import Levels
-from venue.crowd.crowd import Crowd
+from venue.crowd.crowd import SeededCrowd
 from venue.crowd.run import SeededPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord, tape_catalogue
@@ -78,7 +78,7 @@ class CrowdedMarket(RecordedMarket):
         super().__init__(ticking, terms, QueueModel.PESSIMISTIC, RESOLUTION_NS, START_NS)
         catalogue = tape_catalogue(ticking, RESOLUTION_NS, terms.maker_rate, terms.taker_rate)
         plan = SeededPlan(crowd, tuple(catalogue))
-        self._crowd = Crowd(crowd, plan.catalogue)
+        self._crowd = SeededCrowd(crowd, plan.catalogue)
         for command in opening_commands(plan):
             self.exchange.apply(command, START_NS)
 

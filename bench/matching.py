@@ -14,7 +14,7 @@ from bisect import insort
 from collections.abc import Callable
 from typing import Any, Final
 
-from venue.engine.orderbook import Entry, OrderBook
+from venue.engine.orderbook import BookEntry, OrderBook
 from venue.wire.money import BookSide, Price, Qty
 
 _SEED: Final = 20_240_601
@@ -61,13 +61,13 @@ def operations(count: int) -> list[Operation]:
 
 def levels_and_queues(stream: list[Operation]) -> int:
     """`venue.engine.orderbook`. Returns the shares traded, so that both books can be compared."""
-    book: OrderBook[Entry] = OrderBook()
+    book: OrderBook[BookEntry] = OrderBook()
     bids, asks = book.bids, book.asks
-    resting: dict[int, Entry] = {}
+    resting: dict[int, BookEntry] = {}
     traded = 0
     for kind, number, side, price, shares in stream:
         if kind == "add":
-            entry = resting[number] = Entry(shares)
+            entry = resting[number] = BookEntry(shares)
             (bids if side is _BID else asks).add(entry, price)
         elif kind == "take":
             half = asks if side is _BID else bids

@@ -21,7 +21,7 @@ from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock, recorded
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.lab.backtest.run import Backtest
 from bot.lab.evaluate.statistics import mean_difference, resamples
-from bot.lab.exchange.account import Account
+from bot.lab.exchange.account import PaperAccount
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.crowd.latent import GRID_NS, LatentValue, fair_cents, remaining_sd
@@ -82,7 +82,7 @@ class Fairs:
         sd = remaining_sd(self._crowd, RESOLUTION_NS - at_ns)
         return fair_cents(self._values[max(0, place)], self._log_strikes[market], sd)
 
-    def score(self, account: Account, end_ns: int) -> Score:
+    def score(self, account: PaperAccount, end_ns: int) -> Score:
         """What an account's fills came to."""
         gained = gained_soon = 0.0
         for fill in account.fills:

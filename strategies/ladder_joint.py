@@ -183,7 +183,7 @@ class LadderJoint(Strategy):
         self._slopes: list[int] = []
         self._owns: list[int] = []
         self._shared: list[_Shared] = []
-        self._rungs: list[_Rung] = []
+        self._rungs: list[_PricedRung] = []
         self._bids, self._asks = LadderSide(1, 0), LadderSide(-1, 0)
         self._answer: Resting = {}
 
@@ -299,7 +299,7 @@ class LadderJoint(Strategy):
         self._are_bound = are_bound
         if known != self._known:
             self._known = known
-            self._rungs = [_Rung() for _ in known]
+            self._rungs = [_PricedRung() for _ in known]
             self._bids, self._asks = LadderSide(1, len(known)), LadderSide(-1, len(known))
             self._answer = {}
             everything = True
@@ -468,7 +468,7 @@ _Key = tuple[int, int, int, int]
 number of the rest."""
 
 
-class _Rung:
+class _PricedRung:
     """A rung as it was priced last. stands: what of its `key` seldom moves; number: of that."""
 
     __slots__ = ("key", "market_id", "number", "priced", "stands")

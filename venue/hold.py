@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from venue.recovery import Exchange, fresh, recover
+from venue.recovery import RecoveredVenue, fresh, recover
 from venue.storage.keys import KEY_BYTES
 from venue.storage.log import CommandLog
 from venue.storage.statedir import StateDir
@@ -18,7 +18,7 @@ class Held(msgspec.Struct):
     should be on the way, for people.
     """
 
-    exchange: Exchange
+    exchange: RecoveredVenue
     cursor_key: bytes
     log: CommandLog | None = None
     path: Path | None = None

@@ -26,7 +26,7 @@ from venue.opening import (
 from venue.process import ControlPlan, Crowd, ServePlan
 from venue.seed import Seed, read_seed, validated
 from venue.seedfile import SeedFault, SeedText
-from venue.server import Venue
+from venue.server import VenueServer
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import VenueState
 
@@ -49,7 +49,7 @@ class Options(msgspec.Struct, frozen=True):
     control: ControlPlan | None
 
 
-class _Flow(msgspec.Struct, frozen=True):
+class _FlowPlan(msgspec.Struct, frozen=True):
     """What is listed, and who trades on it: the accounts to open first and what to run then."""
 
     catalogue: Commands
@@ -78,7 +78,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     if options.tape is not None:
         flow = _taped(options.tape, settings, seed, start_ns)
     elif options.no_crowd:
-        flow = _Flow(tuple(listing_commands(seed, start_ns)), (), None)
+        flow = _FlowPlan(tuple(listing_commands(seed, start_ns)), (), None)
     else:
         flow = _seeded(settings, seed, start_ns, held.is_new)
     opening = [*flow.catalogue, *flow.accounts]
@@ -114,17 +114,17 @@ def _crowd_settings(seed: Seed, text: SeedText, crowd_seed: int | None) -> Crowd
     return settings if crowd_seed is None else settings.model_copy(update={"seed": crowd_seed})
 
 
-def _seeded(settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool) -> _Flow:
+def _seeded(settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool) -> _FlowPlan:
     # Imported only where there is a crowd: it takes its time.
     from venue.crowd.run import SeededPlan, opening_commands
 
     catalogue = tuple(listing_commands(seed, start_ns))
     # A crowd that comes to a venue opened before is told what stands there instead.
     plan = SeededPlan(settings, (*catalogue, *state_commands(seed)) if is_new else ())
-    return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new))
+    return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new))
 
 
-def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> _Flow:
+def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> _FlowPlan:
     from venue.crowd.run import TapePlan, opening_commands
     from venue.crowd.tape import TapeFault, read_tape, tape_catalogue
     from venue.wire.money import FeeRate
@@ -136,14 +136,14 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
     rates = FeeRate.parse(seed.fees.maker_rate), FeeRate.parse(seed.fees.taker_rate)
     catalogue = tuple(tape_catalogue(tape, Quarter.under_way(start_ns).resolves_ns, *rates))
     plan = TapePlan(settings, (*catalogue, *state_commands(seed)), tape)
-    return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new=True))
+    return _FlowPlan(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new=True))
 
 
 def _crowd(plan: "CrowdPlan", is_new: bool) -> Crowd:
     from venue.crowd.run import run_crowd
     from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 
-    async def crowd(venue: Venue) -> None:
+    async def crowd(venue: VenueServer) -> None:
         not_taken = (EngineOverloaded, EngineUnavailable, ReplyLost)
         standing = () if is_new else venue.standing()
         await run_crowd(plan, venue.submit, venue.now_ns, venue.observe, not_taken, standing)

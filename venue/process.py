@@ -25,7 +25,7 @@ from venue.engine.messages import AccessCommand, Command
 from venue.hold import Held
 from venue.listen import listen, make_server
 from venue.rest.app import make_app
-from venue.server import Venue
+from venue.server import VenueServer
 from venue.stream.socket import make_stream
 from venue.wire.names import Ticker
 from venue.wire.routes import API_PREFIX, STREAM_PATH
@@ -38,7 +38,7 @@ _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Crowd = Callable[[Venue], Awaitable[None]]
+Crowd = Callable[[VenueServer], Awaitable[None]]
 
 
 class ControlPlan(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     log = structlog.get_logger()
     for notice in plan.held.notices:
         log.warning("state", notice=notice)
-    venue = Venue(plan.projection_lag_ms, plan.feed_flush_ms, plan.held)
+    venue = VenueServer(plan.projection_lag_ms, plan.feed_flush_ms, plan.held)
     # Of several that opened at once one listens first: the others may not have replaced its keys.
     listen(plan.listener, _address(plan.listener))
     if plan.control is not None:
@@ -135,7 +135,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     log.info("stopped")
 
 
-def _ready(venue: Venue, plan: ServePlan, control: str | None) -> Ready:
+def _ready(venue: VenueServer, plan: ServePlan, control: str | None) -> Ready:
     address = _address(plan.listener)
     stream = f"ws://{address}{API_PREFIX}{STREAM_PATH}"
     series = list(venue.views.catalog.series_tickers())
@@ -143,7 +143,7 @@ def _ready(venue: Venue, plan: ServePlan, control: str | None) -> Ready:
     return Ready(f"http://{address}{API_PREFIX}", stream, control, series, keys_file)
 
 
-def _keys_found(venue: Venue, plan: ServePlan) -> Path | None:
+def _keys_found(venue: VenueServer, plan: ServePlan) -> Path | None:
     """Where the keys of the first start are; told where another venue's stand in their place."""
     found = keys_place(plan.keys_file, lambda sha256_hex: venue.access.key(sha256_hex) is not None)
     if found != plan.keys_file and has_keys(plan.keys_file):
@@ -156,7 +156,7 @@ def _keys_found(venue: Venue, plan: ServePlan) -> Path | None:
 
 
 @contextlib.asynccontextmanager
-async def _controlled(venue: Venue, plan: ControlPlan | None) -> AsyncIterator[str | None]:
+async def _controlled(venue: VenueServer, plan: ControlPlan | None) -> AsyncIterator[str | None]:
     """Offer the operator's interface beside the block, to its very end; its address, or None."""
     if plan is None:
         yield None
@@ -188,14 +188,14 @@ async def _awaited(work: Awaitable[None]) -> None:
     await work
 
 
-async def _traded(crowd: Crowd, venue: Venue) -> None:
+async def _traded(crowd: Crowd, venue: VenueServer) -> None:
     # Called in here: told to stop before its first step, a task leaves nothing half made behind.
     await crowd(venue)
     # A tape that has ended: whoever judges the venue has it for themselves.
     venue.has_crowd = False
 
 
-def _both(venue: Venue) -> Callable[[Message, Receive, Send], Awaitable[None]]:
+def _both(venue: VenueServer) -> Callable[[Message, Receive, Send], Awaitable[None]]:
     rest, stream = make_app(venue, venue.metrics.request), make_stream(venue.hub, venue.now_ns)
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:

@@ -25,7 +25,7 @@ from venue.engine.messages import (
     TradePrinted,
 )
 from venue.engine.snapshot import EngineSnapshot
-from venue.storage.record import Entry, StateFault
+from venue.storage.record import LogRecord, StateFault
 from venue.storage.statedir import StateDir
 from venue.views.projector import Views, ViewsSnapshot
 
@@ -35,7 +35,7 @@ PAYLOAD_VERSION: Final = 1
 _ACCESS_COMMANDS: Final = (AddKey, RevokeKey, AddToken)
 
 
-class Exchange(msgspec.Struct, eq=False):
+class RecoveredVenue(msgspec.Struct, eq=False):
     """The state after the command with this sequence, carried out at this instant.
 
     printed_ns: the instant of the newest print, 0 before the first.
@@ -109,16 +109,16 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_Payload)
 
 
-def fresh(order_id_key: bytes) -> Exchange:
+def fresh(order_id_key: bytes) -> RecoveredVenue:
     """The state before any command. order_id_key: see `Engine`."""
-    return Exchange(Engine(order_id_key), Access(), Views(), 0, 0)
+    return RecoveredVenue(Engine(order_id_key), Access(), Views(), 0, 0)
 
 
-def rehearsal(exchange: Exchange) -> Exchange:
+def rehearsal(exchange: RecoveredVenue) -> RecoveredVenue:
     """A copy of a state to try an opening on: without views, and without the orders that have
     ended, which no command of an opening can meet."""
     stands = msgspec.structs.replace(exchange.engine.snapshot(), ended={})
-    return Exchange(
+    return RecoveredVenue(
         Engine.restored(b"rehearsal", stands),
         Access.restored(exchange.access.snapshot()),
         Views(),
@@ -128,7 +128,7 @@ def rehearsal(exchange: Exchange) -> Exchange:
     )
 
 
-def replay(exchange: Exchange, entries: Iterable[Entry]) -> None:
+def replay(exchange: RecoveredVenue, entries: Iterable[LogRecord]) -> None:
     """Apply entries that follow on what `exchange` includes."""
     apply_to_views = exchange.views.apply
     for entry in entries:
@@ -137,7 +137,7 @@ def replay(exchange: Exchange, entries: Iterable[Entry]) -> None:
             apply_to_views(event)
 
 
-def recover(state: StateDir) -> Exchange:
+def recover(state: StateDir) -> RecoveredVenue:
     """The state that a directory holds: the newest snapshot that can be used, then the log.
 
     Every event is in the views. A snapshot that cannot be used is passed over, with a notice in
@@ -149,7 +149,7 @@ def recover(state: StateDir) -> Exchange:
     return exchange
 
 
-def snapshot_of(exchange: Exchange) -> bytes:
+def snapshot_of(exchange: RecoveredVenue) -> bytes:
     """The payload of a snapshot of an exchange whose events are all in the views."""
     payload = _Payload(
         exchange.at_ns,
@@ -209,7 +209,7 @@ def _told(state: StateDir) -> tuple[str, ...]:
     return tuple(dict.fromkeys(state.notices))
 
 
-def _newest_usable(state: StateDir) -> Exchange:
+def _newest_usable(state: StateDir) -> RecoveredVenue:
     """The newest snapshot that this program knows, or the state before the log's first command."""
     for sequence, payload in state.snapshots():
         try:
@@ -226,7 +226,7 @@ def _newest_usable(state: StateDir) -> Exchange:
     return fresh(state.order_id_key)
 
 
-def _restored(order_id_key: bytes, sequence: int, payload: bytes) -> Exchange:
+def _restored(order_id_key: bytes, sequence: int, payload: bytes) -> RecoveredVenue:
     """The exchange that a payload tells of. Raises _UnknownPayload."""
     version = payload[0] if payload else 0
     if version != PAYLOAD_VERSION:
@@ -238,7 +238,7 @@ def _restored(order_id_key: bytes, sequence: int, payload: bytes) -> Exchange:
     except (msgspec.MsgspecError, ValueError, RecursionError) as fault:
         raise _UnknownPayload(f"not as this program writes it ({fault})") from None
     views = Views.restored(known.views)
-    return Exchange(
+    return RecoveredVenue(
         Engine.restored(order_id_key, known.engine),
         Access.restored(known.access),
         views,

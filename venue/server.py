@@ -33,7 +33,7 @@ from venue.engine.messages import (
 from venue.engine.snapshot import digest
 from venue.hold import Held, in_memory
 from venue.metrics import Readings, VenueMetrics
-from venue.recovery import Exchange, rehearsal
+from venue.recovery import RecoveredVenue, rehearsal
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.rest.faults import Faults
 from venue.storage.log import CommandLog, LogBroken, LogFull
@@ -76,7 +76,7 @@ class OpeningRefused(Exception):
     """An opening command was refused, so the venue cannot start as it was told to."""
 
 
-class Venue:
+class VenueServer:
     """The desk behind the REST shell, the channel and control. Made inside a running event loop.
 
     projection_lag_ms: how far reads and the channel lag behind. feed_flush_ms: see `Hub`.
@@ -423,7 +423,9 @@ class Venue:
                 observer(visible)
 
 
-def _rehearse(exchange: Exchange, opening: list[Command | AccessCommand], now_ns: int) -> None:
+def _rehearse(
+    exchange: RecoveredVenue, opening: list[Command | AccessCommand], now_ns: int
+) -> None:
     """Carry an opening out on a copy of the state. Raises OpeningRefused."""
     copy = rehearsal(exchange)
     for command in opening:

@@ -244,13 +244,13 @@ class _Progress:
 
 def _told(verdict: "Verdict", *, reaper_key: bool) -> tuple[int, str, dict[str, object]]:
     """Exit code, text for a person, and fields of the JSON line."""
-    from bot.core.sweeper import Clean, KeyRefused, Overdue, Sent
+    from bot.core.sweeper import CancelsAcknowledged, Clean, KeyRefused, Overdue
 
     match verdict:
         case Clean():
             text = f"nothing rests, as two lists have shown; {_cancelled(verdict.cancelled)}"
             return 0, text, {"verified": True, "cancelled": verdict.cancelled, "left": []}
-        case Sent():
+        case CancelsAcknowledged():
             text = f"{_cancelled(verdict.cancelled)}; not verified: --verify reads the account"
             return 0, text, {"verified": False, "cancelled": verdict.cancelled, "left": []}
         case KeyRefused():

@@ -10,7 +10,7 @@ _EXAMPLE = (
 )
 
 
-class Shell(StrEnum):
+class CompletionShell(StrEnum):
     """The shells that a script is made for."""
 
     BASH = "bash"
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="The shell that shall complete.")],
+    shell: Annotated[CompletionShell, typer.Argument(help="The shell that shall complete.")],
 ) -> None:
     """Print the completion script of a shell, for a file that it reads when it starts.
 

@@ -20,7 +20,7 @@ from bot.cli.progress import progress
 if TYPE_CHECKING:
     from bot.lab.evaluate.compare import Comparison
     from bot.lab.evaluate.life import RunMetrics
-    from bot.lab.evaluate.lineup import Entry
+    from bot.lab.evaluate.lineup import Contender
     from bot.lab.evaluate.results import RunStore, Task
 
 _EXAMPLE = (
@@ -121,7 +121,7 @@ def _today() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _proven(entries: "Iterable[Entry]") -> None:
+def _proven(entries: "Iterable[Contender]") -> None:
     """Make each strategy once: a wrong parameter is told before anything is lived."""
     for entry in entries:
         for params in entry.settings() if entry.plugin else ():

@@ -91,12 +91,12 @@ def _asked(config: Path, by: list[str], status: str, *, shadow: bool) -> dict[st
     """The account of the running bot, as its status page has it; ends with 3 without an answer."""
     import msgspec
 
-    from bot.io.metrics.profits import Shown
+    from bot.io.metrics.profits import StatusReport
 
     with faults_told():
         page = page_of(read(config), status)
     try:
-        shown = msgspec.json.decode(page.get("/status.json"), type=Shown).report
+        shown = msgspec.json.decode(page.get("/status.json"), type=StatusReport).report
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         fail(EXIT_VENUE, f"{page.base}: not the status of a bot of this version: {fault}")
     if shown is None:

@@ -20,7 +20,7 @@ from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.lab.sim.odds import Odds
-    from bot.lab.sim.run import Outcome
+    from bot.lab.sim.run import SeedResult
 
 _EXAMPLE = "Example: bot simulate --seed 7 --events 20_000 --profile brutal"
 _ENDING = "ending: seeds that have begun are lived to their end"
@@ -220,7 +220,7 @@ def _count(text: str, option: str) -> int:
     return int(digits)
 
 
-def _tell(odds: "Odds", outcome: "Outcome", *, quiet: bool, err: bool) -> None:
+def _tell(odds: "Odds", outcome: "SeedResult", *, quiet: bool, err: bool) -> None:
     """What one seed came to; a failure with its draw, its last events and how to repeat it."""
     done = outcome.summary
     if done.broken:

@@ -23,10 +23,10 @@ from bot.cli.common import (
 from bot.cli.progress import progress
 
 if TYPE_CHECKING:
-    from bot.lab.evaluate.worlds import World
+    from bot.lab.evaluate.worlds import Scenario
     from bot.lab.sweep.findings import Findings
     from bot.lab.sweep.space import Dimension, Search
-    from bot.lab.sweep.sweep import Aim, Sweep
+    from bot.lab.sweep.sweep import Aim, SweepResult
     from bot.lab.sweep.trials import Case
 
 _EXAMPLE = (
@@ -190,7 +190,7 @@ def _cases(
     steps: int,
     tape: tuple[str, str, str, str, bool],
     parts: tuple[int, int, int | None],
-) -> "tuple[World | None, tuple[Case, ...]]":
+) -> "tuple[Scenario | None, tuple[Case, ...]]":
     from bot.lab.evaluate.worlds import seeds_named, sized, worlds_named
     from bot.lab.exchange.queue_model import parse_queue_models
     from bot.lab.exchange.terms import Latency, Terms
@@ -238,16 +238,16 @@ def _aim(objective: str, risk: float, data: Path | None) -> "Aim":
 
 def _prepared(
     config: Path,
-    cell: "World | None",
+    cell: "Scenario | None",
     cases: "tuple[Case, ...]",
     dimensions: "tuple[Dimension, ...]",
     aim: "Aim",
     splits: int | None,
     files: tuple[Path | None, Path | None],
-) -> "Sweep":
+) -> "SweepResult":
     """files: that of results, and the page."""
     from bot.lab.backtest.guard import watched
-    from bot.lab.sweep.sweep import Sweep, splits_of
+    from bot.lab.sweep.sweep import SweepResult, splits_of
     from bot.lab.sweep.trials import TapeCase, TrialConfig
 
     places_for(*files, read=(config,))
@@ -257,7 +257,7 @@ def _prepared(
         configured.probe(dimensions, is_lived=not aim.function)
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy was loaded")
-    return Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
+    return SweepResult(configured, cases, aim, splits_of(len(cases), splits), files[0])
 
 
 def _search(
@@ -276,7 +276,7 @@ def _search(
     return search, most if size is None else min(most, size)
 
 
-def _swept(sweep: "Sweep", search: "tuple[Search, int]", jobs: int, cluster: str) -> bool:
+def _swept(sweep: "SweepResult", search: "tuple[Search, int]", jobs: int, cluster: str) -> bool:
     """Sweep with a meter on stderr; True if it came to its end."""
     from bot.lab.sweep import trials
 

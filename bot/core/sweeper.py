@@ -74,7 +74,7 @@ class Clean(msgspec.Struct, frozen=True, tag=True):
     cancelled: int
 
 
-class Sent(msgspec.Struct, frozen=True, tag=True):
+class CancelsAcknowledged(msgspec.Struct, frozen=True, tag=True):
     """Every order of one list is over by the venue's word; nothing was verified."""
 
     cancelled: int
@@ -99,7 +99,7 @@ class KeyRefused(msgspec.Struct, frozen=True, tag=True):
     left: tuple[Left, ...]
 
 
-Verdict = Clean | Sent | Overdue | KeyRefused
+Verdict = Clean | CancelsAcknowledged | Overdue | KeyRefused
 
 
 class _Target(msgspec.Struct):
@@ -306,7 +306,7 @@ class CancelAll:
         """Whether it is over without a proof."""
         deadline_ns = self._settings.deadline_ns
         if self.listed and not self._settings.verify and not self._open:
-            self.verdict = Sent(self.cancelled)
+            self.verdict = CancelsAcknowledged(self.cancelled)
         elif deadline_ns is not None and self._now_ns >= self._begun_ns + deadline_ns:
             self.verdict = Overdue(self.cancelled, self._left(), self.listed)
 

@@ -29,7 +29,7 @@ _LOOK_AGAIN_S: Final = 0.2
 _BODY_BYTES_MAX: Final = 500
 
 
-class Answer(NamedTuple):
+class HealthReply(NamedTuple):
     """What a page said. beat: changes with every decision of the bot, None when there is none."""
 
     status: int
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     beat: str | None
 
 
-def ask(url: str, timeout_s: float = ANSWER_S) -> Answer:
+def ask(url: str, timeout_s: float = ANSWER_S) -> HealthReply:
     """One GET of a page over plain http. Raises OSError or HTTPException when nothing answers."""
     parts = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
@@ -46,7 +46,7 @@ def ask(url: str, timeout_s: float = ANSWER_S) -> Answer:
         connection.request("GET", wanted)
         response = connection.getresponse()
         text = response.read(_BODY_BYTES_MAX).decode("utf-8", errors="replace").strip()
-        return Answer(response.status, text, response.getheader(_BEAT_HEADER))
+        return HealthReply(response.status, text, response.getheader(_BEAT_HEADER))
     finally:
         connection.close()
 

@@ -30,7 +30,7 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from venue.engine import messages as v
 from venue.storage.log import CommandLog, LogBroken, LogFull
-from venue.storage.record import Entry, StateFault
+from venue.storage.record import LogRecord, StateFault
 from venue.storage.statedir import StateDir
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -129,7 +129,7 @@ class PaperExchange:
         self._log = self._state.log()
         return applied > 0
 
-    def _apply_again(self, entry: Entry) -> None:
+    def _apply_again(self, entry: LogRecord) -> None:
         command = entry.command
         assert not isinstance(command, v.AccessCommand)
         self.clock.advance(entry.at_ns)

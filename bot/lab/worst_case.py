@@ -103,7 +103,7 @@ class _Report(msgspec.Struct):
     events: tuple[EventReport, ...]
 
 
-class _Status(msgspec.Struct):
+class _StatusPage(msgspec.Struct):
     report: _Report | None
 
 
@@ -111,7 +111,7 @@ def events_of_status(body: bytes, where: str) -> list[GivenEvent]:
     """The events on a status page's `/status.json`. Raises WhatIfFault when there are none yet, or
     when it is the page of something else."""
     try:
-        status = msgspec.json.decode(body, type=_Status)
+        status = msgspec.json.decode(body, type=_StatusPage)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise WhatIfFault(f"{where}: not the status of a bot of this version: {fault}") from None
     if status.report is None or not status.report.events:

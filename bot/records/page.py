@@ -8,7 +8,7 @@ from bot.page.plot import Plot, rows_plot, span_of
 from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
 from bot.records.rows import ProfitRow
 from bot.records.shown import HEAD, cells, cents_of, check_lines, head_lines, moved, plain_fill
-from bot.records.statement import Line, Statement
+from bot.records.statement import Statement, StatementLine
 from venue.wire.instant import NS_PER_SECOND, from_ns
 
 _HOUR_NS: Final = 3_600 * NS_PER_SECOND
@@ -107,7 +107,7 @@ def _through_the_day(statement: Statement, profits: Sequence[ProfitRow]) -> str:
     return figure("profit", title, plot.svg(title), "")
 
 
-def _by_rung(lines: Sequence[Line]) -> str:
+def _by_rung(lines: Sequence[StatementLine]) -> str:
     """A bar a rung for each source, one above the other, and the profit as a mark."""
     title = "Profit by rung: mark; spread, adverse, drift, fees: bars, from above"
     if not lines:
@@ -128,7 +128,7 @@ def _by_rung(lines: Sequence[Line]) -> str:
     return figure("rungs", title, plot.svg(title), "")
 
 
-def _holdings(lines: Sequence[Line]) -> str:
+def _holdings(lines: Sequence[StatementLine]) -> str:
     """YES shares less NO shares of each rung, before and after the day."""
     title = "Held before (grey) and after (blue)"
     if not lines:
@@ -142,7 +142,7 @@ def _holdings(lines: Sequence[Line]) -> str:
     return figure("held", title, plot.svg(title), "")
 
 
-def _short(lines: Sequence[Line]) -> list[str]:
+def _short(lines: Sequence[StatementLine]) -> list[str]:
     """The rungs' names; without their event's where all are of one."""
     if len({line.event for line in lines}) > 1:
         return [line.name for line in lines]

@@ -12,11 +12,11 @@ from bot.core.profit.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
 from bot.io.metrics.profits import plain_markout
 from bot.records.cells import cell_text
-from bot.records.statement import Line, Statement, Told, dollars
+from bot.records.statement import Statement, StatementLine, Told, dollars
 from venue.wire.instant import from_ns
 
 
-def cents_of(line: Line) -> dict[str, int]:
+def cents_of(line: StatementLine) -> dict[str, int]:
     """profit = spread + adverse + drift - fees in whole cents, exactly."""
     profit = round(line.profit / MILLI)
     spread = round(line.spread / MILLI)
@@ -30,7 +30,7 @@ def cents_of(line: Line) -> dict[str, int]:
     }
 
 
-def _plain_line(line: Line) -> dict[str, object]:
+def _plain_line(line: StatementLine) -> dict[str, object]:
     return {
         "name": line.name,
         "event": line.event,
@@ -152,7 +152,7 @@ HEAD: Final = (
 )
 
 
-def cells(line: Line) -> tuple[str, ...]:
+def cells(line: StatementLine) -> tuple[str, ...]:
     """A line of the table, as `HEAD` names it: dollars, and mean markouts in cents a share."""
     parts = cents_of(line)
     names = ("profit", "spread", "adverse", "drift", "fees")
@@ -174,7 +174,7 @@ def cells(line: Line) -> tuple[str, ...]:
     )
 
 
-def moved(statement: Statement) -> list[Line]:
+def moved(statement: Statement) -> list[StatementLine]:
     """The rungs of which anything was held or traded."""
     return [
         line

@@ -45,7 +45,7 @@ class Check(msgspec.Struct, frozen=True):
     text: str
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class StatementLine(msgspec.Struct, frozen=True, kw_only=True):
     """A rung, or all of them together. Prices and values thousandths of a cent of a YES share,
     profits thousandths of a cent, `cash_cents` what fills and payouts did, fees within it."""
 
@@ -96,8 +96,8 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     cash_close_cents: int | None
     other_cents: int
     other_fills: int
-    total: Line
-    rungs: tuple[Line, ...]
+    total: StatementLine
+    rungs: tuple[StatementLine, ...]
     fills: tuple[Told, ...]
     checks: tuple[Check, ...]
 
@@ -361,7 +361,9 @@ def _told(day: Day, fill: FillRow) -> Told:
     )
 
 
-def _line(day: Day, holding: Holding, opening: tuple[int, int], told: dict[str, Told]) -> Line:
+def _line(
+    day: Day, holding: Holding, opening: tuple[int, int], told: dict[str, Told]
+) -> StatementLine:
     fills = [f for f in holding.fills if day.from_ns <= f.created_ns < day.until_ns]
     yes_open, no_open = _held(opening, holding.fills, day.from_ns)
     yes_close, no_close = _held((yes_open, no_open), fills, None)
@@ -384,7 +386,7 @@ def _line(day: Day, holding: Holding, opening: tuple[int, int], told: dict[str, 
         paid_out = PAYOUT_CENTS * (yes_close if holding.winner == "yes" else no_close)
         worth_close, yes_close, no_close = 0, 0, 0
     fees_cents = sum(fill.fee_cents or 0 for fill in fills)
-    return Line(
+    return StatementLine(
         name=holding.ticker,
         event=holding.event_ticker,
         fills=len(fills),
@@ -424,13 +426,13 @@ def _markouts(told: Iterable[Told], day: Day) -> tuple[MarkoutReport, ...]:
     return sums.report()
 
 
-def _total(lines: Sequence[Line], told: Iterable[Told], day: Day) -> Line:
+def _total(lines: Sequence[StatementLine], told: Iterable[Told], day: Day) -> StatementLine:
     names = (
         *("fills", "bought_qty", "sold_qty", "yes_open", "no_open", "yes_close", "no_close"),
         *("cash_cents", "paid_out_cents", "fees_cents", "profit", "spread", "adverse", "drift"),
     )
     sums = {name: sum(getattr(line, name) for line in lines) for name in names}
-    return Line(
+    return StatementLine(
         name="total",
         event="",
         value_open=None,
@@ -440,7 +442,7 @@ def _total(lines: Sequence[Line], told: Iterable[Told], day: Day) -> Line:
     )
 
 
-def _profit_check(lines: Iterable[Line]) -> Check:
+def _profit_check(lines: Iterable[StatementLine]) -> Check:
     """Whether the parts are the profit, on every rung."""
     wrong = [
         f"{line.name}: {rest} thousandths of a cent"

@@ -36,7 +36,7 @@ class Place(msgspec.Struct, frozen=True):
     address: Address | None = None
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _SummaryTask(msgspec.Struct, frozen=True):
     """What the child reads: the place, the number of the account, and the day of UTC."""
 
     place: Place
@@ -58,7 +58,7 @@ def store_at(place: Place, password: Secret | None) -> Store:
 
 def encoded(place: Place, password: str | None, account: int, day: datetime.date) -> bytes:
     """What the child is to read."""
-    return msgspec.json.encode(_Asked(place, password, account, day), enc_hook=str)
+    return msgspec.json.encode(_SummaryTask(place, password, account, day), enc_hook=str)
 
 
 class Teller:
@@ -108,7 +108,7 @@ class Teller:
 
 def told(asked: bytes) -> str:
     """The line that is asked for. Raises StoreFault."""
-    wanted = msgspec.json.decode(asked, type=_Asked, dec_hook=lambda _path, text: Path(text))
+    wanted = msgspec.json.decode(asked, type=_SummaryTask, dec_hook=lambda _path, text: Path(text))
     password = None if wanted.password is None else Secret(wanted.password)
     store = store_at(wanted.place, password)
     try:

@@ -221,7 +221,7 @@ class NonsenseQuotes(Exception):
     """A strategy returned what cannot be quoted."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ValidatedQuotes(msgspec.Struct, frozen=True):
     """An answer of a strategy, proven sane: what shall rest on each rung, and what shall be taken
     now on those rungs where anything is."""
 
@@ -249,7 +249,7 @@ def checked(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]
     return split(quotes, view).resting
 
 
-def split(quotes: Quotes, view: EventView) -> Answer:
+def split(quotes: Quotes, view: EventView) -> ValidatedQuotes:
     """The quotes and the takes, proven sane. Raises NonsenseQuotes naming the first thing wrong.
 
     Sane: known rungs; integer prices of 1..99; whole sizes >= 1. Of the quotes each price at most
@@ -257,7 +257,7 @@ def split(quotes: Quotes, view: EventView) -> Answer:
     take, is below every ask of it: else the answer would trade with itself.
     """
     if not quotes:
-        return Answer({}, {})
+        return ValidatedQuotes({}, {})
     known = {rung.market_id for rung in view.rungs}
     resting: dict[MarketId, tuple[Quote, ...]] = {}
     takes: dict[MarketId, tuple[Take, ...]] = {}
@@ -294,7 +294,7 @@ def split(quotes: Quotes, view: EventView) -> Answer:
                 if isinstance(wish, Quote)
             )
         resting[market_id] = cast("tuple[Quote, ...]", tuple(wanted))
-    return Answer(resting, takes)
+    return ValidatedQuotes(resting, takes)
 
 
 def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> None:

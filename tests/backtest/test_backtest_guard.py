@@ -11,7 +11,7 @@ import pytest
 
 from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.lab.backtest import guard
-from bot.lab.backtest.guard import Overheard, Peek, Run, cuts, known_at, overhear, peeks, watched
+from bot.lab.backtest.guard import CutRun, Overheard, Peek, cuts, known_at, overhear, peeks, watched
 from bot.strategy.api import Strategy
 from tests.backtest.made import PROMPT, book, configured, ns, trade, written
 from tests.ctrl_c import started
@@ -147,7 +147,7 @@ def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(fo
     played: list[int] = []
     plays: list[int] = []
 
-    def alone(asked: Run) -> guard.Heard:
+    def alone(asked: CutRun) -> guard.Heard:
         played.append(asked.until_ns)
         return guard.Heard((), ())
 
@@ -185,7 +185,7 @@ def test_a_cut_lies_where_the_longest_quiet_near_its_place_follows(tmp_path):
 def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
     tape = read_tape(folder)
     config = planted(tmp_path, FROM_FILE.format(path=str(folder / "tape.jsonl.gz")))
-    asked = Run(tape, folder, config, PROMPT, closes_ns(tape), tape.end_ts)
+    asked = CutRun(tape, folder, config, PROMPT, closes_ns(tape), tape.end_ts)
     heard = overhear(asked)
     assert heard.opened == (str(folder / "tape.jsonl.gz"),)
     assert heard.answers  # it is the file that gives it away: it answered all along

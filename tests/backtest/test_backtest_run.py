@@ -7,7 +7,7 @@ import pytest
 from bot.config.bot_config import finish, read_draft
 from bot.lab.backtest.run import Backtest, backtest, distinct
 from bot.lab.backtest.tapes import tape_folders, winners
-from bot.lab.exchange.account import Account, DoesNotClose
+from bot.lab.exchange.account import DoesNotClose, PaperAccount
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Latency, Terms
 from bot.strategy.api import Quote, Strategy
@@ -174,7 +174,7 @@ def test_an_early_end_gives_what_there_is_so_far(tmp_path, settings):
 
 
 def test_an_account_that_does_not_meet_the_venues_is_told():
-    account = Account()
+    account = PaperAccount()
     account.cash_cents = 7
     with pytest.raises(DoesNotClose, match="7 cents, the venue: 8 cents"):
         account.prove(8)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.core.account.portfolio import Portfolio
 from bot.core.orders.order import Tag, tag_of
-from bot.core.profit.attribution import DIMENSIONS, Attribution, Entry
+from bot.core.profit.attribution import DIMENSIONS, AttributedFill, Attribution
 from bot.core.profit.markouts import HORIZONS_S, MILLI, OPEN_STRETCHES, Markouts, Moments
 from bot.core.profit.marks import Marks
 from bot.core.report import Against, ProfitRow
@@ -82,7 +82,7 @@ class Both:
                 created_at=instant.from_ns(self.now_ns),
             )
         )
-        entry = Entry(
+        entry = AttributedFill(
             RUNGS[index],
             f"E-{index}",
             book_side(outcome, side),

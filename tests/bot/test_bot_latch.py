@@ -15,7 +15,7 @@ from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.simulated import SERIES
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot import made
 from tests.bot.made import T0
@@ -64,9 +64,9 @@ def calm() -> Odds:
     )
 
 
-def opened(strategy: type[Strategy] | None = None, **other: object) -> World:
+def opened(strategy: type[Strategy] | None = None, **other: object) -> SimulatedWorld:
     """A world whose trader has not begun; with a strategy, it runs that one unhurried."""
-    world = World(calm())
+    world = SimulatedWorld(calm())
     # Nobody takes a latch away but the test itself.
     world._latched = lambda _reason: None
     world.crowd.open(world.now_ns)
@@ -82,7 +82,7 @@ def opened(strategy: type[Strategy] | None = None, **other: object) -> World:
     return world
 
 
-def quoting() -> World:
+def quoting() -> SimulatedWorld:
     """A world in which the trader quotes both sides of every rung."""
     world = opened()
     world.start(world.process)
@@ -91,22 +91,22 @@ def quoting() -> World:
     return world
 
 
-def creates(world: World) -> int:
+def creates(world: SimulatedWorld) -> int:
     """First and repeated creates sent so far."""
     return world.process.trader.out.counters.requests["create"]
 
 
-def resting(world: World) -> int:
+def resting(world: SimulatedWorld) -> int:
     """Orders of ours in the engine's book."""
     return len(world.auditor.truth.working)
 
 
-def make_of(world: World) -> Callable[[], Strategy]:
+def make_of(world: SimulatedWorld) -> Callable[[], Strategy]:
     """What makes the strategies that the world's trader began with."""
     return world.process._remake(world.process.configured.strategy)
 
 
-def assert_replayed(world: World) -> None:
+def assert_replayed(world: SimulatedWorld) -> None:
     """The same events into a fresh trader give the same effects, to the byte (B10)."""
     fresh = Trader(world.process.settings, make_of(world))
     for event, now_ns, effects in world.process.log:
@@ -114,7 +114,7 @@ def assert_replayed(world: World) -> None:
         assert again == msgspec.msgpack.encode(list(effects))
 
 
-def latched_effects(world: World, *events: m.Event) -> list[str]:
+def latched_effects(world: SimulatedWorld, *events: m.Event) -> list[str]:
     """The reasons that the shell is told to keep when these events come."""
     return [
         effect.reason
@@ -492,7 +492,7 @@ def test_a_picture_in_between_changes_no_later_effect():
     assert_replayed(world)
 
 
-def foreign(world: World) -> None:
+def foreign(world: SimulatedWorld) -> None:
     """Somebody else places an order on the account."""
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     cid = ClientOrderId("somebody-else")

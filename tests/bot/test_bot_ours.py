@@ -10,7 +10,7 @@ from bot.core.planning.actions import AmendAction, FreeShares, free_shares
 from bot.core.planning.debounce import by_side
 from bot.core.planning.diff import plan_sides
 from bot.core.planning.levels import WorkingOrders
-from bot.core.planning.queue_economics import Flow, QuoteEconomics, worth_of
+from bot.core.planning.queue_economics import QuoteEconomics, TradeRates, worth_of
 from bot.core.settings import PaceSettings
 from bot.core.trader import Trader
 from bot.lab.sim.run import run
@@ -49,7 +49,7 @@ def quotes(side: BookSide, drawn: list[tuple[int, int, int]]) -> list[Quote]:
 
 
 def worth(now_ns: int) -> QuoteEconomics:
-    flow = Flow()
+    flow = TradeRates()
     flow.printed(500, T0)
     return worth_of(49.5, (flow, flow), (((48, 3),), ((52, 3),)), Queues(1.0), PACE, 1e5, now_ns)
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from bot.core.market_data.queue_position import Queues
 from bot.core.orders.order import OwnOrder, State
-from bot.core.planning.queue_economics import EDGE_MIN_CENTS, Flow, QuoteEconomics, fills, worth_of
+from bot.core.planning.queue_economics import (
+    EDGE_MIN_CENTS,
+    QuoteEconomics,
+    TradeRates,
+    fills,
+    worth_of,
+)
 from bot.core.settings import PaceSettings
 from tests.bot import made
 from tests.bot.made import T0
@@ -66,25 +72,25 @@ def test_fewer_ahead_never_fill_less(volume, ahead, more, qty):
 
 
 def test_a_side_that_never_traded_has_the_rate_of_the_prior():
-    assert Flow().per_second(T0) == pytest.approx(1 / 120)
+    assert TradeRates().per_second(T0) == pytest.approx(1 / 120)
 
 
 def test_a_flow_comes_to_the_rate_that_is_seen():
-    flow = Flow()
+    flow = TradeRates()
     for second in range(0, 6_000, 10):
         flow.printed(20, T0 + second * NS_PER_SECOND)
     assert flow.per_second(T0 + 6_000 * NS_PER_SECOND) == pytest.approx(2.0, rel=0.15)
 
 
 def test_a_flow_fades_when_nothing_trades():
-    flow = Flow()
+    flow = TradeRates()
     flow.printed(1_000, T0)
     soon, late = flow.per_second(T0), flow.per_second(T0 + 3_600 * NS_PER_SECOND)
     assert late < soon / 20
 
 
 def test_a_clock_that_stands_still_changes_no_rate():
-    flow = Flow()
+    flow = TradeRates()
     flow.printed(5, T0)
     assert flow.per_second(T0) == flow.per_second(T0)
     assert flow.per_second(T0 - 5) == flow.per_second(T0)
@@ -153,7 +159,7 @@ def test_a_no_order_is_valued_on_the_ask_side():
 
 def test_settings_become_cents_and_shares():
     pace = PaceSettings(place_horizon_ns=120 * NS_PER_SECOND, move_millicents=70)
-    flow = Flow()
+    flow = TradeRates()
     day = worth_of(50.0, (flow, flow), ((), ()), Queues(1.0), pace, 86_400.0, T0)
     assert day.volume(BID, Price(40)) == pytest.approx(1.0)
     assert day.move_cents == pytest.approx(0.07)

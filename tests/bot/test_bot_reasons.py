@@ -11,7 +11,7 @@ from bot.core.orders.order import State, Tag
 from bot.core.orders.transitions import OrderFinding
 from bot.core.planning.actions import AmendAction
 from bot.core.preview import Act
-from bot.core.profit.attribution import KEPT_MAX, Attribution, Entry
+from bot.core.profit.attribution import KEPT_MAX, AttributedFill, Attribution
 from bot.core.profit.marks import Marks
 from bot.core.settings import PaceSettings
 from bot.strategy.api import EventView, Quote
@@ -136,7 +136,7 @@ class Filled:
 
     def fill(self, side: BookSide, price: int) -> None:
         tag = Tag(0, "mine", "quote bid")
-        entry = Entry(RUNG, "E-0", side, Price(price), Qty(5), 2, tag)
+        entry = AttributedFill(RUNG, "E-0", side, Price(price), Qty(5), 2, tag)
         self.account.booked(entry, self.now_ns)
 
 

@@ -10,7 +10,7 @@ from bot.core.risk.account_risk import AccountRisk
 from bot.core.settings import BreakerSettings
 from bot.core.trader import Trader
 from bot.lab.sim.odds import SECOND
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from tests.bot.test_bot_latch import calm, make_of, quoting
 from venue.wire.money import Cents, Outcome
 
@@ -38,7 +38,7 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
     account = AccountRisk()
     other_may_lose = [0]
     account.opened(account.join(lambda: Cents(other_may_lose[0])))
-    world = World(replace(calm(), series_loss_cents=0))
+    world = SimulatedWorld(replace(calm(), series_loss_cents=0))
     settings = world.process.settings
     risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(25_000))
     settings = msgspec.structs.replace(settings, risk=risk)
@@ -73,7 +73,7 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
 
 def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
     account = AccountRisk()
-    worlds = [World(replace(calm(), seed=seed)) for seed in (1, 2)]
+    worlds = [SimulatedWorld(replace(calm(), seed=seed)) for seed in (1, 2)]
     limit = 900
     for world in worlds:
         settings = world.process.settings
@@ -95,7 +95,7 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
 
 
 def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -> None:
-    world = World(replace(calm(), series_loss_cents=0, variants={"strangers": "adopt"}))
+    world = SimulatedWorld(replace(calm(), series_loss_cents=0, variants={"strangers": "adopt"}))
     world.crowd.open(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)

@@ -6,7 +6,7 @@ from bot.core.report import Phase
 from bot.core.risk.exposure import Exposure
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import SECOND
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from tests.bot.test_bot_latch import opened
 from venue.engine import messages as v
 from venue.wire.money import Outcome, Price, Qty, Side
@@ -14,7 +14,7 @@ from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 
-def opens(world: World) -> tuple[Exposure, int]:
+def opens(world: SimulatedWorld) -> tuple[Exposure, int]:
     """What the first event may lose as its trader reckons it once it quotes; cents its fills came
     to."""
     world.start(world.process)

@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.sweeper import CancelAll, Clean, KeyRefused, Left, Overdue, Sent, SweepSettings
+from bot.core.sweeper import (
+    CancelAll,
+    CancelsAcknowledged,
+    Clean,
+    KeyRefused,
+    Left,
+    Overdue,
+    SweepSettings,
+)
 from tests.bot.naive_account import MS, T0, NaiveAccount, S, shown
 from venue.wire.money import Qty
 from venue.wire.names import Ticker
@@ -202,7 +210,7 @@ def test_a_refused_key_stops_the_sweep_and_names_what_it_knows(status, code):
 def test_without_verify_every_order_of_one_list_is_cancelled_and_no_more_is_claimed():
     naive = account(7, fates=["ok", "lost_before", "limited"], page=1_000)
     naive.place("9000", T0 + 2 * MS)
-    assert naive.run(SweepSettings(verify=False)).verdict == Sent(7)
+    assert naive.run(SweepSettings(verify=False)).verdict == CancelsAcknowledged(7)
     assert len(lists(naive)) == 1
     assert naive.resting(naive.now_ns) == ["9000"]
 
@@ -212,7 +220,7 @@ def test_an_answer_about_another_order_says_nothing_of_this_one():
     mixed_up = [m.Ok(m.CancelBody(shown("1001"), Qty(10)))]
     naive.answer_cancel = lambda each: mixed_up.pop() if each == "1000" and mixed_up else None
     sweeper = naive.run(SweepSettings(verify=False))
-    assert sweeper.verdict == Sent(2)
+    assert sweeper.verdict == CancelsAcknowledged(2)
     assert naive.resting(naive.now_ns) == []
 
 

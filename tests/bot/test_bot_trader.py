@@ -12,7 +12,7 @@ from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.simulated import SERIES
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import Strategy
 from tests.bot import made
 from tests.bot.made import T0
@@ -55,9 +55,9 @@ def calm() -> Odds:
     )
 
 
-def quoting(odds: Odds | None = None) -> World:
+def quoting(odds: Odds | None = None) -> SimulatedWorld:
     """A world in which the trader quotes both sides of every rung."""
-    world = World(odds or calm())
+    world = SimulatedWorld(odds or calm())
     world.crowd.open(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)
@@ -67,12 +67,12 @@ def quoting(odds: Odds | None = None) -> World:
     return world
 
 
-def resting(world: World) -> int:
+def resting(world: SimulatedWorld) -> int:
     """Orders of ours in the engine's book."""
     return len(world.auditor.truth.working)
 
 
-def creates(world: World) -> int:
+def creates(world: SimulatedWorld) -> int:
     """Creates sent so far."""
     return world.process.trader.out.counters.requests["create"]
 
@@ -86,7 +86,7 @@ def test_both_sides_of_every_rung_are_quoted():
 
 def test_orders_that_a_life_before_left_on_both_sides_are_no_quotes_of_this_one():
     """More of them than cancels are sent at once: some are open yet while the start goes on."""
-    world = World(replace(calm(), rungs=(1,)))
+    world = SimulatedWorld(replace(calm(), rungs=(1,)))
     world.crowd.open(world.now_ns)
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     for number in range(80):
@@ -133,7 +133,7 @@ def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
 
 
 def test_nothing_is_sent_before_the_start():
-    world = World(calm())
+    world = SimulatedWorld(calm())
     assert world.process.receive(m.Tick(), world.now_ns) == []
 
 
@@ -210,7 +210,7 @@ def test_a_halted_market_is_left_alone_and_the_others_are_quoted():
     assert [rung.blocked != "" for rung in rungs] == [rung.market_id == market for rung in rungs]
 
 
-def foreign(world: World) -> None:
+def foreign(world: SimulatedWorld) -> None:
     """Somebody else places an order on the account."""
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     cid = ClientOrderId("somebody-else")
@@ -230,7 +230,7 @@ def test_where_somebody_else_has_an_order_ours_are_cancelled_and_it_is_told():
 
 
 def test_what_rests_at_the_start_is_cancelled_before_the_first_quote():
-    world = World(calm())
+    world = SimulatedWorld(calm())
     world.crowd.open(world.now_ns)
     foreign(world)
     world.driver.run_until(world.now_ns + SECOND)
@@ -262,7 +262,7 @@ def test_orders_of_an_earlier_run_are_found_however_late_the_series_is_read():
 
 
 def test_an_open_intent_is_settled_before_anything_is_quoted():
-    world = World(calm())
+    world = SimulatedWorld(calm())
     world.crowd.open(world.now_ns)
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     cid = ClientOrderId("earlier-1")
@@ -282,7 +282,7 @@ def test_an_open_intent_is_settled_before_anything_is_quoted():
 
 def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_waiting():
     odds = replace(calm(), cash_cents=100)
-    world = World(odds)
+    world = SimulatedWorld(odds)
     world.crowd.open(world.now_ns)
     market = world.exchange.markets["ACME-VAL-27Q1"][0]
     for cid, price in (("rests", 60), ("lost", 55)):
@@ -325,7 +325,7 @@ def test_a_strategy_that_fails_pulls_its_event_and_is_counted():
             order_qty=Qty(5),
         ),
     )
-    world = World(calm())
+    world = SimulatedWorld(calm())
     world.crowd.open(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
     world.process.trader = Trader(settings, lambda: Mad(None))

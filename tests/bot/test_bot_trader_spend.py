@@ -14,13 +14,13 @@ from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import Response
 from bot.lab.sim.odds import SECOND
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import Strategy
 from tests.bot.test_bot_trader import RISK, calm, creates, quoting, resting
 from venue.wire.names import Ticker
 
 
-def sent(world: World) -> Counter[str]:
+def sent(world: SimulatedWorld) -> Counter[str]:
     """Kinds of requests from here on; grows as they leave."""
     count: Counter[str] = Counter()
     send = world.network.send
@@ -53,7 +53,7 @@ def test_traders_on_one_credential_spend_from_one_purse():
     assert purse.in_flight == len(one.out.pending) + len(two.out.pending) == 10
 
 
-def others(world: World, until_ns: int, per_second: int) -> None:
+def others(world: SimulatedWorld, until_ns: int, per_second: int) -> None:
     """A second client on our key."""
     if world.now_ns < until_ns:
         world.exchange.front.bucket(m.Key.TRADE, world.now_ns).take(world.now_ns)

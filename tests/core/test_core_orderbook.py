@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venue.engine.orderbook import Entry, HalfBook, OrderBook
+from venue.engine.orderbook import BookEntry, HalfBook, OrderBook
 from venue.wire.money import BookSide
 
 BOTH = pytest.mark.parametrize("side", list(BookSide))
 
 
-class Named(Entry):
+class Named(BookEntry):
     """An entry that tells which one it is."""
 
     __slots__ = ("name",)

@@ -17,7 +17,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.lab.evaluate.market import EVENT, NOISE, TrueValueMarket
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.worlds import Scenario
 from venue.engine import messages as v
 from venue.wire import codec, frames, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -43,7 +43,7 @@ FRAME_NS: Final = NS_PER_SECOND // (RUNGS * FRAMES_PER_SECOND)
 STEP_NS: Final = 5 * FRAME_NS
 """The market is asked for so much at a time, one step ahead: a request is answered in the next."""
 
-WORLD: Final = World(rungs=RUNGS, steps=90 * 24 * 360)
+WORLD: Final = Scenario(rungs=RUNGS, steps=90 * 24 * 360)
 """Ninety days until its event resolves; fees as in the reference."""
 
 _ANSWER_NS: Final = 20 * NS_PER_MS

@@ -24,7 +24,7 @@ import httpx
 
 from tests.e2e.kill_client import Client
 from venue.engine.messages import Deposit
-from venue.recovery import Exchange, recover
+from venue.recovery import RecoveredVenue, recover
 from venue.storage.statedir import StateDir
 
 ROOT = Path(__file__).parents[2]
@@ -194,7 +194,7 @@ def _await_growth(file: Path) -> None:
 class Replayed:
     """What the log on disk came to, replayed in this process."""
 
-    exchange: Exchange
+    exchange: RecoveredVenue
     deposits_cents: int
 
 
@@ -220,7 +220,7 @@ def _replayed(path: Path, tally: Tally) -> Replayed:
     return Replayed(exchange, deposits_cents)
 
 
-def _open_interest(exchange: Exchange) -> dict[str, int]:
+def _open_interest(exchange: RecoveredVenue) -> dict[str, int]:
     shares = exchange.engine.dump()["shares"]
     assert isinstance(shares, dict)
     return {market_id: of["open_interest"] for market_id, of in shares.items()}

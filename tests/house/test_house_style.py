@@ -27,6 +27,16 @@ def test_a_file_opens_by_saying_its_one_duty(path):
         assert len(duty.splitlines()[0]) >= 10
 
 
+def test_a_class_name_is_used_at_most_twice():
+    homes: dict[str, list[str]] = {}
+    for path in SHIPPED_FILES:
+        for node in ast.walk(tree.tree(path)):
+            # Every strategy has its parameters in a class `Params` within it.
+            if isinstance(node, ast.ClassDef) and node.name != "Params":
+                homes.setdefault(node.name.lstrip("_"), []).append(tree.shown(path))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 2} == {}
+
+
 def unexcused(path) -> list[int]:
     """Lines of broad excepts that carry no noqa or no word of why."""
     lines = tree.text(path).splitlines()

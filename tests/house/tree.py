@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ("bot", "strategies", "venue")
-PURE = ("bot/core", "venue/engine", "venue/wire")
+PURE = ("bot/core", "bot/strategy", "venue/engine", "venue/wire")
 _TEXT_ENDINGS = {".py", ".md", ".txt", ".toml", ".yaml", ".yml", ".lock", ".html", ".cfg", ".sh"}
 _TEXT_NAMES = {"Dockerfile", "Makefile", "run", ".gitignore", ".dockerignore"}
 _OWN_DOT_FOLDERS = {".ci", ".github"}

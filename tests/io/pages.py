@@ -13,7 +13,7 @@ from bot.io.logs.logtail import LogTail
 from bot.io.metrics.metrics import Metrics
 from bot.io.secret import Secret
 from bot.io.status.control import Control
-from bot.io.status.shown import Shown
+from bot.io.status.shown import StatusSource
 from bot.io.status.snapshot import Snapshot
 from bot.io.status.status import StatusApp, address, listen, make_app, serve
 from bot.io.status.streaming import Streams
@@ -42,9 +42,9 @@ class Told:
         self.events.append(event)
 
 
-def shown_by(look: Look, told: Told | None = None, state: Path | None = None) -> Shown:
+def shown_by(look: Look, told: Told | None = None, state: Path | None = None) -> StatusSource:
     """One series with no metrics of its own."""
-    return Shown(look, Metrics(lambda: None), list, told or Told(), state)
+    return StatusSource(look, Metrics(lambda: None), list, told or Told(), state)
 
 
 def app_of(

@@ -11,7 +11,7 @@ import pytest
 from bot.io.client.sockets import UNTIL_S
 from bot.io.notices.courier import Courier, Notice, Times
 from bot.io.run import reaper as reaper_module
-from bot.io.run.reaper import Seen, page_source
+from bot.io.run.reaper import HeartbeatLook, page_source
 from bot.io.secret import Secret
 from tests.io.hostile import drip, hostile
 
@@ -42,7 +42,7 @@ async def test_no_look_at_a_page_is_cancelled(monkeypatch):
     overdue = Overdue()
     begun_s = asyncio.get_running_loop().time()
     async with httpx.AsyncClient(transport=overdue) as client:
-        assert await page_source(client, "http://127.0.0.1/")() == Seen(None)
+        assert await page_source(client, "http://127.0.0.1/")() == HeartbeatLook(None)
     assert overdue.went_on
     # However slow the machine is, it counts from in between.
     assert begun_s + LONGEST_S <= overdue.until_s <= overdue.asked_s + LONGEST_S

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.io.state import crashes
-from bot.io.state.crashes import CrashLog, Moment, now
+from bot.io.state.crashes import CrashLog, TwoClocks, now
 from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault
 from venue.wire.instant import NS_PER_SECOND
 
@@ -25,9 +25,9 @@ class Machine:
     def __init__(self) -> None:
         self.boot, self.monotonic_ns, self.wall_ns = "a", 10 * MINUTE, 1_800_000_000 * NS_PER_SECOND
 
-    def now(self) -> Moment:
+    def now(self) -> TwoClocks:
         """This instant."""
-        return Moment(self.boot, self.monotonic_ns, self.wall_ns)
+        return TwoClocks(self.boot, self.monotonic_ns, self.wall_ns)
 
     def wait(self, ns: int) -> None:
         """Time passes on both clocks."""

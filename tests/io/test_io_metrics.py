@@ -21,7 +21,7 @@ from bot.io.metrics.tally import Surroundings
 from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.strategy_watchdog import StrategyWatchdog
 from bot.io.state.heartbeat import REAPER, Heartbeat
-from bot.io.status.shown import Shown
+from bot.io.status.shown import StatusSource
 from bot.io.status.status import REAPER_HEADER, make_app
 from bot.strategy.api import EventView, Quotes, Strategy
 from tests.house.tree import python_files
@@ -405,7 +405,7 @@ def test_no_label_is_an_id():
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_page_shows_every_series_and_the_one_that_is_asked_for_alone(anyio_backend):
     shown = {
-        ticker: Shown(
+        ticker: StatusSource(
             lambda: None,
             Metrics(lambda ticker=ticker: changed(series_ticker=ticker)),
             list,

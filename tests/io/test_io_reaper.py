@@ -16,9 +16,9 @@ from bot.io.client.sockets import client_beside
 from bot.io.clock import Clock
 from bot.io.run import reaper as reaper_module
 from bot.io.run.reaper import (
+    HeartbeatLook,
     Phase,
     Reaper,
-    Seen,
     file_source,
     heart_in,
     key_trouble,
@@ -476,8 +476,8 @@ async def test_the_status_page_shows_a_beat_that_changes_with_every_decision():
         serving.cancel()
         await asyncio.wait([serving])
         gone = await look()
-    assert marks == [Seen("1000"), Seen("2000"), Seen("2000")]
-    assert gone == Seen(None)
+    assert marks == [HeartbeatLook("1000"), HeartbeatLook("2000"), HeartbeatLook("2000")]
+    assert gone == HeartbeatLook(None)
 
 
 async def test_a_page_that_is_not_the_bots_shows_no_beat():
@@ -485,9 +485,9 @@ async def test_a_page_that_is_not_the_bots_shows_no_beat():
         hostile(says(302, b"", "Location: http://127.0.0.1:1/")) as site,
         httpx.AsyncClient(trust_env=False) as client,
     ):
-        assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == Seen(None)
+        assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == HeartbeatLook(None)
 
 
 async def test_a_page_that_never_ends_shows_no_beat():
     async with asyncio.timeout(10), hostile(drip) as site, client_beside() as client:
-        assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == Seen(None)
+        assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == HeartbeatLook(None)

@@ -15,20 +15,20 @@ from bot.io.settings.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import page
 from bot.lab.evaluate.compare import Comparison, compare
 from bot.lab.evaluate.life import RunMetrics
-from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
+from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Contender, entries_named
 from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, live_through, tasks_of
-from bot.lab.evaluate.worlds import SeedFault, World, blocks_named, log_opening, seeds_named
+from bot.lab.evaluate.worlds import Scenario, SeedFault, blocks_named, log_opening, seeds_named
 from tests.house.tree import ROOT
 
 pytestmark = pytest.mark.xdist_group("evaluate")
 
 Store = RunStore[RunMetrics]
-SMALL = World(steps=24, rungs=3)
+SMALL = Scenario(steps=24, rungs=3)
 PAIR = (
-    Entry("narrow", "fixed_spread", {"half_spread_cents": 2}, "max_position_qty", (10, 40)),
-    Entry("wide", "fixed_spread", {"half_spread_cents": 4}, "max_position_qty", (40,)),
-    Entry("do_nothing", ""),
-    Entry(
+    Contender("narrow", "fixed_spread", {"half_spread_cents": 2}, "max_position_qty", (10, 40)),
+    Contender("wide", "fixed_spread", {"half_spread_cents": 4}, "max_position_qty", (40,)),
+    Contender("do_nothing", ""),
+    Contender(
         "narrow_budget5",
         "fixed_spread",
         {"half_spread_cents": 2},
@@ -107,7 +107,7 @@ def test_tables_and_page_show_every_entry_and_the_document_keeps_the_rest(
     assert "<script" not in shown
 
 
-WORLDS = (SMALL, *(World(steps=24, rungs=3, fees=fees) for fees in (2, 4)))
+WORLDS = (SMALL, *(Scenario(steps=24, rungs=3, fees=fees) for fees in (2, 4)))
 
 
 @pytest.fixture(scope="module")
@@ -318,7 +318,7 @@ def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: Path) -> None:
-    idle = Entry("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
+    idle = Contender("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
     pair = (idle, msgspec.structs.replace(idle, name="idle_budget5", budget_cents=500))
     kept = RunStore(tmp_path / "idle.jsonl", RunMetrics)
     for _ in live_through(kept, missing(kept, tasks_of(pair, (SMALL,), range(1, 6))), 1):

@@ -6,7 +6,7 @@ import msgspec
 
 from bot.io.settings.plugins import find_strategy
 from bot.lab.evaluate.life import live
-from bot.lab.evaluate.market import Crowd
+from bot.lab.evaluate.market import DrawnCrowd
 from bot.lab.evaluate.worlds import STEP_NS, Noise, draw, sized, worlds_named
 from venue.engine import messages as v
 from venue.wire.money import Side
@@ -20,7 +20,7 @@ MIDDLE_CENTS = 50
 LEADER = UserId("crowd.maker.0")
 
 
-class Leader(Crowd):
+class Leader(DrawnCrowd):
     """Walks one share a cent at a time to 57 or down to 43, then trades with what followed it."""
 
     turn = 0

@@ -5,7 +5,7 @@ import pytest
 
 from bot.lab.evaluate.life import RunMetrics, live, profit_of
 from bot.lab.evaluate.market import MAKERS, NOISE, TrueValueMarket
-from bot.lab.evaluate.worlds import Flow, World, draw
+from bot.lab.evaluate.worlds import Scenario, TakerMix, draw
 from bot.lab.exchange.exchange import MAKER
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
@@ -14,7 +14,7 @@ from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder, TimeInForce
 
-WORLD = World(steps=80, rungs=4, flow=Flow.TOXIC)
+WORLD = Scenario(steps=80, rungs=4, flow=TakerMix.TOXIC)
 
 
 class Eager(Strategy):
@@ -29,7 +29,7 @@ class Eager(Strategy):
         }
 
 
-def _lived(world: World = WORLD, seed: int = 2, budget_cents: int | None = None) -> RunMetrics:
+def _lived(world: Scenario = WORLD, seed: int = 2, budget_cents: int | None = None) -> RunMetrics:
     return live(world, draw(world, seed), lambda: FixedSpread(FixedSpread.Params()), budget_cents)
 
 
@@ -76,7 +76,7 @@ def test_a_budget_is_never_exceeded_by_the_outcome() -> None:
 
 
 def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
-    venue = TrueValueMarket(World(rungs=2), [1, 2], 0)
+    venue = TrueValueMarket(Scenario(rungs=2), [1, 2], 0)
     low, high = venue.markets
 
     def place(market: MarketId, outcome: Outcome, side: Side, price: int, at_ns: int) -> None:
@@ -101,6 +101,6 @@ def test_a_life_is_the_same_each_time() -> None:
 
 
 def test_slower_requests_are_fewer_or_later_but_the_account_still_closes() -> None:
-    slow = World(steps=80, rungs=4, latency=10, fees=4)
+    slow = Scenario(steps=80, rungs=4, latency=10, fees=4)
     came = _lived(slow)
     assert round(1000 * (came.spread + came.inventory - came.fees)) == 1000 * came.net

@@ -11,13 +11,13 @@ import pytest
 from bot.io.settings.plugins import StrategyFault
 from bot.lab.evaluate import patience
 from bot.lab.evaluate.life import live
-from bot.lab.evaluate.lineup import Entry
+from bot.lab.evaluate.lineup import Contender
 from bot.lab.evaluate.patience import Stalled, ended_when_stalled
 from bot.lab.evaluate.results import Task, run_of
-from bot.lab.evaluate.worlds import World, draw
+from bot.lab.evaluate.worlds import Scenario, draw
 from bot.strategy.api import EventView, Quotes, Strategy
 
-SMALL = World(steps=24, rungs=3)
+SMALL = Scenario(steps=24, rungs=3)
 
 
 class Idle(Strategy):
@@ -135,6 +135,6 @@ def test_an_evaluation_names_entry_world_and_seed_of_such_a_life(tmp_path: Path)
         "    def quote(self, view):\n        while True:\n            pass\n",
         encoding="utf-8",
     )
-    task = Task(Entry("mine", str(path)), {}, SMALL, 7)
+    task = Task(Contender("mine", str(path)), {}, SMALL, 7)
     with pytest.raises(StrategyFault, match=r"^mine: .* seed 7: .*, at mine\.py:[67]$"):
         run_of(task)

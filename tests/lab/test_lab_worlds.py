@@ -19,11 +19,11 @@ from bot.lab.evaluate.worlds import (
     NATURE,
     PAYOUT_MC,
     Act,
-    Flow,
     Informed,
     Latent,
     Noise,
-    World,
+    Scenario,
+    TakerMix,
     draw,
     grid,
     sized,
@@ -33,7 +33,7 @@ from bot.lab.evaluate.worlds import (
 from bot.strategy.api import EventView, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
 
-SMALL = World(steps=60, rungs=4)
+SMALL = Scenario(steps=60, rungs=4)
 SHORT: Final = sized(SMALL, 40)
 
 _PRINT_DIGEST = """
@@ -57,7 +57,7 @@ class Idle(Strategy):
         return {}
 
 
-def _counted(world: World, kind: type[Act]) -> int:
+def _counted(world: Scenario, kind: type[Act]) -> int:
     return sum(type(act) is kind for _, act in draw(world, 1).acts)
 
 
@@ -106,7 +106,7 @@ def test_two_strategies_meet_the_same_value_and_the_same_takers() -> None:
 
 
 def test_the_theme_moves_no_draw_but_the_side_of_takers() -> None:
-    plain, themed = draw(SMALL, 4), draw(World(steps=60, rungs=4, theme=True), 4)
+    plain, themed = draw(SMALL, 4), draw(Scenario(steps=60, rungs=4, theme=True), 4)
     assert plain.latent.fair_mc == themed.latent.fair_mc
     assert [at for at, _ in plain.acts] == [at for at, _ in themed.acts]
     sides = [
@@ -118,9 +118,9 @@ def test_the_theme_moves_no_draw_but_the_side_of_takers() -> None:
 
 
 def test_a_thin_world_has_under_a_third_of_the_noise_and_a_toxic_one_more_who_know() -> None:
-    base, thin = World(), World(flow=Flow.THIN)
+    base, thin = Scenario(), Scenario(flow=TakerMix.THIN)
     assert 0.2 < _counted(thin, Noise) / _counted(base, Noise) < 0.4
-    assert _counted(World(flow=Flow.TOXIC), Informed) > 3 * _counted(base, Informed)
+    assert _counted(Scenario(flow=TakerMix.TOXIC), Informed) > 3 * _counted(base, Informed)
 
 
 def test_fair_values_fall_with_the_strike_and_end_at_what_is_paid() -> None:

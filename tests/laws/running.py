@@ -17,7 +17,7 @@ from venue.engine import messages as m
 from venue.hold import Held
 from venue.recovery import fresh
 from venue.rest.app import make_app
-from venue.server import Venue
+from venue.server import VenueServer
 from venue.views.account import Scope
 from venue.wire.model import STATUS_GROUPS
 from venue.wire.routes import KeyScope
@@ -85,7 +85,7 @@ def on_virtual_time(monkeypatch, main):
 def make_venue(lag_ms=0, flush_ms=5):
     """A venue in memory whose ids and cursors are the same in every run."""
     held = Held(exchange=fresh(b"ids of the laws"), cursor_key=b"cursors of the laws" * 2)
-    return Venue(lag_ms, flush_ms, held)
+    return VenueServer(lag_ms, flush_ms, held)
 
 
 def engine_of(venue):

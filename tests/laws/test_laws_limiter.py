@@ -19,7 +19,7 @@ from tests.venue.rest_bench import ScriptedDesk
 from tests.venue.small_venue import ANNA, MARKET, OPENING
 from venue.engine.messages import Answer, CancelOrder, Command, PlaceOrder
 from venue.rest.app import EngineOverloaded, make_app
-from venue.server import QUEUE_MAX, Venue
+from venue.server import QUEUE_MAX, VenueServer
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
 from venue.wire.money import Outcome, Price, Qty, Side
@@ -225,7 +225,7 @@ def _cancel(number: int) -> CancelOrder:
     return CancelOrder(ANNA, OrderId(str(number)))
 
 
-def _asks(venue: Venue, commands: list[Command]) -> list[asyncio.Task[Answer]]:
+def _asks(venue: VenueServer, commands: list[Command]) -> list[asyncio.Task[Answer]]:
     return [asyncio.create_task(venue.submit(command)) for command in commands]
 
 
@@ -239,7 +239,7 @@ def _overloaded(tasks: list[asyncio.Task[Answer]]) -> int:
 async def test_at_ten_times_the_line_it_stays_within_its_cap_and_cancels_have_the_last_places() -> (
     None
 ):
-    venue = Venue(0, 5)
+    venue = VenueServer(0, 5)
     venue.open_with(OPENING)
     orders = _asks(venue, [_order(number) for number in range(10 * QUEUE_MAX)])
     await asyncio.sleep(0)

@@ -21,7 +21,7 @@ from bot.lab.pool import in_order
 from bot.lab.sim.judge.truth import Broken
 from bot.lab.sim.odds import VARIANTS, Odds, draw, narrowed, often
 from bot.lab.sim.run import run
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from tests.mutants.books import ACCOUNTS, LIMITS
 from tests.mutants.bug import Bug, Patch, planted
 from tests.mutants.changes import CHANGES
@@ -127,7 +127,7 @@ def hunt(bug: Bug, events_max: int = EVENTS_MAX) -> Found:
     return Found(bug.name, bug.rows, events)
 
 
-def hunt_in(bug: Bug, seed: int, profile: str = "") -> tuple[Found, World]:
+def hunt_in(bug: Bug, seed: int, profile: str = "") -> tuple[Found, SimulatedWorld]:
     """Live through one seed with the bug planted, and the world as it is then.
 
     Raises AssertionError as `hunt` does for an exception.
@@ -136,7 +136,7 @@ def hunt_in(bug: Bug, seed: int, profile: str = "") -> tuple[Found, World]:
         with planted(bug.patches):
             world = run(odds_of(bug, seed, profile), replays=bug.replays)
     except Broken as fault:
-        assert isinstance(fault.world, World)
+        assert isinstance(fault.world, SimulatedWorld)
         expected = fault.invariant != "raises" or "raises" in bug.breaks
         assert expected, f"{bug.name}: {fault}"
         steps = fault.world.driver.steps

@@ -28,14 +28,14 @@ from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from tests.e2e.runs import Venue, config_for, running_venue, start_bot, summary_of
 from venue.engine import messages as v
-from venue.storage.record import Entry
+from venue.storage.record import LogRecord
 from venue.storage.statedir import StateDir
 from venue.wire.money import Cents
 
 SETTLE_S = 3.0
 
 
-def _commands(account: Path) -> list[Entry]:
+def _commands(account: Path) -> list[LogRecord]:
     with StateDir.open(account) as state:
         return [*state.entries(0)]
 
@@ -47,7 +47,7 @@ def _is_ours(command: Any) -> bool:
     return isinstance(command, _WRITES) and command.user_id == MAKER
 
 
-def filled_on_paper(entries: list[Entry]) -> Counter[str]:
+def filled_on_paper(entries: list[LogRecord]) -> Counter[str]:
     """Shares of each of our orders that filled, by applying the log again."""
     market = LiveMarket((), Terms(cash_cents=Cents(0)), QueueModel.PESSIMISTIC, entries[0].at_ns)
     filled = _counted(market)
@@ -56,7 +56,7 @@ def filled_on_paper(entries: list[Entry]) -> Counter[str]:
     return filled
 
 
-def played(entries: list[Entry], recording: Path, model: QueueModel) -> Counter[str]:
+def played(entries: list[LogRecord], recording: Path, model: QueueModel) -> Counter[str]:
     """The same by playing our orders on the recorded frames under a reading of the queue."""
     listing = [entry for entry in entries if not isinstance(entry.command, _WRITES)]
     acts: list[tuple[int, int, Any]] = [

@@ -89,4 +89,4 @@ async def test_the_password_goes_to_the_child_by_its_standard_input_alone(tmp_pa
         await Teller(place, Secret(PASSWORD)).line(1, DAY)
     assert len(begun) == 1
     assert PASSWORD not in repr(begun) + str(fault.value)
-    assert PASSWORD not in repr(telling._Asked(place, PASSWORD, 1, DAY))
+    assert PASSWORD not in repr(telling._SummaryTask(place, PASSWORD, 1, DAY))

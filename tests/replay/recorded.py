@@ -14,7 +14,7 @@ from bot.lab.sim.life.configured import make_strategy
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import VARIANTS, Odds, draw, narrowed
 from bot.lab.sim.phases import live_through
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from tests.mutants.bug import Patch, planted
 
 MOODS = ("tantrum", "fat_finger", "mad_strategy", "greed")
@@ -23,7 +23,7 @@ MOODS = ("tantrum", "fat_finger", "mad_strategy", "greed")
 SANE = Patch(bot.lab.sim.world, "Moody", lambda inner, *_: inner)
 
 
-class Recorded(World):
+class Recorded(SimulatedWorld):
     """A world whose runs say what they were configured with."""
 
     def deliver(self, process: Process, event: m.Event) -> None:
@@ -43,7 +43,7 @@ def brutal(seed: int, until_ns: int, crowd: int = 80) -> Odds:
     return replace(odds, strategy="ladder_joint", crowd_per_second=pace)
 
 
-def recorded(odds: Odds, state: Path, patches: Sequence[Patch] = ()) -> World:
+def recorded(odds: Odds, state: Path, patches: Sequence[Patch] = ()) -> SimulatedWorld:
     """Live through a world and write the journals of its lives, one segment each.
 
     Under planted bugs it goes on as far as its auditors let it.

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from tests.report.lived import lived
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory) -> tuple[Path, World]:
+def run(tmp_path_factory) -> tuple[Path, SimulatedWorld]:
     """The state directory of a run that filled, held and was paid out, and its world."""
     return lived(tmp_path_factory.mktemp("report"))

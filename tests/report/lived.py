@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from bot.cli.main import app
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.odds import draw, narrowed, often
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from tests.browser.chromium import Page
 from tests.replay.recorded import MOODS, recorded
 from venue.wire.instant import NS_PER_SECOND
@@ -37,7 +37,7 @@ PLOTS = """[...document.querySelectorAll('figure.plot')].map((figure) => {
 by more than the size of a mark, and what it says where there is none."""
 
 
-def lived(folder: Path, seed: int = 24) -> tuple[Path, World]:
+def lived(folder: Path, seed: int = 24) -> tuple[Path, SimulatedWorld]:
     """The state directory of a harmless world whose rungs resolve, and the world."""
     calm = narrowed(draw(seed, "calm"), without=MOODS, until_ns=4 * NS_PER_SECOND)
     odds = replace(often(calm, ("market_resolve",)), strategy="ladder_joint", crowd_per_second=80.0)
@@ -45,7 +45,7 @@ def lived(folder: Path, seed: int = 24) -> tuple[Path, World]:
     return state, recorded(odds, state)
 
 
-def venue_millicents(world: World) -> int:
+def venue_millicents(world: SimulatedWorld) -> int:
     """What the maker has gained by the venue's own ledger, shares counted as the trader last valued
     them, in thousandths of a cent."""
     balance = world.exchange.engine.balance(MAKER)

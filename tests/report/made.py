@@ -2,16 +2,25 @@
 
 from collections.abc import Iterable
 
-from bot.lab.report.session import Answers, Fill, Level, Moment, Rung, Session, Uptime, Value
+from bot.lab.report.session import (
+    Answers,
+    MarketSample,
+    SeenMarket,
+    Session,
+    SessionFill,
+    SessionSample,
+    Uptime,
+    Value,
+)
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
 
 BEGUN_NS = 1_800_000_000 * NS_PER_SECOND
 
 
-def fill(number: int, markouts: Iterable[tuple[int, int]] = (), price: int = 50) -> Fill:
+def fill(number: int, markouts: Iterable[tuple[int, int]] = (), price: int = 50) -> SessionFill:
     """A fill of one share at so many seconds after the start. markouts: horizon and value."""
-    return Fill(
+    return SessionFill(
         fill_id=f"{number:032x}",
         order_id=str(number),
         at_ns=BEGUN_NS + number * NS_PER_SECOND,
@@ -30,16 +39,18 @@ def fill(number: int, markouts: Iterable[tuple[int, int]] = (), price: int = 50)
     )
 
 
-def level(second: int, place: int) -> Level:
+def level(second: int, place: int) -> MarketSample:
     """A rung so many seconds after the start."""
     low = 5 * place
-    return Level(place, 97.123 - low, 1.234, 90 - low, 99 - low, 91 - low, 110, 98 - low, 120,
-                 91 - low, 98 - low, second % 31 - place, True, False)  # fmt: skip
+    return MarketSample(
+        place, 97.123 - low, 1.234, 90 - low, 99 - low, 91 - low, 110, 98 - low, 120,
+        91 - low, 98 - low, second % 31 - place, True, False,
+    )  # fmt: skip
 
 
-def moment(second: int, profit_cents: int = 0, rungs: int = 17) -> Moment:
+def moment(second: int, profit_cents: int = 0, rungs: int = 17) -> SessionSample:
     """The account and the ladder so many seconds after the start."""
-    return Moment(
+    return SessionSample(
         BEGUN_NS + second * NS_PER_SECOND, "quoting", 1_000 * profit_cents, 1_000 * profit_cents,
         0, 0, 0, 0, 10_000 + second % 97, 40_000, (second, second, second, 4 * second),
         tuple(level(second, place) for place in range(rungs)),
@@ -50,8 +61,8 @@ def session(
     *,
     name: str = "made",
     seconds: int = 60,
-    fills: Iterable[Fill] = (),
-    moments: Iterable[Moment] = (),
+    fills: Iterable[SessionFill] = (),
+    moments: Iterable[SessionSample] = (),
     rungs: int = 17,
     prints: dict[int, int] | None = None,
     run: str = "ab" * 10,
@@ -65,7 +76,9 @@ def session(
         begun_ns=BEGUN_NS,
         until_ns=BEGUN_NS + seconds * NS_PER_SECOND,
         events=seconds,
-        rungs=[Rung(str(n), f"ACME-VAL-27Q1-{100 + n}B", "ACME-VAL-27Q1") for n in range(rungs)],
+        rungs=[
+            SeenMarket(str(n), f"ACME-VAL-27Q1-{100 + n}B", "ACME-VAL-27Q1") for n in range(rungs)
+        ],
         moments=list(moments),
         every_ns=NS_PER_SECOND,
         fills=list(fills),

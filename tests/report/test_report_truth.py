@@ -14,7 +14,7 @@ from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.report.sources import sessions_of
 from bot.lab.report.text import dollars
 from bot.lab.sim.odds import draw, narrowed, often
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from tests.replay.recorded import MOODS, recorded
 from tests.report.lived import CONFIG, invoke, venue_millicents
 from venue.wire.instant import NS_PER_SECOND
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("report")
 class Told:
     """A recorded run: its world, its report in both forms, and what `bot pnl` says of it."""
 
-    def __init__(self, folder: Path, run: tuple[Path, World]) -> None:
+    def __init__(self, folder: Path, run: tuple[Path, SimulatedWorld]) -> None:
         self.state, self.world = run
         config = folder / "bot.yaml"
         config.write_text(CONFIG)

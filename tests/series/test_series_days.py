@@ -9,7 +9,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.orders.request_budget import WriteThrottle
-from bot.core.profit.attribution import Entry
+from bot.core.profit.attribution import AttributedFill
 from bot.core.report import Phase
 from strategies.fixed_spread import FixedSpread
 from tests.series.days import (
@@ -217,7 +217,15 @@ def test_events_that_resolved_have_left_and_nothing_of_them_is_kept(story: Story
         assert kept(desk, gone) == []
 
 
-_SKIPPED = (ModuleType, FunctionType, MethodType, BuiltinFunctionType, type, WriteThrottle, Entry)
+_SKIPPED = (
+    ModuleType,
+    FunctionType,
+    MethodType,
+    BuiltinFunctionType,
+    type,
+    WriteThrottle,
+    AttributedFill,
+)
 """Of what is kept by market a bounded number: the pace (`MARKETS_MAX`), the newest fills
 (`KEPT_MAX`)."""
 

@@ -7,7 +7,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.lab.sim.odds import SECOND
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from tests.bot.test_bot_trader import calm, quoting, resting
 from tests.scale import cases
 from venue.engine import messages as v
@@ -15,7 +15,7 @@ from venue.wire.money import Outcome
 from venue.wire.names import MarketId
 
 
-def traded(seed: int, seconds: int = 20) -> World:
+def traded(seed: int, seconds: int = 20) -> SimulatedWorld:
     """A world in which the trader has come to hold something."""
     odds = replace(calm(), seed=seed, rungs=(2,), crowd_per_second=12.0, burst=2)
     world = quoting(odds)
@@ -25,7 +25,7 @@ def traded(seed: int, seconds: int = 20) -> World:
     return world
 
 
-def nets(world: World) -> dict[MarketId, int]:
+def nets(world: SimulatedWorld) -> dict[MarketId, int]:
     """YES less NO shares of every rung, by the engine."""
     held = world.auditor.truth.held
     return {
@@ -34,7 +34,7 @@ def nets(world: World) -> dict[MarketId, int]:
     }
 
 
-def told(world: World, name: str) -> bool:
+def told(world: SimulatedWorld, name: str) -> bool:
     """Whether the trader told of this."""
     effects = (effect for _, _, effects in world.process.log for effect in effects)
     return any(isinstance(effect, m.Noted) and effect.name == name for effect in effects)
@@ -111,7 +111,7 @@ def test_a_halted_rung_keeps_the_flatten_waiting() -> None:
 
 
 def test_what_is_asked_before_the_opening_holds_after_it() -> None:
-    world = World(calm())
+    world = SimulatedWorld(calm())
     world.crowd.open(world.now_ns)
     world.driver.run_until(world.now_ns + SECOND)
     world.start(world.process)

@@ -23,7 +23,7 @@ from venue.listen.http import HttpProtocol
 from venue.listen.stream import StreamProtocol
 from venue.recovery import fresh
 from venue.rest.app import EngineUnavailable, make_app
-from venue.server import Venue
+from venue.server import VenueServer
 from venue.stream.socket import make_stream
 from venue.wire.model import EventStatus
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
@@ -110,7 +110,7 @@ def opening(rungs: int, rate: str) -> list[Any]:
     return commands
 
 
-class _WatchedVenue(Venue):
+class _WatchedVenue(VenueServer):
     """The venue, telling about every command it carries out."""
 
     def __init__(self, lag_ms: int, held: Held) -> None:
@@ -255,7 +255,7 @@ class _Cut(Exception):
 class Crowd:
     """A floor under every rung, and takers around a value that wanders."""
 
-    def __init__(self, venue: Venue, markets: list[MarketId], rng: random.Random) -> None:
+    def __init__(self, venue: VenueServer, markets: list[MarketId], rng: random.Random) -> None:
         self._venue = venue
         self._rng = rng
         self._made = 0

@@ -13,10 +13,10 @@ def test_every_row_is_there_once_in_order():
 
 def test_a_mark_counts_by_name_by_its_beginning_and_by_a_piece_in_its_middle():
     counts = {"page": 2, "market_halted:create": 3, "market_x": 5, "result_unknown_after:amend": 7}
-    assert coverage.hits(coverage.Row(1, "", ("page",)), counts) == 2
-    assert coverage.hits(coverage.Row(1, "", ("market_*:*",)), counts) == 3
-    assert coverage.hits(coverage.Row(1, "", ("result_unknown_*",)), counts) == 7
-    assert coverage.hits(coverage.Row(1, "", ("pag",)), counts) == 0
+    assert coverage.hits(coverage.CatalogueRow(1, "", ("page",)), counts) == 2
+    assert coverage.hits(coverage.CatalogueRow(1, "", ("market_*:*",)), counts) == 3
+    assert coverage.hits(coverage.CatalogueRow(1, "", ("result_unknown_*",)), counts) == 7
+    assert coverage.hits(coverage.CatalogueRow(1, "", ("pag",)), counts) == 0
 
 
 def test_a_row_met_too_seldom_is_missed():

@@ -12,8 +12,8 @@ from bot.core.settings import (
     RiskSettings,
     TraderSettings,
 )
-from bot.lab.sim.coverage import Seen
-from bot.lab.sim.judge.limits import Account, Exposure
+from bot.lab.sim.coverage import EventCounts
+from bot.lab.sim.judge.limits import AuditedAccount, Exposure
 from bot.lab.sim.judge.rules import Bucket, Decided, FeedWatch, Rates
 from bot.lab.sim.judge.truth import Broken, Fees, Flight, Truth
 from bot.lab.sim.odds import MS, SECOND
@@ -44,11 +44,11 @@ def settings(**parts) -> TraderSettings:
 class Case:
     """A series of two ladders without fees, of which so many YES shares of a rung are held."""
 
-    def __init__(self, held: int = 0, account: Account | None = None) -> None:
+    def __init__(self, held: int = 0, account: AuditedAccount | None = None) -> None:
         self.truth = Truth(held={(RUNG, YES): held})
         self.flight = Flight(self.truth, [*RUNGS, *OTHERS])
         markets = {Ticker("A"): RUNGS, Ticker("B"): OTHERS}
-        self.account = account or Account(0)
+        self.account = account or AuditedAccount(0)
         self.account.available_cents = 100_000
         self.exposure = Exposure(RISK, Fees("0"), self.truth, self.flight, markets, self.account)
         self.made = 0
@@ -103,7 +103,7 @@ def test_a_create_on_its_way_counts_until_its_rung_has_resolved():
 
 
 def test_all_series_together_lose_no_more_than_the_account_may():
-    account = Account(600)
+    account = AuditedAccount(600)
     one, other = Case(account=account), Case(account=account)
     one.makes(8)
     other.makes(4)
@@ -112,7 +112,7 @@ def test_all_series_together_lose_no_more_than_the_account_may():
 
 
 def test_a_series_writes_about_no_order_of_another():
-    account = Account(0)
+    account = AuditedAccount(0)
     one, other = Case(account=account), Case(account=account)
     other.truth.names[OrderId("2")] = ClientOrderId("theirs")
     account.leaves_alone(one.exposure, m.CancelResting(OrderId("1")))
@@ -124,7 +124,7 @@ def test_a_series_writes_about_no_order_of_another():
 
 
 def test_all_orders_of_an_account_are_cancelled_from_one_bucket():
-    bucket = Bucket(BudgetSettings(rate_per_second=10, burst=20, reserve=5), Seen(), 0)
+    bucket = Bucket(BudgetSettings(rate_per_second=10, burst=20, reserve=5), EventCounts(), 0)
     bucket.can_be_flat(22, 200 * MS, 0)
     with pytest.raises(Broken, match="B3"):
         bucket.can_be_flat(23, 200 * MS, 0)

@@ -18,7 +18,7 @@ from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.lab.sim.judge.truth import Broken
 from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
-from bot.lab.sim.world import World
+from bot.lab.sim.world import SimulatedWorld
 from strategies.ladder_joint import LadderJoint
 from tests.mutants.bug import Patch, planted
 
@@ -86,7 +86,7 @@ ANEW = (
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 
 
-def lived_again(world: World) -> int:
+def lived_again(world: SimulatedWorld) -> int:
     """Live every life of a world again with nothing kept; how many there were. Raises `Broken` at
     the first other effect."""
     lives = [life for life in world.lives if life.log]

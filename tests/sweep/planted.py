@@ -6,9 +6,9 @@ import os
 import signal
 import time
 
-from bot.lab.evaluate.worlds import World, seeds_named
+from bot.lab.evaluate.worlds import Scenario, seeds_named
 from bot.lab.sweep.space import Search, space
-from bot.lab.sweep.sweep import Aim, Sweep, splits_of
+from bot.lab.sweep.sweep import Aim, SweepResult, splits_of
 from bot.lab.sweep.trials import Job, TrialConfig, WorldCase, processes, seeded
 from tests.house.tree import ROOT
 
@@ -16,7 +16,7 @@ LOT, PROBIT = "strategy.params.lot_qty", "strategy.params.adverse_probit"
 OVER = (f"{LOT}=1:20", f"{PROBIT}=0:0.95:0.05")
 BEST = {LOT: "14", PROBIT: "0.35"}
 CONFIG = ROOT / "configs/demo.yaml"
-SMALL = World(steps=24, rungs=3)
+SMALL = Scenario(steps=24, rungs=3)
 SCORE = "tests.sweep.planted:score"
 DIMENSIONS = space(OVER)
 INTERRUPTED: list[Job] = []
@@ -95,7 +95,9 @@ def planted(seeds="1-8", splits=None, results=None, function=SCORE):
     """A sweep over the planted world that has not begun."""
     cases = seeded(SMALL, seeds_named(seeds))
     aim = Aim("score", function=function)
-    return Sweep(TrialConfig(CONFIG, SMALL), cases, aim, splits_of(len(cases), splits), results)
+    return SweepResult(
+        TrialConfig(CONFIG, SMALL), cases, aim, splits_of(len(cases), splits), results
+    )
 
 
 def always():

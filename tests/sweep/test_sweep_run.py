@@ -15,9 +15,9 @@ from bot.lab.sweep.output import markdown
 from bot.lab.sweep.sweep import Split, splits_of
 from bot.lab.sweep.trials import (
     IN_WORLDS,
+    CaseResult,
     ClusterFault,
     Job,
-    Outcome,
     TrialConfig,
     code_of,
     run_job,
@@ -186,7 +186,7 @@ def test_a_fault_whose_text_no_file_or_table_takes_is_told_in_one_row(tmp_path):
         r"| 1 | lot_qty 2 | 1: ValueError: half of a pair: \ud800 (and 1 more) |",
         "| 2 | lot_qty 3 | 1: ValueError: one line and / another (and 1 more) |",
     ]
-    assert len(RunStore(results, Outcome).results) == 2 * 4
+    assert len(RunStore(results, CaseResult).results) == 2 * 4
 
 
 def test_a_number_too_large_to_reckon_with_is_the_trials_fault():

@@ -18,7 +18,7 @@ from venue.admin.listener import control_listener
 from venue.engine.messages import AddKey
 from venue.listen import make_server
 from venue.rest.app import make_app
-from venue.server import Venue
+from venue.server import VenueServer
 from venue.wire.routes import KeyScope
 
 TICKER = "LINDEN-26Q4-1B"
@@ -40,7 +40,7 @@ class Served:
         self.address = f"unix:{name}" if isinstance(name, str) else f"127.0.0.1:{name[1]}"
         self._up = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self.venue: Venue
+        self.venue: VenueServer
 
     def start(self) -> None:
         """Return once both interfaces answer."""
@@ -74,7 +74,7 @@ class Served:
     async def _serve(self) -> None:
         self.loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self.venue = Venue(0, 5)
+        self.venue = VenueServer(0, 5)
         sha256_hex = hashlib.sha256(KEY.encode()).hexdigest()
         both = (KeyScope.READ, KeyScope.TRADE)
         self.venue.open_with([*OPENING, AddKey(sha256_hex, KEY[:6], ANNA, both)])

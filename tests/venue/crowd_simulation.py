@@ -3,7 +3,7 @@
 import collections
 import math
 
-from venue.crowd.crowd import Crowd
+from venue.crowd.crowd import SeededCrowd
 from venue.crowd.follower import TapeFollower
 from venue.crowd.run import CrowdPlan, make_actor, opening_commands
 from venue.engine import messages as m
@@ -78,7 +78,7 @@ class Simulation:
     def __init__(self, plan: CrowdPlan):
         self.now_ns = START_NS
         self.engine = Engine(b"k" * 32)
-        self.actor: Crowd | TapeFollower = make_actor(plan)
+        self.actor: SeededCrowd | TapeFollower = make_actor(plan)
         self.commands: list[m.Command] = []
         self.answers: collections.Counter[str] = collections.Counter()
         self.events: list[m.Event] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.core.histories import USERS, History
 from venue.engine.messages import AddKey, AddToken, RevokeKey
-from venue.recovery import Exchange, fresh, recover, snapshot_of
+from venue.recovery import RecoveredVenue, fresh, recover, snapshot_of
 from venue.storage.statedir import StateDir
 from venue.wire.routes import KeyScope, TokenScope
 
@@ -29,7 +29,9 @@ def access_commands(number):
     ]
 
 
-def carried_out(state: StateDir, seed: int, count: int, after=lambda exchange: None) -> Exchange:
+def carried_out(
+    state: StateDir, seed: int, count: int, after=lambda exchange: None
+) -> RecoveredVenue:
     """A live exchange after so many commands of a history, all in the log of `state` first."""
     exchange, log = fresh(state.order_id_key), state.log()
     history = History(seed, count)
@@ -47,7 +49,7 @@ def carried_out(state: StateDir, seed: int, count: int, after=lambda exchange: N
     return exchange
 
 
-def full_hash(exchange: Exchange) -> str:
+def full_hash(exchange: RecoveredVenue) -> str:
     """One text for everything: engine, keys, tokens, views, and where in the log it is."""
     rest = hashlib.sha256(snapshot_of(exchange)).hexdigest()
     return f"{exchange.sequence} {exchange.engine.state_hash()} {rest}"

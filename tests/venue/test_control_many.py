@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.venue.small_venue import OPENING
 from venue.admin import people
-from venue.admin.desk import Call, Recent
+from venue.admin.desk import OperatorRequest, Recent
 from venue.engine.messages import (
     AccessCommand,
     AddKey,
@@ -20,7 +20,7 @@ from venue.engine.messages import (
     ListMarket,
     key_id,
 )
-from venue.server import Venue
+from venue.server import VenueServer
 from venue.views.projector import Views
 from venue.wire.money import FeeRate
 from venue.wire.names import MarketId, Ticker, UserId
@@ -39,9 +39,9 @@ def user(number: int) -> UserId:
 
 
 @contextlib.asynccontextmanager
-async def large_venue() -> AsyncIterator[Venue]:
+async def large_venue() -> AsyncIterator[VenueServer]:
     """A running venue of many users with a key each."""
-    venue = Venue(0, 5)
+    venue = VenueServer(0, 5)
     opening: list[Command | AccessCommand] = [*OPENING]
     for number in range(COUNT):
         opening.append(AddUser(user(number)))
@@ -62,10 +62,12 @@ def test_what_is_done_with_one_holder_or_key_takes_as_long_however_many_there_ar
             begun = time.process_time()
             for number in range(COUNT - ASKED, COUNT):
                 name = key_id(sha(number))
-                await people.deposit(Call(venue, recent, user(number), {"amount_cents": 1}, {}))
-                await people.revoke_key(Call(venue, recent, name, {}, {}))
+                await people.deposit(
+                    OperatorRequest(venue, recent, user(number), {"amount_cents": 1}, {})
+                )
+                await people.revoke_key(OperatorRequest(venue, recent, name, {}, {}))
                 query = {"user_id": user(number)}
-                listed = await people.list_keys(Call(venue, recent, "", {}, query))
+                listed = await people.list_keys(OperatorRequest(venue, recent, "", {}, query))
                 assert [(key.key_id, key.revoked) for key in listed.keys] == [(name, True)]
             return time.process_time() - begun
 
@@ -95,7 +97,7 @@ def test_one_more_rung_looks_through_those_of_its_event_alone() -> None:
                 market_id, ticker, Ticker(event), "name", "label", rate, rate, str(number), "B"
             )
 
-        call = Call(operator, recent, "", {}, {})
+        call = OperatorRequest(operator, recent, "", {}, {})
         for number in range(COUNT):
             await call.submit(rung(number, "BIG-26Q4"))
         begun = time.process_time()

@@ -24,7 +24,7 @@ from venue.crowd.latent import GRID_NS, LatentValue
 from venue.crowd.people import accounts
 from venue.crowd.run import SeededPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
-from venue.crowd.traders import Publisher, World
+from venue.crowd.traders import CrowdMarket, Publisher
 from venue.engine import messages as m
 from venue.engine.engine import Engine
 from venue.wire.instant import NS_PER_SECOND
@@ -308,7 +308,7 @@ def test_a_value_beyond_what_the_channel_can_tell_is_not_told(log_dollars, told)
     settings = CrowdSettings(feed_noise_min=0, feed_noise_max=0)
     unit = math.log(floor.dollars_per_unit(PROJECT))
     latent = LatentValue(settings, "acme", log_dollars - unit, START_NS)
-    world = World(settings, floor, {PROJECT: latent}, START_NS)
+    world = CrowdMarket(settings, floor, {PROJECT: latent}, START_NS)
     commands = Publisher(world, PROJECT, "acme").act(START_NS)
     assert len(commands) == told
     engine = Engine(order_id_key=b"k")

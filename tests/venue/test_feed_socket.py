@@ -22,7 +22,7 @@ from tests.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
 from venue.engine.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
 from venue.hold import in_memory
 from venue.process import Ready, ServePlan, serve
-from venue.server import Venue
+from venue.server import VenueServer
 from venue.stream.hub import Connection, Hub
 from venue.stream.socket import (
     ABORT_EXTENSION,
@@ -43,14 +43,14 @@ STUCK_S = 0.6
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[Venue, Ready]]:
+async def served() -> AsyncIterator[tuple[VenueServer, Ready]]:
     """A venue in this very process, handed out by the crowd's hook."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
-    inside: asyncio.Future[Venue] = asyncio.get_running_loop().create_future()
+    inside: asyncio.Future[VenueServer] = asyncio.get_running_loop().create_future()
 
-    async def crowd(venue: Venue) -> None:
+    async def crowd(venue: VenueServer) -> None:
         inside.set_result(venue)
 
     plan = ServePlan(

@@ -13,7 +13,7 @@ import pytest
 from tests.venue.journal_files import amounts, deposits, segment_files, written
 from venue.engine.messages import AddKey, Deposit, PlaceOrder
 from venue.storage.log import BEGUN_FILE, LogBroken, LogFull
-from venue.storage.record import HEADER_BYTES, Entry, StateFault, frame
+from venue.storage.record import HEADER_BYTES, LogRecord, StateFault, frame
 from venue.storage.statedir import StateDir
 from venue.wire.money import Outcome, Side
 from venue.wire.requests import BudgetOrder, QtyOrder, TimeInForce
@@ -45,9 +45,9 @@ def test_entries_come_back_with_sequence_instant_and_command(tmp_path):
         log.append(20, commands[1:])
         assert log.next_sequence == 4
         assert list(state.entries(0)) == [
-            Entry(1, 10, commands[0]),
-            Entry(2, 20, commands[1]),
-            Entry(3, 20, commands[2]),
+            LogRecord(1, 10, commands[0]),
+            LogRecord(2, 20, commands[1]),
+            LogRecord(3, 20, commands[2]),
         ]
         log.close()
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venue.engine import messages as m
-from venue.storage.record import HEADER_BYTES, Entry, Segment, StateFault, frame, header
+from venue.storage.record import HEADER_BYTES, LogRecord, Segment, StateFault, frame, header
 from venue.storage.snapshot import seal, unseal
 from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import FeeRate, Outcome, Side
@@ -43,7 +43,7 @@ def laid_out(appends):
     for at_ns, commands in appends:
         data += frame(len(entries) + 1, at_ns, commands)
         for command in commands:
-            entries.append(Entry(len(entries) + 1, at_ns, command))
+            entries.append(LogRecord(len(entries) + 1, at_ns, command))
     return data, entries
 
 
@@ -71,7 +71,7 @@ def test_any_bytes_behind_a_header_are_entries_or_a_fault(rubbish, appends, is_l
     whole, _ = laid_out(appends)
     with contextlib.suppress(StateFault):
         for entry in segment(whole + rubbish, is_last).entries():
-            assert isinstance(entry, Entry)
+            assert isinstance(entry, LogRecord)
 
 
 @given(st.binary(max_size=200))

@@ -33,7 +33,7 @@ from venue.engine.snapshot import EngineSnapshot, digest
 from venue.hold import Held
 from venue.recovery import fresh
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
-from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, Venue
+from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, VenueServer
 from venue.storage.log import CommandLog, LogBroken, LogFull
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId, Ticker, UserId
@@ -47,8 +47,8 @@ def place(number: int) -> PlaceOrder:
 
 
 @asynccontextmanager
-async def running(lag_ms: int = 0) -> AsyncIterator[Venue]:
-    venue = Venue(lag_ms, 5)
+async def running(lag_ms: int = 0) -> AsyncIterator[VenueServer]:
+    venue = VenueServer(lag_ms, 5)
     venue.open_with(OPENING)
     task = asyncio.create_task(venue.run())
     await asyncio.sleep(0)
@@ -74,7 +74,7 @@ def test_an_opening_is_visible_at_once_whatever_the_lag() -> None:
 
 def test_a_refused_opening_command_stops_the_start() -> None:
     async def claim() -> None:
-        venue = Venue(0, 5)
+        venue = VenueServer(0, 5)
         with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
             venue.open_with([Deposit(UserId("nobody"), Cents(1))])
 
@@ -161,7 +161,7 @@ def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are() -> None:
 
 def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end() -> None:
     async def claim() -> None:
-        venue = Venue(0, 5)  # nothing carries commands out, so the line only grows
+        venue = VenueServer(0, 5)  # nothing carries commands out, so the line only grows
         waiting = [
             asyncio.ensure_future(venue.submit(place(n))) for n in range(QUEUE_MAX - CANCEL_RESERVE)
         ]
@@ -221,15 +221,15 @@ class SlowLog:
         pass
 
 
-def logged(log: SlowLog) -> Venue:
+def logged(log: SlowLog) -> VenueServer:
     """A venue behind this log."""
-    venue = Venue(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
+    venue = VenueServer(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
     venue.open_with(OPENING)
     return venue
 
 
 @asynccontextmanager
-async def at_work(venue: Venue) -> AsyncIterator[None]:
+async def at_work(venue: VenueServer) -> AsyncIterator[None]:
     task = asyncio.create_task(venue.run())
     try:
         yield
@@ -398,7 +398,7 @@ def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(
 def test_a_refused_opening_leaves_the_log_empty() -> None:
     async def claim() -> None:
         log = SlowLog()
-        venue = Venue(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
+        venue = VenueServer(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
         log.fails_with = AssertionError("nothing may be written")
         with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
             venue.open_with([*OPENING, Deposit(UserId("nobody"), Cents(1))])
@@ -443,7 +443,7 @@ def test_after_its_end_the_venue_is_unavailable() -> None:
 
 def test_the_clock_never_goes_back() -> None:
     async def claim() -> None:
-        venue = Venue(0, 5)
+        venue = VenueServer(0, 5)
         instants = [venue.now_ns() for _ in range(10_000)]
         assert instants == sorted(instants)
 

@@ -17,7 +17,7 @@ import structlog
 from venue import metrics
 from venue.admin import listing, people, running
 from venue.admin.bodies import BadRequest, read_fields
-from venue.admin.desk import Call, EngineRefused, NotFound, Recent
+from venue.admin.desk import EngineRefused, NotFound, OperatorRequest, Recent
 from venue.admin.operator import Operator
 from venue.admin.replies import Failure, Healthy, Readiness
 from venue.rest.app import (
@@ -37,7 +37,7 @@ from venue.wire.errors import Code
 
 PREFIX: Final = "/control/v1"
 
-Handler = Callable[[Call], Awaitable[msgspec.Struct]]
+Handler = Callable[[OperatorRequest], Awaitable[msgspec.Struct]]
 Reply = tuple[int, bytes, bytes]
 """Status, content type, body."""
 
@@ -89,7 +89,7 @@ def make_control(operator: Operator, token_sha256: bytes) -> Application:
     """
     if len(token_sha256) != hashlib.sha256().digest_size:
         raise ValueError("token_sha256: 32 bytes")
-    shell = _Shell(operator, token_sha256)
+    shell = _AdminApp(operator, token_sha256)
 
     async def control(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -114,7 +114,7 @@ def make_control(operator: Operator, token_sha256: bytes) -> Application:
     return control
 
 
-class _Shell:
+class _AdminApp:
     def __init__(self, operator: Operator, token_sha256: bytes) -> None:
         self._operator = operator
         self._token_sha256 = token_sha256
@@ -149,7 +149,7 @@ class _Shell:
             query = _query(scope["query_string"], _QUERIES.get(handler, ()))
             has_body = scope["method"] in ("POST", "PUT")
             raw = await read_body(scope["headers"], receive) if has_body else b""
-            call = Call(self._operator, self._recent, segment, read_fields(raw), query)
+            call = OperatorRequest(self._operator, self._recent, segment, read_fields(raw), query)
             return 200, _JSON, encode(await handler(call))
         except Refusal as fault:
             return _failure(400, "invalid_request", fault.message)

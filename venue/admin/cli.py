@@ -10,7 +10,7 @@ import typer
 from venue.admin.cli_ask import (
     DEFAULT_CONTROL,
     DEFAULT_TOKEN_FILE,
-    Asked,
+    AdminTarget,
     Control,
     Json,
     TokenFile,
@@ -41,7 +41,7 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show the running venue at a glance."""
-    Asked(control, token_file, as_json).run("GET", "status")
+    AdminTarget(control, token_file, as_json).run("GET", "status")
 
 
 def state_hash(
@@ -50,7 +50,7 @@ def state_hash(
     as_json: Json = False,
 ) -> None:
     """Show the hash of the exchange's state and the command it stands after."""
-    Asked(control, token_file, as_json).run("GET", "state-hash")
+    AdminTarget(control, token_file, as_json).run("GET", "state-hash")
 
 
 def state(
@@ -61,7 +61,7 @@ def state(
 ) -> None:
     """Stop the whole venue, let it take cancels only, or open it again."""
     body = {"state": wanted.replace("-", "_")}
-    Asked(control, token_file, as_json).run("PUT", "venue-state", body)
+    AdminTarget(control, token_file, as_json).run("PUT", "venue-state", body)
 
 
 @lag.command("set", epilog="Example: venue lag set 250")
@@ -72,7 +72,7 @@ def lag_set(
     as_json: Json = False,
 ) -> None:
     """Let reads and the channel lag this far behind the engine."""
-    Asked(control, token_file, as_json).run("PUT", "projection", {"lag_ms": lag_ms})
+    AdminTarget(control, token_file, as_json).run("PUT", "projection", {"lag_ms": lag_ms})
 
 
 @fault.command("list", epilog="Example: venue fault list")
@@ -82,7 +82,7 @@ def fault_list(
     as_json: Json = False,
 ) -> None:
     """List the faults in force."""
-    Asked(control, token_file, as_json).run("GET", "faults")
+    AdminTarget(control, token_file, as_json).run("GET", "faults")
 
 
 @fault.command("add", epilog="Example: venue fault add drop_after --share 0.25 --verbs create")
@@ -118,7 +118,7 @@ def fault_add(
         "retry_after_s": retry_after_s,
         "limit": limit,
     }
-    Asked(control, token_file, as_json).run("POST", "faults", given(body))
+    AdminTarget(control, token_file, as_json).run("POST", "faults", given(body))
 
 
 @fault.command("clear", epilog="Example: venue fault clear drop_after")
@@ -130,4 +130,4 @@ def fault_clear(
 ) -> None:
     """Take one fault, or all of them, out of force."""
     path = "faults" if kind is None else f"faults/{quoted(kind)}"
-    Asked(control, token_file, as_json).run("DELETE", path)
+    AdminTarget(control, token_file, as_json).run("DELETE", path)

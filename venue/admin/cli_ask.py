@@ -26,7 +26,7 @@ TokenFile = Annotated[Path, typer.Option("--token-file", help="The file with its
 Json = Annotated[bool, typer.Option("--json", help="Print the reply as one JSON object.")]
 
 
-class Asked:
+class AdminTarget:
     """One venue to ask, and how to tell what it says."""
 
     def __init__(self, control: str, token_file: Path, as_json: bool) -> None:

@@ -7,7 +7,7 @@ import typer
 from venue.admin.cli_ask import (
     DEFAULT_CONTROL,
     DEFAULT_TOKEN_FILE,
-    Asked,
+    AdminTarget,
     Control,
     Json,
     TokenFile,
@@ -31,7 +31,7 @@ def company_list(
     as_json: Json = False,
 ) -> None:
     """List every company, archived ones too."""
-    Asked(control, token_file, as_json).run("GET", "companies")
+    AdminTarget(control, token_file, as_json).run("GET", "companies")
 
 
 @company.command("add", epilog='Example: venue company add "Osier Labs" OSIER')
@@ -47,7 +47,7 @@ def company_add(
 ) -> None:
     """Add a company."""
     body = {"name": name, "symbol": symbol, "project_id": project_id}
-    Asked(control, token_file, as_json).run("POST", "companies", given(body))
+    AdminTarget(control, token_file, as_json).run("POST", "companies", given(body))
 
 
 @company.command("archive", epilog="Example: venue company archive WILLOW")
@@ -58,7 +58,7 @@ def company_archive(
     as_json: Json = False,
 ) -> None:
     """Take a company's handles out of the directory; its UUIDs go on resolving."""
-    Asked(control, token_file, as_json).run("POST", f"companies/{quoted(which)}/archive")
+    AdminTarget(control, token_file, as_json).run("POST", f"companies/{quoted(which)}/archive")
 
 
 @company.command("rename", epilog="Example: venue company rename OSIER WILLOW")
@@ -71,7 +71,7 @@ def company_rename(
 ) -> None:
     """Give a company another symbol."""
     path = f"companies/{quoted(which)}/symbol"
-    Asked(control, token_file, as_json).run("POST", path, {"symbol": symbol})
+    AdminTarget(control, token_file, as_json).run("POST", path, {"symbol": symbol})
 
 
 @company.command("value", epilog="Example: venue company value OSIER 2500000000 --confidence 0.8")
@@ -86,7 +86,7 @@ def company_value(
     """Publish a company's implied value on the channel."""
     path = f"companies/{quoted(which)}/implied-value"
     body = {"value_dollars": value_dollars, "confidence": confidence}
-    Asked(control, token_file, as_json).run("POST", path, body)
+    AdminTarget(control, token_file, as_json).run("POST", path, body)
 
 
 @event.command(
@@ -134,7 +134,7 @@ def event_add(
         "resolution_source": resolution_source,
         "project_market_id": project_market_id,
     }
-    Asked(control, token_file, as_json).run("POST", "events", given(body))
+    AdminTarget(control, token_file, as_json).run("POST", "events", given(body))
 
 
 @event.command("status", epilog="Example: venue event status OSIER-VAL-26Q4 closed")
@@ -147,7 +147,7 @@ def event_status(
 ) -> None:
     """Open or close an event."""
     path = f"events/{quoted(which)}/status"
-    Asked(control, token_file, as_json).run("PUT", path, {"status": status})
+    AdminTarget(control, token_file, as_json).run("PUT", path, {"status": status})
 
 
 @market.command(
@@ -190,7 +190,7 @@ def market_add(
         "description": description,
         "market_id": market_id,
     }
-    Asked(control, token_file, as_json).run("POST", "markets", given(body))
+    AdminTarget(control, token_file, as_json).run("POST", "markets", given(body))
 
 
 @market.command("halt", epilog="Example: venue market halt OSIER-VAL-26Q4-2.5B")
@@ -201,7 +201,7 @@ def market_halt(
     as_json: Json = False,
 ) -> None:
     """Refuse creates and amends on a market; cancels work."""
-    Asked(control, token_file, as_json).run("POST", f"markets/{quoted(which)}/halt")
+    AdminTarget(control, token_file, as_json).run("POST", f"markets/{quoted(which)}/halt")
 
 
 @market.command("resume", epilog="Example: venue market resume OSIER-VAL-26Q4-2.5B")
@@ -212,7 +212,7 @@ def market_resume(
     as_json: Json = False,
 ) -> None:
     """Make a halted market active again."""
-    Asked(control, token_file, as_json).run("POST", f"markets/{quoted(which)}/resume")
+    AdminTarget(control, token_file, as_json).run("POST", f"markets/{quoted(which)}/resume")
 
 
 @market.command("resolve", epilog="Example: venue market resolve OSIER-VAL-26Q4-2.5B yes")
@@ -225,4 +225,4 @@ def market_resolve(
 ) -> None:
     """Pay 100 cents to every share of the winner, for ever."""
     path = f"markets/{quoted(which)}/resolve"
-    Asked(control, token_file, as_json).run("POST", path, {"winner": winner})
+    AdminTarget(control, token_file, as_json).run("POST", path, {"winner": winner})

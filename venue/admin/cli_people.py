@@ -15,7 +15,7 @@ from venue.admin.cli_ask import (
     DEFAULT_CONTROL,
     DEFAULT_TOKEN_FILE,
     EXIT_OPTIONS,
-    Asked,
+    AdminTarget,
     Control,
     Json,
     TokenFile,
@@ -46,7 +46,7 @@ def user_list(
     as_json: Json = False,
 ) -> None:
     """List every account holder with their cash."""
-    Asked(control, token_file, as_json).run("GET", "users")
+    AdminTarget(control, token_file, as_json).run("GET", "users")
 
 
 @user.command("add", epilog="Example: venue user add anna")
@@ -57,7 +57,7 @@ def user_add(
     as_json: Json = False,
 ) -> None:
     """Add an account holder with no cash."""
-    Asked(control, token_file, as_json).run("POST", "users", {"user_id": user_id})
+    AdminTarget(control, token_file, as_json).run("POST", "users", {"user_id": user_id})
 
 
 @user.command("deposit", epilog="Example: venue user deposit anna 1000000")
@@ -70,7 +70,7 @@ def user_deposit(
 ) -> None:
     """Add paper cash to an account."""
     body = {"amount_cents": amount_cents}
-    Asked(control, token_file, as_json).run("POST", f"users/{quoted(user_id)}/deposits", body)
+    AdminTarget(control, token_file, as_json).run("POST", f"users/{quoted(user_id)}/deposits", body)
 
 
 @user.command("withdraw", epilog="Example: venue user withdraw anna 1000000")
@@ -83,7 +83,9 @@ def user_withdraw(
 ) -> None:
     """Take available cash out of an account."""
     body = {"amount_cents": amount_cents}
-    Asked(control, token_file, as_json).run("POST", f"users/{quoted(user_id)}/withdrawals", body)
+    AdminTarget(control, token_file, as_json).run(
+        "POST", f"users/{quoted(user_id)}/withdrawals", body
+    )
 
 
 @key.command("list", epilog="Example: venue key list --user anna")
@@ -95,7 +97,7 @@ def key_list(
 ) -> None:
     """List keys, revoked ones too; never the raw ones."""
     path = "keys" if of_user is None else f"keys?user_id={quoted(of_user)}"
-    Asked(control, token_file, as_json).run("GET", path)
+    AdminTarget(control, token_file, as_json).run("GET", path)
 
 
 @key.command("create", epilog="Example: venue key create anna --scopes read,trade --out anna.key")
@@ -114,7 +116,7 @@ def key_create(
     if unusable == (of_user is not None):
         end(EXIT_OPTIONS, "USER or --unusable: exactly one of them is wanted")
     body = {"user_id": of_user, "scopes": parts(scopes)}
-    _create(Asked(control, token_file, as_json), "keys", body, "key", out)
+    _create(AdminTarget(control, token_file, as_json), "keys", body, "key", out)
 
 
 @key.command("revoke", epilog="Example: venue key revoke 0123456789abcdef")
@@ -125,7 +127,7 @@ def key_revoke(
     as_json: Json = False,
 ) -> None:
     """Stop a key, at once and for ever."""
-    Asked(control, token_file, as_json).run("POST", f"keys/{quoted(key_id)}/revoke")
+    AdminTarget(control, token_file, as_json).run("POST", f"keys/{quoted(key_id)}/revoke")
 
 
 @token.command(
@@ -150,10 +152,12 @@ def token_create(
         "scopes": parts(scopes),
         "lifetime_s": lifetime_s,
     }
-    _create(Asked(control, token_file, as_json), "tokens", body, "token", out)
+    _create(AdminTarget(control, token_file, as_json), "tokens", body, "token", out)
 
 
-def _create(asked: Asked, path: str, body: dict[str, Any], secret: str, out: Path | None) -> None:
+def _create(
+    asked: AdminTarget, path: str, body: dict[str, Any], secret: str, out: Path | None
+) -> None:
     """Ask for a credential and put the raw one, the field `secret`, where it belongs."""
     if out is None:
         reply = asked.reply("POST", path, body)
@@ -177,7 +181,7 @@ def _create(asked: Asked, path: str, body: dict[str, Any], secret: str, out: Pat
     asked.tell({**reply, f"{secret}_file": str(out)})
 
 
-def _given_up(asked: Asked, made: dict[str, Any]) -> str:
+def _given_up(asked: AdminTarget, made: dict[str, Any]) -> str:
     """What became of a credential that reached nobody: a key is revoked, for it would count."""
     if "key_id" not in made:
         return f"nobody has the token, which ends at {made['expires_at']}; make another"

@@ -69,7 +69,7 @@ class Recent:
         """Held from looking whether a strike is free to the end of listing a rung with it."""
 
 
-class Call(msgspec.Struct, frozen=True):
+class OperatorRequest(msgspec.Struct, frozen=True):
     """One request. segment: the variable part of its path, decoded; empty when there is none."""
 
     operator: Operator

@@ -5,7 +5,7 @@ import msgspec
 from venue import derived
 from venue.admin import bodies, replies
 from venue.admin.bodies import BadRequest, as_body, bad, instant_of, quarter_of, rate_of, uuid_of
-from venue.admin.desk import Call, EngineRefused, EventFacts
+from venue.admin.desk import EngineRefused, EventFacts, OperatorRequest
 from venue.engine.messages import (
     ArchiveCompany,
     HaltMarket,
@@ -23,12 +23,12 @@ from venue.wire.model import EventStatus, MarketState
 from venue.wire.names import MarketId, ProjectId, Ticker
 
 
-async def list_companies(call: Call) -> replies.CompaniesReply:
+async def list_companies(call: OperatorRequest) -> replies.CompaniesReply:
     """GET companies."""
     return replies.CompaniesReply(call.companies())
 
 
-async def add_company(call: Call) -> replies.CompanyReply:
+async def add_company(call: OperatorRequest) -> replies.CompanyReply:
     """POST companies. One that is there keeps its name and symbol, and stays archived if it is."""
     body = as_body(bodies.CompanyBody, call.fields)
     given = body.project_id
@@ -48,7 +48,7 @@ async def add_company(call: Call) -> replies.CompanyReply:
     return call.company(listed.project_id)
 
 
-async def archive_company(call: Call) -> replies.CompanyReply:
+async def archive_company(call: OperatorRequest) -> replies.CompanyReply:
     """POST companies/{project_id or symbol}/archive."""
     as_body(bodies.Empty, call.fields)
     company = call.company(call.segment)
@@ -56,7 +56,7 @@ async def archive_company(call: Call) -> replies.CompanyReply:
     return replies.CompanyReply(company.project_id, company.name, company.symbol, archived=True)
 
 
-async def rename_company(call: Call) -> replies.CompanyReply:
+async def rename_company(call: OperatorRequest) -> replies.CompanyReply:
     """POST companies/{project_id or symbol}/symbol."""
     body = as_body(bodies.SymbolBody, call.fields)
     company = call.company(call.segment)
@@ -64,7 +64,7 @@ async def rename_company(call: Call) -> replies.CompanyReply:
     return call.company(company.project_id)
 
 
-async def publish_implied_value(call: Call) -> replies.ImpliedValueReply:
+async def publish_implied_value(call: OperatorRequest) -> replies.ImpliedValueReply:
     """POST companies/{project_id or symbol}/implied-value."""
     body = as_body(bodies.ImpliedValueBody, call.fields)
     company = call.company(call.segment)
@@ -73,7 +73,7 @@ async def publish_implied_value(call: Call) -> replies.ImpliedValueReply:
     return replies.ImpliedValueReply(project_id, value, confidence)
 
 
-async def add_event(call: Call) -> replies.EventReply:
+async def add_event(call: OperatorRequest) -> replies.EventReply:
     """POST events."""
     body = as_body(bodies.EventBody, call.fields)
     quarter = quarter_of(body.quarter)
@@ -115,7 +115,7 @@ async def add_event(call: Call) -> replies.EventReply:
     )
 
 
-async def set_event_status(call: Call) -> replies.EventStatusReply:
+async def set_event_status(call: OperatorRequest) -> replies.EventStatusReply:
     """PUT events/{event_ticker}/status."""
     body = as_body(bodies.EventStatusBody, call.fields)
     ticker = call.event(call.segment).event_ticker
@@ -124,7 +124,7 @@ async def set_event_status(call: Call) -> replies.EventStatusReply:
     return replies.EventStatusReply(ticker, status)
 
 
-async def add_market(call: Call) -> replies.MarketReply:
+async def add_market(call: OperatorRequest) -> replies.MarketReply:
     """POST markets: a rung, or with the label YES the binary market, of an event."""
     body = as_body(bodies.MarketBody, call.fields)
     event = call.event(body.event_ticker)
@@ -173,7 +173,7 @@ async def add_market(call: Call) -> replies.MarketReply:
     )
 
 
-def _check_strike(call: Call, listed: ListMarket) -> None:
+def _check_strike(call: OperatorRequest, listed: ListMarket) -> None:
     """Nothing for a strike of its own. Raises BadRequest for one that another rung has."""
     if listed.strike_value is None:
         return
@@ -184,7 +184,7 @@ def _check_strike(call: Call, listed: ListMarket) -> None:
         raise bad("strike_value", listed.strike_value, accepted)
 
 
-def _market_name(call: Call, event: EventFacts, label: str) -> tuple[str, str]:
+def _market_name(call: OperatorRequest, event: EventFacts, label: str) -> tuple[str, str]:
     """What a market is called, and its YES outcome, unless the request says otherwise."""
     if label == derived.BINARY_LABEL:
         return event.title, derived.BINARY_OUTCOME
@@ -198,7 +198,7 @@ def _market_name(call: Call, event: EventFacts, label: str) -> tuple[str, str]:
     return name, derived.rung_outcome(label)
 
 
-async def halt_market(call: Call) -> replies.MarketStateReply:
+async def halt_market(call: OperatorRequest) -> replies.MarketStateReply:
     """POST markets/{ticker or uuid}/halt."""
     as_body(bodies.Empty, call.fields)
     market_id = call.market(call.segment)
@@ -206,7 +206,7 @@ async def halt_market(call: Call) -> replies.MarketStateReply:
     return replies.MarketStateReply(market_id, MarketState.HALTED)
 
 
-async def resume_market(call: Call) -> replies.MarketStateReply:
+async def resume_market(call: OperatorRequest) -> replies.MarketStateReply:
     """POST markets/{ticker or uuid}/resume."""
     as_body(bodies.Empty, call.fields)
     market_id = call.market(call.segment)
@@ -214,7 +214,7 @@ async def resume_market(call: Call) -> replies.MarketStateReply:
     return replies.MarketStateReply(market_id, MarketState.ACTIVE)
 
 
-async def resolve_market(call: Call) -> replies.MarketStateReply:
+async def resolve_market(call: OperatorRequest) -> replies.MarketStateReply:
     """POST markets/{ticker or uuid}/resolve: for ever."""
     body = as_body(bodies.ResolveBody, call.fields)
     market_id = call.market(call.segment)

@@ -6,7 +6,7 @@ A raw key or token is made here, told once in the reply, and kept nowhere.
 from venue import rawkeys
 from venue.admin import bodies, replies
 from venue.admin.bodies import as_body
-from venue.admin.desk import Call, NotFound
+from venue.admin.desk import NotFound, OperatorRequest
 from venue.admin.operator import KnownKey
 from venue.engine.messages import AddKey, AddToken, AddUser, Deposit, RevokeKey, Withdraw, key_id
 from venue.wire.instant import NS_PER_SECOND, from_ns
@@ -14,7 +14,7 @@ from venue.wire.money import Cents
 from venue.wire.names import UserId
 
 
-async def list_users(call: Call) -> replies.UsersReply:
+async def list_users(call: OperatorRequest) -> replies.UsersReply:
     """GET users."""
     account = call.operator.views.account
     rows = [(user_id, account.balance(user_id)) for user_id in account.users()]
@@ -28,7 +28,7 @@ async def list_users(call: Call) -> replies.UsersReply:
     )
 
 
-async def add_user(call: Call) -> replies.UserAddedReply:
+async def add_user(call: OperatorRequest) -> replies.UserAddedReply:
     """POST users."""
     user_id = UserId(as_body(bodies.UserBody, call.fields).user_id)
     await call.submit(AddUser(user_id))
@@ -36,7 +36,7 @@ async def add_user(call: Call) -> replies.UserAddedReply:
     return replies.UserAddedReply(user_id)
 
 
-async def deposit(call: Call) -> replies.AmountReply:
+async def deposit(call: OperatorRequest) -> replies.AmountReply:
     """POST users/{user_id}/deposits."""
     user_id, cents = UserId(call.segment), _amount(call)
     call.check_user(user_id)
@@ -44,7 +44,7 @@ async def deposit(call: Call) -> replies.AmountReply:
     return replies.AmountReply(user_id, cents)
 
 
-async def withdraw(call: Call) -> replies.AmountReply:
+async def withdraw(call: OperatorRequest) -> replies.AmountReply:
     """POST users/{user_id}/withdrawals."""
     user_id, cents = UserId(call.segment), _amount(call)
     call.check_user(user_id)
@@ -52,11 +52,11 @@ async def withdraw(call: Call) -> replies.AmountReply:
     return replies.AmountReply(user_id, cents)
 
 
-def _amount(call: Call) -> Cents:
+def _amount(call: OperatorRequest) -> Cents:
     return Cents(as_body(bodies.AmountBody, call.fields).amount_cents)
 
 
-async def list_keys(call: Call) -> replies.KeysReply:
+async def list_keys(call: OperatorRequest) -> replies.KeysReply:
     """GET keys, of one holder or of all."""
     wanted = call.query.get("user_id")
     access = call.operator.access
@@ -64,7 +64,7 @@ async def list_keys(call: Call) -> replies.KeysReply:
     return replies.KeysReply(tuple(map(_shown, keys)))
 
 
-async def create_key(call: Call) -> replies.NewKeyReply:
+async def create_key(call: OperatorRequest) -> replies.NewKeyReply:
     """POST keys: the only reply that ever holds the raw key."""
     body = as_body(bodies.KeyBody, call.fields)
     user_id = None if body.user_id is None else UserId(body.user_id)
@@ -77,7 +77,7 @@ async def create_key(call: Call) -> replies.NewKeyReply:
     return replies.NewKeyReply(raw, key_id(known.sha256_hex), known.prefix, user_id, scopes)
 
 
-async def revoke_key(call: Call) -> replies.KeyReply:
+async def revoke_key(call: OperatorRequest) -> replies.KeyReply:
     """POST keys/{key_id}/revoke."""
     as_body(bodies.Empty, call.fields)
     key = call.operator.access.key_named(call.segment)
@@ -88,7 +88,7 @@ async def revoke_key(call: Call) -> replies.KeyReply:
     return replies.KeyReply(call.segment, key.prefix, key.user_id, key.scopes, True)
 
 
-async def create_token(call: Call) -> replies.NewTokenReply:
+async def create_token(call: OperatorRequest) -> replies.NewTokenReply:
     """POST tokens: the only reply that ever holds the raw token."""
     body = as_body(bodies.TokenBody, call.fields)
     user_id = UserId(body.user_id)

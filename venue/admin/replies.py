@@ -30,7 +30,7 @@ class Readiness(msgspec.Struct, frozen=True, omit_defaults=True):
     why: str | None = None
 
 
-class Status(msgspec.Struct, frozen=True):
+class VenueStatus(msgspec.Struct, frozen=True):
     """The venue at a glance; `faults` are the kinds in force. crowd: whether one trades here."""
 
     version: str

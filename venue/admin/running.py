@@ -5,7 +5,7 @@ from typing import Final
 
 from venue.admin import bodies, replies
 from venue.admin.bodies import BadRequest, as_body, bad, millionths_of
-from venue.admin.desk import Call
+from venue.admin.desk import OperatorRequest
 from venue.engine.messages import SetVenueState
 from venue.rest.faults import (
     KINDS,
@@ -14,13 +14,13 @@ from venue.rest.faults import (
     CommandRule,
     DelayFault,
     DelayRule,
+    FaultInForce,
     LimitRule,
     Outage,
     OutageRule,
     PaceFault,
     Rule,
     Share,
-    Standing,
     ThrottleRule,
     Times,
 )
@@ -30,10 +30,10 @@ _VERSION: Final = importlib.metadata.version("laddermaker")
 _SHARE_DIGITS: Final = len(str(SHARE_SCALE)) - 1
 
 
-async def status(call: Call) -> replies.Status:
+async def status(call: OperatorRequest) -> replies.VenueStatus:
     """GET status."""
     operator = call.operator
-    return replies.Status(
+    return replies.VenueStatus(
         version=_VERSION,
         venue_state=operator.venue_state,
         sequence=operator.sequence,
@@ -50,19 +50,19 @@ async def status(call: Call) -> replies.Status:
     )
 
 
-async def state_hash(call: Call) -> replies.StateHash:
+async def state_hash(call: OperatorRequest) -> replies.StateHash:
     """GET state-hash."""
     return replies.StateHash(*await call.operator.state_hash())
 
 
-async def set_venue_state(call: Call) -> replies.VenueStateReply:
+async def set_venue_state(call: OperatorRequest) -> replies.VenueStateReply:
     """PUT venue-state."""
     body = as_body(bodies.VenueStateBody, call.fields)
     await call.submit(SetVenueState(body.state))
     return replies.VenueStateReply(body.state)
 
 
-async def set_projection(call: Call) -> replies.ProjectionReply:
+async def set_projection(call: OperatorRequest) -> replies.ProjectionReply:
     """PUT projection."""
     body = as_body(bodies.ProjectionBody, call.fields)
     call.operator.set_projection_lag_ms(body.lag_ms)
@@ -72,13 +72,13 @@ async def set_projection(call: Call) -> replies.ProjectionReply:
 # --- faults --------------------------------------------------------------------------------------
 
 
-async def list_faults(call: Call) -> replies.FaultsReply:
+async def list_faults(call: OperatorRequest) -> replies.FaultsReply:
     """GET faults."""
     standing = call.operator.faults.standing()
     return replies.FaultsReply(tuple([_shown(each) for each in standing]))
 
 
-async def add_fault(call: Call) -> replies.FaultReply:
+async def add_fault(call: OperatorRequest) -> replies.FaultReply:
     """POST faults: a rule, instead of the one of its kind if there is one."""
     rule = _rule(call.fields)
     faults = call.operator.faults
@@ -86,13 +86,13 @@ async def add_fault(call: Call) -> replies.FaultReply:
     return next(_shown(each) for each in faults.standing() if each.rule is rule)
 
 
-async def clear_faults(call: Call) -> replies.FaultsReply:
+async def clear_faults(call: OperatorRequest) -> replies.FaultsReply:
     """DELETE faults."""
     call.operator.faults.clear()
     return await list_faults(call)
 
 
-async def clear_fault(call: Call) -> replies.FaultsReply:
+async def clear_fault(call: OperatorRequest) -> replies.FaultsReply:
     """DELETE faults/{kind}."""
     kind = KINDS.get(call.segment)
     if kind is None:
@@ -140,7 +140,7 @@ def _when(
     return None if body.share is None else Share(millionths_of(body.share), body.seed)
 
 
-def _shown(standing: Standing) -> replies.FaultReply:
+def _shown(standing: FaultInForce) -> replies.FaultReply:
     rule = standing.rule
     when = None if isinstance(rule, OutageRule | LimitRule) else rule.when
     share = when if isinstance(when, Share) else None

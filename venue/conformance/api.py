@@ -41,7 +41,7 @@ _serial = itertools.count(1)
 _process = secrets.token_hex(4)
 
 
-class Exchange(msgspec.Struct, frozen=True):
+class HttpExchange(msgspec.Struct, frozen=True):
     """One request and its reply, as a person wants to see them. Holds no credential."""
 
     asked: str
@@ -58,7 +58,7 @@ class Trail:
     """The last few exchanges, oldest first: what a failed check shows."""
 
     def __init__(self) -> None:
-        self.exchanges: deque[Exchange] = deque(maxlen=_EXCHANGES_KEPT)
+        self.exchanges: deque[HttpExchange] = deque(maxlen=_EXCHANGES_KEPT)
 
     def note(
         self, reply: httpx.Response, content: bytes | None, secrets_: Iterable[str] = ()
@@ -70,7 +70,7 @@ class Trail:
         for secret in filter(None, secrets_):
             texts = [text.replace(secret, "***") for text in texts]
         asked, sent, got = (text[:_TEXT_SHOWN] for text in texts)
-        self.exchanges.append(Exchange(asked, sent, reply.status_code, got))
+        self.exchanges.append(HttpExchange(asked, sent, reply.status_code, got))
 
 
 def fresh_id(stem: str = "order") -> str:

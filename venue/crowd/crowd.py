@@ -15,13 +15,13 @@ from venue.crowd.latent import LatentValue, stream
 from venue.crowd.people import accounts, informed, makers, takers
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import (
+    CrowdMarket,
     InformedTaker,
+    JumpSweep,
     Maker,
     NoiseTaker,
     Publisher,
-    Sweep,
     Trader,
-    World,
 )
 from venue.engine.messages import AccessCommand, AddUser, Command, Deposit, Event
 from venue.wire.instant import NS_PER_SECOND
@@ -49,7 +49,7 @@ def account_commands(users: Iterable[UserId], cash_cents: int) -> list[Command]:
     return commands
 
 
-class Crowd:
+class SeededCrowd:
     """Noise and informed takers, background makers and the implied-value feed, as one machine.
 
     catalogue: the venue's opening; markets listed later come by events. The first step starts
@@ -62,7 +62,7 @@ class Crowd:
         self._settings = settings
         self._floor = Floor(accounts(settings), Cents(settings.cash_per_user_cents))
         self._floor.open_with(catalogue)
-        self._world = World(settings, self._floor, {}, 0)
+        self._world = CrowdMarket(settings, self._floor, {}, 0)
         self._informed: dict[MarketId, InformedTaker] = {}
         self._valued: set[ProjectId] = set()
         self._sweeps = stream(settings.seed, "sweeps")
@@ -162,7 +162,7 @@ class Crowd:
             wants = self._sweeps.random() < self._settings.sweep_share
             delay_s = self._sweeps.uniform(*_SWEEP_DELAY_S)
             if wants and self._floor.spots[market_id].project_id == project_id:
-                self._plan(now_ns + self._world.lag_ns(delay_s), market_id, Sweep(taker))
+                self._plan(now_ns + self._world.lag_ns(delay_s), market_id, JumpSweep(taker))
 
     def _plan(self, due_ns: int, market_id: MarketId | None, trader: Trader) -> None:
         self._planned += 1

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from venue.crowd.crowd import Crowd, account_commands
+from venue.crowd.crowd import SeededCrowd, account_commands
 from venue.crowd.follower import TAPE_CASH_CENTS, TapeFollower
 from venue.crowd.people import TAPE_MAKER, TAPE_TAKER, accounts
 from venue.crowd.settings import CrowdSettings
@@ -48,11 +48,11 @@ def opening_commands(plan: CrowdPlan) -> list[Command]:
             return account_commands((TAPE_MAKER, TAPE_TAKER), TAPE_CASH_CENTS)
 
 
-def make_actor(plan: CrowdPlan) -> Crowd | TapeFollower:
+def make_actor(plan: CrowdPlan) -> SeededCrowd | TapeFollower:
     """The machine of a plan: `observe` what has become visible, `step` for what to do."""
     match plan:
         case SeededPlan(settings=settings, catalogue=catalogue):
-            return Crowd(settings, catalogue)
+            return SeededCrowd(settings, catalogue)
         case TapePlan(settings=settings, catalogue=catalogue, tape=tape):
             return TapeFollower(settings, tape, catalogue)
 

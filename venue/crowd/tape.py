@@ -99,7 +99,7 @@ class _CatalogEvent(msgspec.Struct, frozen=True):
     resolution_ns: int | None = None
 
 
-class _Catalog(msgspec.Struct, frozen=True):
+class _TapeCatalog(msgspec.Struct, frozen=True):
     tape: str
     strike_unit: str
     events: Annotated[tuple[_CatalogEvent, ...], msgspec.Meta(min_length=1)]
@@ -146,7 +146,7 @@ class Tape(msgspec.Struct, frozen=True):
         return ProjectId(_uuid("company", self.name))
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _TapeLine(msgspec.Struct, frozen=True):
     """A checked line. Decoded, a day of books would take ten times the memory."""
 
     text: bytes
@@ -200,12 +200,12 @@ def read_tapes(folder: Path) -> Iterator[Tape]:
             yield _tape(catalog, event, records[event.event_ticker], folder)
 
 
-def _read_records(folder: Path) -> "tuple[_Catalog, dict[str, list[_Line]]]":
+def _read_records(folder: Path) -> "tuple[_TapeCatalog, dict[str, list[_TapeLine]]]":
     """The catalogue of a folder, and the checked lines of each event."""
     catalog = _read_catalog(folder / "catalog.json")
     path = folder / "tape.jsonl.gz"
     owners = {rung.ticker: event for event in catalog.events for rung in event.rungs}
-    records: dict[str, list[_Line]] = {event.event_ticker: [] for event in catalog.events}
+    records: dict[str, list[_TapeLine]] = {event.event_ticker: [] for event in catalog.events}
     for number, line, record in _decoded(path, _record_decoder):
         owner = owners.get(record.ticker)
         if owner is None:
@@ -213,7 +213,7 @@ def _read_records(folder: Path) -> "tuple[_Catalog, dict[str, list[_Line]]]":
         wrong = _impossible(record)
         if wrong is not None:
             raise TapeFault(f"{path}:{number}: {wrong}")
-        records[owner.event_ticker].append(_Line(line, record.ts, type(record)))
+        records[owner.event_ticker].append(_TapeLine(line, record.ts, type(record)))
     if not any(records.values()):
         raise TapeFault(f"{path}: no records")
     return catalog, records
@@ -279,9 +279,9 @@ def tape_catalogue(
     return commands
 
 
-def _read_catalog(path: Path) -> _Catalog:
+def _read_catalog(path: Path) -> _TapeCatalog:
     try:
-        catalog = msgspec.json.decode(path.read_bytes(), type=_Catalog)
+        catalog = msgspec.json.decode(path.read_bytes(), type=_TapeCatalog)
     except OSError as fault:
         raise TapeFault(f"{path}: cannot be read: {fault.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
@@ -342,7 +342,9 @@ def _decoded(
         raise TapeFault(f"{path}:{number}: {fault}") from None
 
 
-def _tape(catalog: _Catalog, event: _CatalogEvent, records: list[_Line], folder: Path) -> Tape:
+def _tape(
+    catalog: _TapeCatalog, event: _CatalogEvent, records: list[_TapeLine], folder: Path
+) -> Tape:
     ladder = sorted(event.rungs, key=lambda rung: Decimal(rung.strike))
     kinds = {line.kind for line in records}
     partition = kinds == {TopRecord}

@@ -45,7 +45,7 @@ _LOG_DOLLARS_END: Final = math.log(10.0**15)
 """A value from here on has more digits than the channel tells; far beyond, than a float holds."""
 
 
-class World(msgspec.Struct):
+class CrowdMarket(msgspec.Struct):
     """What the traders of one crowd share. `orders_made`: orders of the run, for their ids."""
 
     settings: CrowdSettings
@@ -112,7 +112,7 @@ class Trader(Protocol):
 class NoiseTaker:
     """Takes whatever lies inside a private view of fair value; knows nothing."""
 
-    def __init__(self, world: World, spot: Spot, users: list[UserId]) -> None:
+    def __init__(self, world: CrowdMarket, spot: Spot, users: list[UserId]) -> None:
         self._world, self._spot, self._users = world, spot, users
         self._draws = stream(world.settings.seed, "noise", spot.market.ticker)
 
@@ -138,7 +138,9 @@ class NoiseTaker:
 class InformedTaker:
     """Knows the value now and takes quotes that are stale by more than fee and edge."""
 
-    def __init__(self, world: World, spot: Spot, users: list[UserId], per_minute: float) -> None:
+    def __init__(
+        self, world: CrowdMarket, spot: Spot, users: list[UserId], per_minute: float
+    ) -> None:
         self._world, self._spot, self._users = world, spot, users
         self._per_minute = per_minute
         self._draws = stream(world.settings.seed, "informed", spot.market.ticker)
@@ -162,7 +164,7 @@ class InformedTaker:
         return self._world.gap_ns(self._draws, self._per_minute)
 
 
-class Sweep:
+class JumpSweep:
     """One act of an informed taker soon after a jump, and no further one."""
 
     def __init__(self, taker: InformedTaker) -> None:
@@ -180,7 +182,7 @@ class Sweep:
 class Maker:
     """Keeps a bid and an ask around an old fair value, moves them now and then, or goes away."""
 
-    def __init__(self, world: World, spot: Spot, user: UserId) -> None:
+    def __init__(self, world: CrowdMarket, spot: Spot, user: UserId) -> None:
         self._world, self._spot, self._user = world, spot, user
         self._draws = stream(world.settings.seed, "maker", user, spot.market.ticker)
 
@@ -231,7 +233,7 @@ class Maker:
 class Publisher:
     """Tells the channel what a company was worth a while ago, with an error and its own doubt."""
 
-    def __init__(self, world: World, project_id: ProjectId, name: str) -> None:
+    def __init__(self, world: CrowdMarket, project_id: ProjectId, name: str) -> None:
         self._world, self._project_id = world, project_id
         self._dollars_per_unit = world.floor.dollars_per_unit(project_id)
         self._draws = stream(world.settings.seed, "feed", name)
@@ -266,7 +268,7 @@ def _size(draws: random.Random, mean: float) -> int:
 
 
 def _take(
-    world: World, spot: Spot, user: UserId, side: BookSide, limit: int, qty: int
+    world: CrowdMarket, spot: Spot, user: UserId, side: BookSide, limit: int, qty: int
 ) -> list[Command]:
     """An ioc up to `limit` if somebody rests there; nothing sent is nothing to remember."""
     price = Price(min(max(limit, PRICE_MIN), PRICE_MAX))

@@ -6,7 +6,7 @@ beyond 64 bits.
 """
 
 from venue.engine.ledger import Holding, Ledger
-from venue.engine.listings import Listings, Market
+from venue.engine.listings import ListedMarket, Listings
 from venue.engine.orders import Orders
 from venue.wire.money import Outcome
 
@@ -73,7 +73,7 @@ def _holding(holding: Holding) -> list[int]:
     return [holding.qty, holding.locked, holding.cost_basis, holding.realized]
 
 
-def _market(market: Market) -> list[object]:
+def _market(market: ListedMarket) -> list[object]:
     halves = [
         [[level.price, [order.order_id for order in level]] for level in half.levels()]
         for half in (market.book.bids, market.book.asks)

@@ -15,8 +15,8 @@ from venue.engine import admission
 from venue.engine.budget import Offer, size_for_budget
 from venue.engine.dump import dump_ledger, dump_listings, dump_orders
 from venue.engine.identity import Identity
-from venue.engine.ledger import Account, Ledger
-from venue.engine.listings import Listings, Market
+from venue.engine.ledger import CashAccount, Ledger
+from venue.engine.listings import ListedMarket, Listings
 from venue.engine.matching import Matcher
 from venue.engine.messages import (
     AddUser,
@@ -146,7 +146,9 @@ class Engine:
         events = self._matcher.enter(order, now_ns)
         return Placed(order.state(), request.client_order_id, True, order.spent), events
 
-    def _funded_size(self, account: Account, market: Market, request: NewOrder) -> Qty | Refused:
+    def _funded_size(
+        self, account: CashAccount, market: ListedMarket, request: NewOrder
+    ) -> Qty | Refused:
         """The size of a new order in shares, or why there are no funds or no liquidity for it."""
         if isinstance(request, BudgetOrder):
             cash = min(request.budget_cents, account.available)
@@ -208,7 +210,7 @@ class Engine:
         return Amended(order.state(), kept), events
 
     def _growth_refused(
-        self, order: Order, market: Market, price: Price, remaining: Qty
+        self, order: Order, market: ListedMarket, price: Price, remaining: Qty
     ) -> Refused | None:
         """Whether what an amended order must lock beyond what it has locked is not there."""
         if order.side is _BUY:
@@ -383,7 +385,7 @@ class Engine:
         return digest(self.snapshot())
 
 
-def _again(existing: Order, account: Account, request: NewOrder) -> Answer:
+def _again(existing: Order, account: CashAccount, request: NewOrder) -> Answer:
     """The answer to a create whose order_id exists: the order as it is now, or a refusal (S14).
 
     Another's order, or one by another name that met the same id, is never shown.
@@ -393,7 +395,9 @@ def _again(existing: Order, account: Account, request: NewOrder) -> Answer:
     return Placed(existing.state(), request.client_order_id, False, existing.spent)
 
 
-def _offers(account: Account, market: Market, request: BudgetOrder, cash: Cents) -> Iterator[Offer]:
+def _offers(
+    account: CashAccount, market: ListedMarket, request: BudgetOrder, cash: Cents
+) -> Iterator[Offer]:
     """What rests within a budget order's bound, in prices of its own outcome, best first: what
     others have at a price as one, as far as the buyer's own first order or all that `cash` buys."""
     half = market.book.half(book_side(request.outcome, _BUY).other)

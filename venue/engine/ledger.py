@@ -23,7 +23,7 @@ CASH_CENTS_MAX: Final = 10**15
 """Net deposits of all accounts together; keeps every sum exact in any JSON reader."""
 
 
-class Account:
+class CashAccount:
     """One holder's cash, in cents: free, and locked by resting buys. Neither is ever negative.
 
     number: how many accounts were opened before it.
@@ -85,19 +85,19 @@ class Ledger:
     """Every account and every share, and what changed since the last `tell`."""
 
     def __init__(self) -> None:
-        self.accounts: dict[UserId, Account] = {}
-        self.accounts_by_number: list[Account] = []
+        self.accounts: dict[UserId, CashAccount] = {}
+        self.accounts_by_number: list[CashAccount] = []
         self.markets: dict[MarketId, Shares] = {}
         self.fees_cents = Cents(0)
         self.deposited_cents = Cents(0)
-        self._accounts_before: dict[Account, tuple[Cents, Cents]] = {}
+        self._accounts_before: dict[CashAccount, tuple[Cents, Cents]] = {}
         self._holdings_before: dict[Holding, tuple[Qty, Cents, Cents]] = {}
         self._interest_before: dict[Shares, Qty] = {}
 
-    def open_account(self, user_id: UserId) -> Account:
+    def open_account(self, user_id: UserId) -> CashAccount:
         """Add an account without cash; the user must have none."""
         assert user_id not in self.accounts
-        account = self.accounts[user_id] = Account(user_id, len(self.accounts_by_number))
+        account = self.accounts[user_id] = CashAccount(user_id, len(self.accounts_by_number))
         self.accounts_by_number.append(account)
         return account
 
@@ -107,14 +107,14 @@ class Ledger:
         shares = self.markets[market_id] = Shares(market_id)
         return shares
 
-    def deposit(self, account: Account, cents: Cents) -> None:
+    def deposit(self, account: CashAccount, cents: Cents) -> None:
         """Bring cash in; a negative amount takes available cash out."""
         self._note(account)
         account.available = Cents(account.available + cents)
         self.deposited_cents = Cents(self.deposited_cents + cents)
         assert account.available >= 0
 
-    def reserve(self, account: Account, cents: Cents) -> None:
+    def reserve(self, account: CashAccount, cents: Cents) -> None:
         """Lock available cash; a negative amount releases it."""
         if account not in self._accounts_before:
             self._accounts_before[account] = (account.available, account.reserved)
@@ -123,7 +123,7 @@ class Ledger:
         assert available >= 0
         assert reserved >= 0
 
-    def holding(self, account: Account, shares: Shares, outcome: Outcome) -> Holding:
+    def holding(self, account: CashAccount, shares: Shares, outcome: Outcome) -> Holding:
         """A user's shares of one outcome, made when there were never any."""
         holders = shares.yes if outcome is _YES else shares.no
         holding = holders.get(account.user_id)
@@ -132,12 +132,12 @@ class Ledger:
             holders[account.user_id] = holding
         return holding
 
-    def free_shares(self, account: Account, shares: Shares, outcome: Outcome) -> Qty:
+    def free_shares(self, account: CashAccount, shares: Shares, outcome: Outcome) -> Qty:
         """Shares that a user may still offer; 0 when there were never any."""
         holding = shares.of(outcome).get(account.user_id)
         return Qty(0) if holding is None else holding.free
 
-    def lock(self, account: Account, shares: Shares, outcome: Outcome, qty: Qty) -> None:
+    def lock(self, account: CashAccount, shares: Shares, outcome: Outcome, qty: Qty) -> None:
         """Commit free shares to a resting sell; a negative number sets them free."""
         holding = self.holding(account, shares, outcome)
         holding.locked = Qty(holding.locked + qty)
@@ -145,7 +145,7 @@ class Ledger:
 
     def buy(
         self,
-        account: Account,
+        account: CashAccount,
         shares: Shares,
         outcome: Outcome,
         qty: Qty,
@@ -175,7 +175,7 @@ class Ledger:
 
     def sell(
         self,
-        account: Account,
+        account: CashAccount,
         shares: Shares,
         outcome: Outcome,
         qty: Qty,
@@ -264,7 +264,7 @@ class Ledger:
                     )
             self._interest_before.clear()
 
-    def _note(self, account: Account) -> None:
+    def _note(self, account: CashAccount) -> None:
         if account not in self._accounts_before:
             self._accounts_before[account] = (account.available, account.reserved)
 

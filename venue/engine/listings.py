@@ -58,7 +58,7 @@ _MARKET_NOT_FOUND: Final = Refused(Code.MARKET_NOT_FOUND, "no such market")
 _MARKET_RESOLVED: Final = Refused(Code.MARKET_RESOLVED, "the market has resolved")
 
 
-class Market:
+class ListedMarket:
     """One market as the engine keeps it. winner: None until it has resolved.
 
     number: how many markets were listed before it.
@@ -81,7 +81,7 @@ class ListedEvent(msgspec.Struct):
 
     listing: ListEvent
     status: EventStatus
-    markets: list[Market]
+    markets: list[ListedMarket]
 
 
 class Company(msgspec.Struct):
@@ -112,8 +112,8 @@ class Listings:
         # Whose each symbol is now; an archived company has lost its own.
         self._symbols: dict[str, ProjectId] = {}
         self.events: dict[Ticker, ListedEvent] = {}
-        self.markets: dict[MarketId, Market] = {}
-        self.markets_by_number: list[Market] = []
+        self.markets: dict[MarketId, ListedMarket] = {}
+        self.markets_by_number: list[ListedMarket] = []
         # Everything that ever was a ticker: one is permanent and never given to another thing.
         self._market_tickers: dict[Ticker, MarketId] = {}
         self._series_tickers: dict[Ticker, ProjectId] = {}
@@ -146,7 +146,7 @@ class Listings:
             return market_id
         return self._market_tickers.get(fold_ticker(name))
 
-    def resolved(self, market: Market, winner: Outcome, now_ns: int) -> list[Event]:
+    def resolved(self, market: ListedMarket, winner: Outcome, now_ns: int) -> list[Event]:
         """Mark an unresolved market resolved, for ever, and its event closed or settled (S33)."""
         assert market.state is not MarketState.RESOLVED
         market.state = MarketState.RESOLVED
@@ -178,11 +178,11 @@ class Listings:
         self._project_market_ids.add(listing.project_market_id)
         return event
 
-    def add_market(self, listing: ListMarket) -> Market:
+    def add_market(self, listing: ListMarket) -> ListedMarket:
         """List a market on its event, active, without asking."""
         market_id = listing.market_id
         number = len(self.markets_by_number)
-        market = Market(listing, number, self._ledger.open_market(market_id))
+        market = ListedMarket(listing, number, self._ledger.open_market(market_id))
         self.markets[market_id] = market
         self.markets_by_number.append(market)
         self._market_tickers[listing.ticker] = market_id

@@ -11,10 +11,10 @@ from typing import Final
 
 from venue.engine.identity import Identity
 from venue.engine.ledger import Ledger
-from venue.engine.listings import Market
+from venue.engine.listings import ListedMarket
 from venue.engine.messages import Event, FillBooked, LevelChanged, OrderChanged, TradePrinted
 from venue.engine.order import Order
-from venue.engine.orderbook import Level
+from venue.engine.orderbook import PriceQueue
 from venue.engine.orders import Orders
 from venue.wire.model import Liquidity, OrderStatus
 from venue.wire.money import (
@@ -54,7 +54,7 @@ class Matcher:
         # What the command under way has touched; empty between two commands.
         self._prints: list[Event] = []
         self._touched: dict[Order, None] = {}
-        self._sizes_before: dict[Level[Order], int] = {}
+        self._sizes_before: dict[PriceQueue[Order], int] = {}
 
     def enter(self, order: Order, now_ns: int) -> list[Event]:
         """Let a new order trade, rest or end, and tell what came of it."""
@@ -241,7 +241,7 @@ class Matcher:
             order.half.shrink(order, order.remaining - remaining)
         self.secure(order)
 
-    def drain(self, market: Market, now_ns: int) -> list[Event]:
+    def drain(self, market: ListedMarket, now_ns: int) -> list[Event]:
         """The events of the command on this market that has just been carried out.
 
         Every order it touched is kept as it is now.
@@ -263,7 +263,7 @@ class Matcher:
         self._sizes_before.clear()
         return events
 
-    def _note_level(self, level: Level[Order]) -> None:
+    def _note_level(self, level: PriceQueue[Order]) -> None:
         if level not in self._sizes_before:
             self._sizes_before[level] = level.size
 

@@ -5,9 +5,9 @@ While it rests an order is such an object; when it has ended, `venue.engine.orde
 
 from typing import TYPE_CHECKING, Final
 
-from venue.engine.ledger import Account
+from venue.engine.ledger import CashAccount
 from venue.engine.messages import OrderState
-from venue.engine.orderbook import Entry, HalfBook
+from venue.engine.orderbook import BookEntry, HalfBook
 from venue.wire.model import OrderStatus
 from venue.wire.money import (
     BookSide,
@@ -23,7 +23,7 @@ from venue.wire.names import OrderId
 from venue.wire.requests import NewOrder, QtyOrder
 
 if TYPE_CHECKING:
-    from venue.engine.listings import Market
+    from venue.engine.listings import ListedMarket
 
 _BID: Final = BookSide.BID
 _BUY: Final = Side.BUY
@@ -33,7 +33,7 @@ _NO_SHARES: Final = Qty(0)
 _NO_FEES: Final = FeeUnits(0)
 
 
-class Order(Entry):
+class Order(BookEntry):
     """An order of `qty` shares, and while it rests its own place in the queue.
 
     half: where it rests, or would. canonical_price: the limit in YES cents. qty: filled +
@@ -71,13 +71,13 @@ class Order(Entry):
     def __init__(
         self,
         order_id: OrderId,
-        account: Account,
-        market: "Market",
+        account: CashAccount,
+        market: "ListedMarket",
         request: NewOrder,
         qty: Qty,
         now_ns: int,
     ) -> None:
-        # What `Entry` sets, set here: one is made for every command that places an order.
+        # What `BookEntry` sets, set here: one is made for every command that places an order.
         self._after = None
         self._before = None
         self.level = None

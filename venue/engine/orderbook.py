@@ -14,7 +14,7 @@ _BID: Final = BookSide.BID
 _NONE: Final = Qty(0)
 
 
-class Entry:
+class BookEntry:
     """Something that can rest in a book; what it belongs to is for subclasses to say.
 
     remaining: shares still working, >= 0. level: where it rests, None while it does not.
@@ -23,7 +23,7 @@ class Entry:
     __slots__ = ("_after", "_before", "level", "remaining")
     _after: Self | None
     _before: Self | None
-    level: "Level[Self] | None"
+    level: "PriceQueue[Self] | None"
 
     def __init__(self, remaining: Qty) -> None:
         self._after = None
@@ -32,10 +32,10 @@ class Entry:
         self.remaining = remaining
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=BookEntry)
 
 
-class Level(Generic[E]):
+class PriceQueue(Generic[E]):
     """One price of one half: a queue of entries, and the shares in it."""
 
     __slots__ = ("_first", "_last", "price", "side", "size")
@@ -65,12 +65,12 @@ class HalfBook(Generic[E]):
     def __init__(self, side: BookSide) -> None:
         self._highest_first = side is _BID
         # Indexed by price; the slot of price 0 stands empty.
-        self._levels: tuple[Level[E], ...] = tuple(
-            Level(side, Price(p)) for p in range(PAYOUT_CENTS)
+        self._levels: tuple[PriceQueue[E], ...] = tuple(
+            PriceQueue(side, Price(p)) for p in range(PAYOUT_CENTS)
         )
         self._occupied = 0
 
-    def add(self, entry: E, price: Price) -> Level[E]:
+    def add(self, entry: E, price: Price) -> PriceQueue[E]:
         """Put an entry, which rests nowhere and has shares left, at the back of its price.
 
         Returns the level that it has joined.
@@ -142,16 +142,16 @@ class HalfBook(Generic[E]):
         price = (occupied & -occupied).bit_length() - 1
         return self._levels[price]._first if price <= limit else None
 
-    def level(self, price: Price) -> Level[E]:
+    def level(self, price: Price) -> PriceQueue[E]:
         """The level of a price, the same object for ever."""
         return self._levels[price]
 
-    def levels(self) -> Iterator[Level[E]]:
+    def levels(self) -> Iterator[PriceQueue[E]]:
         """The levels that hold anything, best first. The book must not change on the way."""
         ordered = reversed(self._levels) if self._highest_first else iter(self._levels)
         return (level for level in ordered if level.size)
 
-    def levels_within(self, limit: Price) -> Iterator[Level[E]]:
+    def levels_within(self, limit: Price) -> Iterator[PriceQueue[E]]:
         """The levels that hold anything as far as `limit`, best first. The book must not change."""
         for level in self.levels():
             if level.price < limit if self._highest_first else level.price > limit:

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from venue.engine.ledger import Account
-from venue.engine.listings import Market
+from venue.engine.ledger import CashAccount
+from venue.engine.listings import ListedMarket
 from venue.engine.order import Order
 from venue.wire.model import OrderStatus
 from venue.wire.money import Cents, FeeUnits, Outcome, Price, Qty, Side
@@ -72,7 +72,7 @@ class Orders:
 
     __slots__ = ("_accounts", "_markets", "ended", "resting")
 
-    def __init__(self, accounts: list[Account], markets: list[Market]) -> None:
+    def __init__(self, accounts: list[CashAccount], markets: list[ListedMarket]) -> None:
         self._accounts = accounts
         self._markets = markets
         self.resting: dict[OrderId, Order] = {}

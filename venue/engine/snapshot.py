@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from venue.engine.ledger import Holding, Ledger, Shares
-from venue.engine.listings import Listings, Market
+from venue.engine.listings import ListedMarket, Listings
 from venue.engine.messages import ListCompany, ListEvent, ListMarket
 from venue.engine.order import Order
 from venue.engine.orders import Orders, Record, record
@@ -180,7 +180,7 @@ def restore_orders(listings: Listings, orders: Orders, snapshot: EngineSnapshot)
                 orders.settle(order)
 
 
-def _market_snapshot(ledger: Ledger, market: Market) -> MarketSnapshot:
+def _market_snapshot(ledger: Ledger, market: ListedMarket) -> MarketSnapshot:
     book = market.book
     return MarketSnapshot(
         market.listing,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from venue.engine.ledger import Ledger
-from venue.engine.listings import Listings, Market
+from venue.engine.listings import ListedMarket, Listings
 from venue.engine.messages import (
     BalanceChanged,
     CompanyArchived,
@@ -42,7 +42,7 @@ def standing_events(
         yield BalanceChanged(now_ns, account.user_id, account.available, account.reserved)
 
 
-def _market(market: Market, now_ns: int) -> Iterator[Event]:
+def _market(market: ListedMarket, now_ns: int) -> Iterator[Event]:
     market_id = market.listing.market_id
     yield MarketListed(now_ns, market.listing)
     if market.state is not MarketState.ACTIVE:

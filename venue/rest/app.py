@@ -132,7 +132,7 @@ _log = structlog.get_logger(__name__)
 
 def make_app(desk: Desk, meter: Meter | None = None) -> Application:
     """The application of a venue, for scopes of type http."""
-    shell = _Shell(desk)
+    shell = _RestApp(desk)
     # Made now: the first caller who asks must not hold up the orders of the others.
     description = openapi.document()
 
@@ -178,7 +178,7 @@ def make_app(desk: Desk, meter: Meter | None = None) -> Application:
     return app
 
 
-class _Shell:
+class _RestApp:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._gate = Gate(desk.access)

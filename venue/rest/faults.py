@@ -145,7 +145,7 @@ class LimitRule(msgspec.Struct, frozen=True):
 Rule = CommandRule | DelayRule | OutageRule | ThrottleRule | LimitRule
 
 
-class Standing(msgspec.Struct, frozen=True):
+class FaultInForce(msgspec.Struct, frozen=True):
     """A rule in force: `left` requests to come (None: no end), `struck` so far."""
 
     rule: Rule
@@ -201,10 +201,10 @@ class Faults:
             self.delays_cleared += 1
         self._index()
 
-    def standing(self) -> tuple[Standing, ...]:
+    def standing(self) -> tuple[FaultInForce, ...]:
         """The rules in force, in the order of the kinds."""
         found = (self._active.get(kind) for kind in KINDS.values())
-        return tuple([Standing(a.rule, a.left, a.struck) for a in found if a is not None])
+        return tuple([FaultInForce(a.rule, a.left, a.struck) for a in found if a is not None])
 
     def strike(self, verb: Verb) -> CommandFault | None:
         """How the write that is about to be submitted fails; None when it does not.

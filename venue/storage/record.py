@@ -35,7 +35,7 @@ class StateFault(Exception):
     """The state on disk cannot be used; the text tells people what, where, and what to do."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LogRecord(msgspec.Struct, frozen=True):
     """A command of the log. sequence: from 1, without gaps. at_ns: the instant it is applied at."""
 
     sequence: int
@@ -102,7 +102,7 @@ class Segment:
         """Bytes behind the last whole frame, once `entries` has come to its end."""
         return len(self._data) - self.whole_bytes
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LogRecord]:
         """Every command, in order. Raises StateFault, naming file and offset, at any damage."""
         self.whole_bytes, self.last_frame_at = HEADER_BYTES, None
         self.next_sequence = self.first_sequence
@@ -117,7 +117,7 @@ class Segment:
             sequence = self.next_sequence
             self.next_sequence += len(append.commands)
             for command in append.commands:
-                yield Entry(sequence, append.at_ns, command)
+                yield LogRecord(sequence, append.at_ns, command)
                 sequence += 1
 
     def _read_header(self, state_id: bytes) -> int:

@@ -22,7 +22,7 @@ from venue.storage.log import (
     open_segment,
     segments,
 )
-from venue.storage.record import Entry, StateFault, is_torn_creation
+from venue.storage.record import LogRecord, StateFault, is_torn_creation
 from venue.storage.snapshot import SNAPSHOT_NAMES, seal, snapshot_name, unseal
 
 LOCK_FILE: Final = "lock"
@@ -133,7 +133,7 @@ class StateDir:
         found = segments(self._folder)
         return found[0][1] if found else 1
 
-    def entries(self, after_sequence: int) -> Iterator[Entry]:
+    def entries(self, after_sequence: int) -> Iterator[LogRecord]:
         """Every command after this sequence, in order, one segment in memory at a time.
 
         A torn tail of the last segment ends the stream; nothing is cut here. Raises StateFault,

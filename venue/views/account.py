@@ -69,7 +69,7 @@ class KeptOrders:
         return tuple([_read_order(self._table.kept_order(each)) for each in kept])
 
 
-class _Account(msgspec.Struct):
+class _AccountView(msgspec.Struct):
     """Everything kept of one user. positions: above 0 shares, by place; places: theirs, sorted."""
 
     balance: model.Balance
@@ -84,7 +84,7 @@ class AccountViews:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._accounts: dict[UserId, _Account] = {}
+        self._accounts: dict[UserId, _AccountView] = {}
         self._shown_fills: dict[tuple[UserId, int], model.Fill] = {}
         self._takers: Takers = {
             messages.OrderChanged: self._change_order,
@@ -103,7 +103,7 @@ class AccountViews:
                 views._place(position.market_id, position.outcome): position
                 for position in kept.positions
             }
-            views._accounts[kept.user_id] = _Account(
+            views._accounts[kept.user_id] = _AccountView(
                 kept.balance,
                 positions,
                 sorted(positions),
@@ -164,18 +164,18 @@ class AccountViews:
         previous = account.orders.swap_newest_fill(fill.order_id, len(account.fills))
         account.fills.append(fill, self._catalog.market_number(fill.market_id), previous)
 
-    def _account(self, user_id: UserId) -> _Account:
+    def _account(self, user_id: UserId) -> _AccountView:
         account = self._accounts.get(user_id)
         if account is None:
             account = self._accounts[user_id] = self._empty(user_id)
         return account
 
-    def _read(self, user_id: UserId) -> _Account:
+    def _read(self, user_id: UserId) -> _AccountView:
         return self._accounts.get(user_id) or self._empty(user_id)
 
-    def _empty(self, user_id: UserId) -> _Account:
+    def _empty(self, user_id: UserId) -> _AccountView:
         balance = model.Balance(Cents(0), Cents(0), Cents(0))
-        return _Account(balance, {}, [], OrderTable(self._catalog, user_id), FillTable())
+        return _AccountView(balance, {}, [], OrderTable(self._catalog, user_id), FillTable())
 
     def _markets(self, scope: Scope) -> tuple[int, ...] | None:
         """The numbers of the markets of a scope; None for all."""

@@ -35,9 +35,9 @@ class Company(msgspec.Struct, frozen=True):
     archived: bool = False
 
 
-class _Market(msgspec.Struct):
+class _MarketView(msgspec.Struct):
     listed: messages.ListMarket
-    event: "_Event"
+    event: "_EventView"
     sequence: int
     created_ns: int
     updated_ns: int
@@ -47,11 +47,11 @@ class _Market(msgspec.Struct):
     shown: model.Market | None = None
 
 
-class _Event(msgspec.Struct):
+class _EventView(msgspec.Struct):
     listed: messages.ListEvent
     sequence: int
     status: EventStatus
-    markets: list[_Market]
+    markets: list[_MarketView]
 
 
 class EventRecord(msgspec.Struct, frozen=True):
@@ -107,12 +107,12 @@ class Catalog:
 
     def __init__(self) -> None:
         self._companies: dict[ProjectId, Company] = {}
-        self._events: list[_Event] = []
-        self._by_event: dict[Ticker, _Event] = {}
-        self._by_series: dict[Ticker, list[_Event]] = {}
-        self._markets: list[_Market] = []
-        self._by_market: dict[MarketId, _Market] = {}
-        self._by_ticker: dict[Ticker, _Market] = {}
+        self._events: list[_EventView] = []
+        self._by_event: dict[Ticker, _EventView] = {}
+        self._by_series: dict[Ticker, list[_EventView]] = {}
+        self._markets: list[_MarketView] = []
+        self._by_market: dict[MarketId, _MarketView] = {}
+        self._by_ticker: dict[Ticker, _MarketView] = {}
         self._directory = Directory()
         self._takers: Takers = {
             messages.CompanyListed: self._take_company,
@@ -201,7 +201,7 @@ class Catalog:
         self._directory.list_symbol(listed.project_id, listed.symbol, at_ns)
 
     def _list_event(self, listed: messages.ListEvent) -> None:
-        event = _Event(listed, len(self._events), listed.status, [])
+        event = _EventView(listed, len(self._events), listed.status, [])
         self._events.append(event)
         self._by_event[names.fold_ticker(listed.event_ticker)] = event
         self._by_series.setdefault(names.fold_ticker(listed.series_ticker), []).append(event)
@@ -210,21 +210,21 @@ class Catalog:
 
     def _list_market(self, listed: messages.ListMarket, at_ns: int) -> None:
         event = self._by_event[names.fold_ticker(listed.event_ticker)]
-        market = _Market(listed, event, len(self._markets), at_ns, at_ns)
+        market = _MarketView(listed, event, len(self._markets), at_ns, at_ns)
         self._markets.append(market)
         self._by_market[listed.market_id] = market
         self._by_ticker[names.fold_ticker(listed.ticker)] = market
         insort(event.markets, market, key=_strike_order)
         self._directory.list_market(listed.market_id, listed.ticker, event.listed.project_id, at_ns)
 
-    def _touch(self, market_id: MarketId, at_ns: int) -> _Market:
+    def _touch(self, market_id: MarketId, at_ns: int) -> _MarketView:
         market = self._by_market[market_id]
         # A print of the same command may have a later instant, and an update never goes back.
         market.updated_ns = max(at_ns, market.updated_ns)
         market.shown = None
         return market
 
-    def _set_state(self, market: _Market, state: MarketState) -> None:
+    def _set_state(self, market: _MarketView, state: MarketState) -> None:
         market.state = state
         self._directory.set_state(market.listed.market_id, state)
 
@@ -302,7 +302,7 @@ class Catalog:
         these are the last ones. Rows listed meanwhile come at the end, so a walk meets every
         market once.
         """
-        rows: list[_Market] = []
+        rows: list[_MarketView] = []
         for market in self._markets[after + 1 :]:
             if market.state is not MarketState.RESOLVED:
                 if len(rows) == limit:
@@ -324,14 +324,14 @@ class Catalog:
 
         after and the place returned: as for `active_markets`.
         """
-        rows: list[_Event] = []
+        rows: list[_EventView] = []
         for event in self._filtered(wanted, after):
             if len(rows) == limit:
                 return tuple(map(_shown_event, rows)), rows[-1].sequence
             rows.append(event)
         return tuple(map(_shown_event, rows)), None
 
-    def _filtered(self, wanted: EventFilter, after: int = -1) -> Iterable[_Event]:
+    def _filtered(self, wanted: EventFilter, after: int = -1) -> Iterable[_EventView]:
         events = self._events
         if wanted.series_ticker is not None:
             events = self._by_series.get(names.fold_ticker(wanted.series_ticker), [])
@@ -340,7 +340,7 @@ class Catalog:
             if project_fits and wanted.status in (None, event.status):
                 yield event
 
-    def _searched(self, event: _Event, q: str | None) -> list[_Market]:
+    def _searched(self, event: _EventView, q: str | None) -> list[_MarketView]:
         """The rungs of an event that a search finds (S38): plain text, no wildcards."""
         if q is None:
             return event.markets
@@ -374,7 +374,7 @@ class Catalog:
         return self._directory.resolve_symbol(handle, now_ns)
 
 
-def _strike_order(market: _Market) -> tuple[tuple[int, decimal.Decimal], int]:
+def _strike_order(market: _MarketView) -> tuple[tuple[int, decimal.Decimal], int]:
     strike_value = market.listed.strike_value
     if strike_value is None:
         return _UNSTRUCK, market.sequence
@@ -382,7 +382,7 @@ def _strike_order(market: _Market) -> tuple[tuple[int, decimal.Decimal], int]:
     return (0, dollars), market.sequence
 
 
-def _shown(market: _Market) -> model.Market:
+def _shown(market: _MarketView) -> model.Market:
     if market.shown is None:
         listed = market.listed
         resolved = market.state is MarketState.RESOLVED
@@ -410,7 +410,7 @@ def _shown(market: _Market) -> model.Market:
     return market.shown
 
 
-def _shown_event(event: _Event) -> model.Event:
+def _shown_event(event: _EventView) -> model.Event:
     listed = event.listed
     return model.Event(
         event_ticker=listed.event_ticker,

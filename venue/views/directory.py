@@ -26,7 +26,7 @@ class Unresolvable(enum.Enum):
     NOT_A_MARKET = "not_a_market"  # a series or event ticker; GET /events/<ticker> lists its rungs
 
 
-class _Rung(msgspec.Struct):
+class _HandledMarket(msgspec.Struct):
     market_id: MarketId
     project_id: ProjectId
     listed_ns: int
@@ -57,8 +57,8 @@ class Directory:
         self.refresh_ns = DIRECTORY_REFRESH_NS
         """How long a new name may stay unknown; at most what the interface says."""
         self._first_ns: int | None = None
-        self._rungs: dict[str, _Rung] = {}
-        self._by_id: dict[MarketId, _Rung] = {}
+        self._rungs: dict[str, _HandledMarket] = {}
+        self._by_id: dict[MarketId, _HandledMarket] = {}
         self._groups: dict[str, None] = {}
         self._archived: dict[ProjectId, None] = {}
         # Symbols in the order in which they were given: one entry per act of the operator.
@@ -95,7 +95,7 @@ class Directory:
     ) -> None:
         """A market has this ticker, for ever, and is active."""
         self._note_first(at_ns)
-        rung = _Rung(market_id, project_id, at_ns, MarketState.ACTIVE)
+        rung = _HandledMarket(market_id, project_id, at_ns, MarketState.ACTIVE)
         self._rungs[ticker.upper()] = self._by_id[market_id] = rung
 
     def set_state(self, market_id: MarketId, state: MarketState) -> None:

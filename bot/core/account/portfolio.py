@@ -40,7 +40,7 @@ class OrderTally(msgspec.Struct):
     newest_ns: int = 0  # the venue's time of the newest fill
 
 
-class _Market(msgspec.Struct):
+class _MarketBook(msgspec.Struct):
     """One market. event_ticker: folded, as in every key here."""
 
     event_ticker: Ticker
@@ -53,7 +53,7 @@ class _Market(msgspec.Struct):
     cash_cents: int = 0
 
 
-class _Event(msgspec.Struct):
+class _EventBook(msgspec.Struct):
     """What the fills and payouts of one event come to. ours: some market of it was listed here."""
 
     cash_cents: int = 0
@@ -68,9 +68,9 @@ class Portfolio:
     """
 
     def __init__(self) -> None:
-        self._markets: dict[MarketId, _Market] = {}
+        self._markets: dict[MarketId, _MarketBook] = {}
         self._tallies: dict[OrderId, OrderTally] = {}
-        self._events: dict[Ticker, _Event] = {}
+        self._events: dict[Ticker, _EventBook] = {}
         self._gone_cents = 0  # of events of ours that were forgotten
         self._cash_cents = 0
 
@@ -91,16 +91,16 @@ class Portfolio:
         market.rates = maker, taker
         self._event(market.event_ticker).ours = True
 
-    def _market(self, market_id: MarketId, event_ticker: Ticker) -> _Market:
+    def _market(self, market_id: MarketId, event_ticker: Ticker) -> _MarketBook:
         market = self._markets.get(market_id)
         if market is None:
-            market = self._markets[market_id] = _Market(fold_ticker(event_ticker))
+            market = self._markets[market_id] = _MarketBook(fold_ticker(event_ticker))
         return market
 
-    def _event(self, event_ticker: Ticker) -> _Event:
+    def _event(self, event_ticker: Ticker) -> _EventBook:
         event = self._events.get(event_ticker)
         if event is None:
-            event = self._events[event_ticker] = _Event()
+            event = self._events[event_ticker] = _EventBook()
         return event
 
     # --- writing ----------------------------------------------------------------------------------
@@ -130,12 +130,12 @@ class Portfolio:
         self._move_shares(market, outcome, sign * fill.qty)
         return msgspec.structs.replace(fill, fee_cents=Cents(fee_cents))
 
-    def _count(self, market: _Market, cash_cents: int) -> None:
+    def _count(self, market: _MarketBook, cash_cents: int) -> None:
         market.cash_cents += cash_cents
         self._event(market.event_ticker).cash_cents += cash_cents
         self._cash_cents += cash_cents
 
-    def _move_shares(self, market: _Market, outcome: Outcome, shares: int) -> None:
+    def _move_shares(self, market: _MarketBook, outcome: Outcome, shares: int) -> None:
         """Shares of a settled market turn into their payout at once, late fills included."""
         if market.winner is not None:
             if outcome is market.winner:
@@ -239,7 +239,7 @@ class Portfolio:
         """The folded ticker of the event of a market that was booked or listed."""
         return self._markets[market_id].event_ticker
 
-    def _is_ours(self, market: _Market) -> bool:
+    def _is_ours(self, market: _MarketBook) -> bool:
         event = self._events.get(market.event_ticker)
         return event is not None and event.ours
 
@@ -291,7 +291,7 @@ def _check_amounts(fill: model.Fill) -> None:
         )
 
 
-def _fee_of(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
+def _fee_of(fill: model.Fill, market: _MarketBook, tally: OrderTally) -> int:
     """The fee of a fill. Missing fees of an order add up to one rounding of their sum (S16), and
     only they are in that sum, so that the order in which fills are booked does not matter."""
     if fill.fee_cents is not None:

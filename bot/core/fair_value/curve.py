@@ -38,7 +38,7 @@ from bot.core.fair_value.estimators import (
     stood_for,
 )
 from bot.core.fair_value.model_error import HALF_LIFE_S, STEP_MAX_S, ModelError
-from bot.core.fair_value.probit_line import Line, LineFit, Prior
+from bot.core.fair_value.probit_line import LineFit, Prior, ProbitLine
 from bot.strategy.api import ImpliedView, Levels
 from bot.strategy.pricing.probit import (
     FAIR_MAX_CENTS,
@@ -318,7 +318,7 @@ class FairCurve:
             math.sqrt(self._trust.log_sd(implied.confidence) ** 2 + drift),
         )
 
-    def _blend(self, places: Iterable[int], line: Line | None) -> None:
+    def _blend(self, places: Iterable[int], line: ProbitLine | None) -> None:
         """How the own data of these rungs and the line with its shape are blended there, and how
         sure that is, without a line by own data alone. Those that are by far not as sure as was
         shown, or surer, are shown anew."""
@@ -342,7 +342,7 @@ class FairCurve:
             if weight > shown * _STEADY_WEIGHT or shown > weight * _STEADY_WEIGHT:
                 self._unsure.add(index)
 
-    def _draw_back(self, line: Line) -> None:
+    def _draw_back(self, line: ProbitLine) -> None:
         """The line drawn back to each rung's own data, made monotone, inside one-sided bounds."""
         weighed = (self._fit.weighed, self._known)
         if weighed != self._weighed:
@@ -406,7 +406,9 @@ class FairCurve:
 
     # --- what is learned --------------------------------------------------------------------------
 
-    def _learn(self, line: Line, implied: ImpliedView | None, left_s: float, now_ns: int) -> None:
+    def _learn(
+        self, line: ProbitLine, implied: ImpliedView | None, left_s: float, now_ns: int
+    ) -> None:
         """Once a second: shape and allowance, volatilities, the width of the value per
         sqrt(second), and what the feed is worth."""
         learned_ns, self._learned_ns = self._learned_ns, now_ns

@@ -54,7 +54,7 @@ _PENDING_MAX: Final = 512
 """Fills awaiting their ten seconds at most; the oldest go unheard."""
 
 
-class _Fill(NamedTuple):
+class _PendingFill(NamedTuple):
     due_ns: int
     market_id: MarketId
     side: BookSide
@@ -94,7 +94,7 @@ class FlowModel:
         self._side_seconds = 0.0
         self._looked_ns: int | None = None
         self._refit_ns: int | None = None
-        self._pending: deque[_Fill] = deque(maxlen=_PENDING_MAX)
+        self._pending: deque[_PendingFill] = deque(maxlen=_PENDING_MAX)
         self._means: dict[tuple[MarketId, BookSide], _Mean] = {}
         self._adverse: dict[MarketId, AdverseSelection] = {}
 
@@ -116,7 +116,7 @@ class FlowModel:
     ) -> None:
         """A fill of ours was booked on a side of a rung while its fair value was this."""
         if fair_cents is not None:
-            self._pending.append(_Fill(now_ns + MARKOUT_NS, market_id, side, fair_cents))
+            self._pending.append(_PendingFill(now_ns + MARKOUT_NS, market_id, side, fair_cents))
 
     def looked(self, rungs: int, now_ns: int) -> bool:
         """The event is decided now, with a fair value of so many rungs; the time since the last

@@ -27,7 +27,7 @@ _STEEPNESS_MIN: Final = 0.05
 this part of the steepness it should have."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class ProbitLine(msgspec.Struct, frozen=True):
     """The fit d(u) = height - steepness * u and its covariance, u the log strike.
 
     told: how much of what is known of the steepness comes from data and not from the prior, 0..1;
@@ -71,11 +71,11 @@ class LineFit:
         self._us = tuple(us)
         self._deviations = [0.0] * len(us)
         self._inverse = [0.0] * len(us)  # one over the variance; 0 where a rung has no data
-        self._reference: Line | None = None
+        self._reference: ProbitLine | None = None
         self.steep_squares = [0.0] * len(us)
         """Of each rung, the square of the cents that the curve moved there per standard deviation,
         when all were weighed last."""
-        self.line: Line | None = None
+        self.line: ProbitLine | None = None
         self.weighed = 0
         """How often all rungs were weighted again because the line had moved."""
 
@@ -101,7 +101,7 @@ class LineFit:
             (self._us[high], self._deviations[high]),
         )
 
-    def fit(self, prior: Prior) -> Line:
+    def fit(self, prior: Prior) -> ProbitLine:
         """The line through everything known, by weighted least squares: a 2 x 2 system. There must
         be a feed, or data of some rung."""
         us, guessed, feed_u = self._us, prior.steepness, prior.feed_u
@@ -125,7 +125,7 @@ class LineFit:
             if fitted < _STEEPNESS_MIN * guessed:
                 steepness, told = _STEEPNESS_MIN * guessed, 0.0
             height = (wd + wu * steepness) / w
-            line = self.line = Line(
+            line = self.line = ProbitLine(
                 height, steepness, wuu / determinant, wu / determinant, w / determinant, told
             )
             if reference is not None:

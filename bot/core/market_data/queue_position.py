@@ -234,7 +234,7 @@ def _placed_ahead(others: int, stood: int, earlier: float) -> float:
     return min(stood, others) + max(0, others - stood) * earlier
 
 
-class _Standing:
+class _QueuedOrder:
     """One own order in its queue. expected: fills that prints led us to expect and that are not
     known yet; since `expected_ns` of our own time."""
 
@@ -255,7 +255,7 @@ class Queues:
 
     def __init__(self, power: float) -> None:
         self._power = power
-        self._standing: dict[OrderId, _Standing] = {}
+        self._standing: dict[OrderId, _QueuedOrder] = {}
         self._earlier: tuple[Levels, Levels, int] | None = None
         self._newest: tuple[Levels, Levels, int] | None = None
         self._written_ns = self._seen_ns = 0
@@ -291,7 +291,7 @@ class Queues:
                 stood = before is not None and (before.side, before.level) == (side, level)
                 own_qty = before.qty if before is not None and stood else 0
                 queue = self._joined(side, level, venue_ns, orders, shown.order_id, own_qty)
-                self._standing[shown.order_id] = _Standing(
+                self._standing[shown.order_id] = _QueuedOrder(
                     side, level, shown.remaining_qty, shown.filled_qty, queue
                 )
             else:
@@ -355,12 +355,12 @@ class Queues:
         self._newest = (bids, asks, ts_ns)
         return self._settle(orders, now_ns)
 
-    def _known(self, orders: Iterable[OwnOrder]) -> list[tuple[OwnOrder, _Standing]]:
+    def _known(self, orders: Iterable[OwnOrder]) -> list[tuple[OwnOrder, _QueuedOrder]]:
         """Our live orders that stand in a queue, in the order they came; the others are forgotten.
 
         What has filled is taken in on the way.
         """
-        known: list[tuple[OwnOrder, _Standing]] = []
+        known: list[tuple[OwnOrder, _QueuedOrder]] = []
         for own in orders:
             standing = None if own.order_id is None else self._standing.get(own.order_id)
             if standing is None:
@@ -410,7 +410,7 @@ class Queues:
         """An order that rested before we looked: all that is there may be before it."""
         if own.order_id is not None and own.state is _OPEN:
             queue = QueueAhead(None, 0, _UNKNOWN_NS, self._power)
-            self._standing[own.order_id] = _Standing(
+            self._standing[own.order_id] = _QueuedOrder(
                 own.side, own.level, own.remaining, own.filled, queue
             )
 

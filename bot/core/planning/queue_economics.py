@@ -67,7 +67,7 @@ def fills(volume: float, ahead: float, qty: float) -> float:
     return volume * math.exp(-ahead / volume) * -math.expm1(-qty / volume)
 
 
-class Flow:
+class TradeRates:
     """Shares a second that trade against one side of a rung: prints, older ones fading."""
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ NOTHING_KNOWN: Final = QuoteEconomics(None, (0.0, 0.0), (), (), None, 0.0, 0.0)
 
 def worth_of(
     fair_cents: float | None,
-    flows: tuple[Flow, Flow],
+    flows: tuple[TradeRates, TradeRates],
     book: tuple[Levels, Levels],
     queues: Queues,
     pace: PaceSettings,

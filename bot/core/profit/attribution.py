@@ -48,7 +48,7 @@ _RESOLVED: Final = "resolved"
 """Rungs of events that have left, together."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AttributedFill(msgspec.Struct, frozen=True):
     """A booked fill: canonical side and price, and the fee that was charged. fill_id: the venue's
     name of it; empty for one that is only imagined."""
 
@@ -122,7 +122,7 @@ class _Filled(msgspec.Struct, frozen=True):
     """A booked fill. value: of a share when it came, thousandths of a cent. markouts: against fair,
     thousandths of a cent a share, one place for each of HORIZONS_S; None until it is known."""
 
-    entry: Entry
+    entry: AttributedFill
     filled_ns: int
     value: int
     groups: tuple[_Group, ...]
@@ -218,7 +218,7 @@ class Attribution:
             group.hold(market_id, net_qty, value)
         self._positions.setdefault(market_id, _Position()).trade(net_qty, value)
 
-    def booked(self, entry: Entry, filled_ns: int) -> int:
+    def booked(self, entry: AttributedFill, filled_ns: int) -> int:
         """A fill was booked that happened at `filled_ns`, by our own clock; what a share counted
         for then, thousandths of a cent."""
         market_id, price = entry.market_id, entry.price * MILLI
@@ -408,7 +408,7 @@ class Attribution:
         return tuple(fill.report() for fill in reversed(self._newest))
 
 
-def _labels(entry: Entry) -> dict[str, str]:
+def _labels(entry: AttributedFill) -> dict[str, str]:
     level = entry.tag.level
     return {
         "rung": entry.rung,

@@ -40,7 +40,7 @@ class Mark(msgspec.Struct, frozen=True):
         return self.fair if against is Against.FAIR else self.mid
 
 
-class _Event(msgspec.Struct):
+class _EventMarks(msgspec.Struct):
     """What is kept of one event: the newest mark of each rung, and the marks of the last half
     minute with the instant of each decision, oldest first."""
 
@@ -52,8 +52,8 @@ class Marks:
     """The marks of every rung of the series."""
 
     def __init__(self) -> None:
-        self._events: dict[Ticker, _Event] = {}
-        self._event_of: dict[MarketId, _Event] = {}
+        self._events: dict[Ticker, _EventMarks] = {}
+        self._event_of: dict[MarketId, _EventMarks] = {}
         self._rungs: dict[MarketId, RungView] = {}  # as seen last
         self._fairs: dict[MarketId, int] = {}  # the newest there was
         # What a rung pays, thousandths of a cent, and since when that is known.
@@ -64,7 +64,7 @@ class Marks:
         """A view as of now; never older than one before. anew: the places of the rungs that are not
         told as in the view before; None where any may be."""
         rungs = view.rungs
-        event = self._events.setdefault(view.event_ticker, _Event())
+        event = self._events.setdefault(view.event_ticker, _EventMarks())
         newest = event.newest
         if anew is None or len(rungs) != len(newest):
             newest.clear()
@@ -156,7 +156,7 @@ def _paid_by(winner: Outcome) -> int:
     return PAYOUT_CENTS * MILLI if winner is Outcome.YES else 0
 
 
-def _place_of(event: _Event, at_ns: int) -> int:
+def _place_of(event: _EventMarks, at_ns: int) -> int:
     """Where the newest of this instant or before stands; 0 where all are later."""
     return max(0, bisect_right(event.seen, at_ns, key=itemgetter(0)) - 1)
 

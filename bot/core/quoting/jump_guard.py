@@ -25,7 +25,7 @@ _Touch = tuple[int, int, int]
 """When it was seen, bid and ask: of a rung's book, others' best."""
 
 
-class _Sweep(msgspec.Struct, frozen=True):
+class _SweptLevels(msgspec.Struct, frozen=True):
     at_ns: int
     taker: BookSide
     qty: int
@@ -37,7 +37,7 @@ class JumpGuard:
     def __init__(self, settings: NewsSettings) -> None:
         self._settings = settings
         self._touches: defaultdict[str, deque[_Touch]] = defaultdict(deque)
-        self._sweeps: dict[str, _Sweep] = {}
+        self._sweeps: dict[str, _SweptLevels] = {}
         self.was_pulled = False  # when the event was decided last
         self.pulled_until_ns = 0  # its rungs are not quoted before
         self.why = ""  # in a few words
@@ -58,7 +58,7 @@ class JumpGuard:
         before = self._sweeps.get(name)
         if before and before.taker is taker and now_ns - before.at_ns <= _ONE_TRADE_NS:
             qty = Qty(qty + before.qty)
-        self._sweeps[name] = _Sweep(now_ns, taker, qty)
+        self._sweeps[name] = _SweptLevels(now_ns, taker, qty)
         if qty < self._settings.print_qty:
             return False
         is_buy = taker is BookSide.BID

@@ -24,7 +24,7 @@ from bot.core.planning.actions import Action, AmendAction, CreateAction
 from bot.core.planning.debounce import BySide, QuoteDebouncer, by_side
 from bot.core.planning.diff import plan_sides
 from bot.core.planning.levels import WorkingOrders
-from bot.core.planning.queue_economics import Flow, QuoteEconomics, worth_of
+from bot.core.planning.queue_economics import QuoteEconomics, TradeRates, worth_of
 from bot.core.quoting.own_trades import OwnTradeFilter
 from bot.core.risk.bounds import grid_of
 from bot.core.risk.exposure import OpenExposure, RungTerms
@@ -92,7 +92,10 @@ class MarketQuoter:
         self.queues = Queues(ladder.pace.queue_power_pct / 100)
         self.recent = RecentActivity()
         self.own_takes = OwnTradeFilter()
-        self.flows = (Flow(), Flow())  # what trades against its bids, and against its asks
+        self.flows = (
+            TradeRates(),
+            TradeRates(),
+        )  # what trades against its bids, and against its asks
         self.is_foreign = False
         self.older_since_ns: int | None = None  # since when its stamps seem to run backwards
         self.older_ns = self.older_frames = 0  # the newest of those stamps, and how many moved on

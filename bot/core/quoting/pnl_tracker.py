@@ -10,7 +10,7 @@ from bot.core.account.reconciler import AccountReconciler
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import UNTAGGED, OwnOrder
 from bot.core.orders.outbox import Outbox
-from bot.core.profit.attribution import Attribution, Entry
+from bot.core.profit.attribution import AttributedFill, Attribution
 from bot.core.profit.marks import Marks
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.feed_monitor import MarketDataMonitor
@@ -68,7 +68,7 @@ class PnlTracker:
         outcome = Outcome(fill.outcome.value)
         side = book_side(outcome, Side(fill.side.value))
         own = self._owner(fill)
-        entry = Entry(
+        entry = AttributedFill(
             rung.market_id,
             rung.market.ticker,
             side,

@@ -279,7 +279,7 @@ class QuoteTrimmer:
         self._reasons = {}
         sizes: list[list[int]] = []
         for row in range(0, len(caps), 2):
-            level = _Level(caps[row : row + 2], losses[row : row + 2], work, bounds)
+            level = _LevelUnderTrim(caps[row : row + 2], losses[row : row + 2], work, bounds)
             level.share_loss()
             if not sums_fit:
                 for index, is_bid, reason in level.share_sums():
@@ -292,7 +292,7 @@ class QuoteTrimmer:
             sheet.stands(columns[sheet.index][: len(sheet.caps)] if columns else ())
 
 
-class _Level:
+class _LevelUnderTrim:
     """One level of every rung on its way through the bounds.
 
     sizes: of the bids and of the asks, by rung. work: what is held, and what stands of better

@@ -73,7 +73,7 @@ class Reply(msgspec.Struct, frozen=True):
     tokens_limit: int | None = None
 
 
-class _Call(msgspec.Struct, frozen=True):
+class _HttpCall(msgspec.Struct, frozen=True):
     """A request as HTTP."""
 
     method: str
@@ -214,7 +214,7 @@ class Rest:
         repeats no key of ours, whatever the far end says.
 
         key: None is the one that such a request goes on by itself. begun_ns: when it was decided,
-        by `Clock`; None is now.
+        by `TimeAxis`; None is now.
         """
         reply = await self._asked(request, key, begun_ns)
         answer = self._masked(reply.answer)
@@ -315,7 +315,7 @@ class Rest:
             self._client = self._fresh_client()
 
     async def _perform(
-        self, http: httpx.AsyncClient, request: m.Request, call: _Call, key: m.Key
+        self, http: httpx.AsyncClient, request: m.Request, call: _HttpCall, key: m.Key
     ) -> Reply:
         url = httpx.URL(self._base_url + call.path, params=call.query or None)
         # The key is for one origin only; the path was checked, this says it once more.
@@ -397,29 +397,29 @@ def _segment(text: str) -> str:
     return text
 
 
-def _page(route: routes.Route, cursor: str, limit: int, **query: str) -> _Call:
+def _page(route: routes.Route, cursor: str, limit: int, **query: str) -> _HttpCall:
     more: dict[str, str | int] = {**query, "limit": limit}
     if cursor:
         more["cursor"] = cursor
-    return _Call(route.method, route.path, more)
+    return _HttpCall(route.method, route.path, more)
 
 
-def _call_of(request: m.Request) -> _Call:
+def _call_of(request: m.Request) -> _HttpCall:
     """The HTTP form of a request. Raises BadSegment for an id that cannot stand in a path."""
     match request:
         case m.Create():
             route = routes.CREATE_ORDER
-            return _Call(route.method, route.path, body=request.body)
+            return _HttpCall(route.method, route.path, body=request.body)
         case m.AmendResting():
             route = routes.AMEND_ORDER
             path = _order_path(route, request.order_id)
-            return _Call(route.method, path, body=codec.encode_amend(request.amend))
+            return _HttpCall(route.method, path, body=codec.encode_amend(request.amend))
         case m.CancelResting():
             route = routes.CANCEL_ORDER
-            return _Call(route.method, _order_path(route, request.order_id))
+            return _HttpCall(route.method, _order_path(route, request.order_id))
         case m.ReadOrder():
             route = routes.GET_ORDER
-            return _Call(route.method, _order_path(route, request.order_id))
+            return _HttpCall(route.method, _order_path(route, request.order_id))
         case m.ReadResting():
             return _page(
                 routes.LIST_ORDERS, request.cursor, limits.PAGE_LIMIT_MAX, status="resting"
@@ -432,14 +432,14 @@ def _call_of(request: m.Request) -> _Call:
         case m.ReadPositions():
             return _page(routes.POSITIONS, request.cursor, limits.PAGE_LIMIT_MAX)
         case m.ReadBalance():
-            return _Call(routes.BALANCE.method, routes.BALANCE.path)
+            return _HttpCall(routes.BALANCE.method, routes.BALANCE.path)
         case m.ReadSeries():
             route = routes.GET_EVENT
             page = _page(route, request.cursor, limits.PAGE_LIMIT_MAX)
             path = route.path.format(event_ticker=_segment(request.series_ticker))
-            return _Call(page.method, path, page.query)
+            return _HttpCall(page.method, path, page.query)
         case m.ReadBook():
             route = routes.ORDERBOOK
-            return _Call(route.method, route.path.format(market_id=_segment(request.market_id)))
+            return _HttpCall(route.method, route.path.format(market_id=_segment(request.market_id)))
         case _:
             assert_never(request)

@@ -23,7 +23,7 @@ class Kept(Protocol):
         ...
 
 
-class Sent(Protocol):
+class NoticeCounts(Protocol):
     """What became of the notices; see `bot.io.notices.notices.Counts`."""
 
     fates: dict[str, int]
@@ -72,7 +72,7 @@ RECORDS: Final[tuple[Family[Kept], ...]] = (
     ),
 )
 
-NOTICES: Final[tuple[Family[Sent], ...]] = (
+NOTICES: Final[tuple[Family[NoticeCounts], ...]] = (
     Family(
         "notices",
         "Notices by what became of them: sent, repeated, dropped, lost.",

@@ -108,7 +108,7 @@ class ShownReport(msgspec.Struct, frozen=True):
     shadows: tuple[ShadowReport, ...] = ()
 
 
-class Shown(msgspec.Struct, frozen=True):
+class StatusReport(msgspec.Struct, frozen=True):
     """A status page; its report is None while the bot is only starting."""
 
     report: ShownReport | None

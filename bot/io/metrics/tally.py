@@ -115,7 +115,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     dropped: Callable[[], Mapping[str, int]] | None = None
 
 
-class _Sent(msgspec.Struct, frozen=True):
+class _PendingRequest(msgspec.Struct, frozen=True):
     """A request without an answer. tick_ns: when the news came that it follows from."""
 
     name: str
@@ -139,7 +139,7 @@ class RuntimeMetrics:
         self.open_ns: dict[str, int] = {}
         self.lag_ns: dict[str, int] = {}
         self._newest_ns: dict[str, int] = {}
-        self._sent: dict[m.RequestId, _Sent] = {}
+        self._sent: dict[m.RequestId, _PendingRequest] = {}
         self._tick_ns: int | None = None
         self._asked = 0
         self.seen: Report | None = None
@@ -156,7 +156,7 @@ class RuntimeMetrics:
             kind = kind_of(effect.request)
             tick_ns = self._tick_ns if kind != "read" and self._is_deciding() else None
             name = type(effect.request).__name__
-            self._sent[effect.request_id] = _Sent(name, kind, effect.key, at_ns, tick_ns)
+            self._sent[effect.request_id] = _PendingRequest(name, kind, effect.key, at_ns, tick_ns)
         elif isinstance(effect, m.Noted):
             note = (effect.level, effect.name)
             if note in self.notes or len(self.notes) < NOTES_MAX:

@@ -70,7 +70,7 @@ class DryPlan(msgspec.Struct, frozen=True):
     settled: bool
 
 
-class _Venue:
+class _ReadOnlyVenue:
     """The venue as the dry run meets it: reads go there, writes do not."""
 
     def __init__(self, rest: Rest, tell: Callable[[m.Event], None]) -> None:
@@ -186,7 +186,7 @@ async def dry_run(
     def tell(event: m.Event) -> None:
         inbox.put(event, clock.now_ns())
 
-    venue, feed = _Venue(rest, tell), feed_of(tell)
+    venue, feed = _ReadOnlyVenue(rest, tell), feed_of(tell)
     listening = asyncio.ensure_future(feed.run())
     try:
         tell(
@@ -212,7 +212,7 @@ async def dry_run(
 
 async def _until_settled(
     trader: Trader,
-    venue: _Venue,
+    venue: _ReadOnlyVenue,
     feed: Feed,
     inbox: ConflatingQueue,
     watch: StrategyWatchdog,

@@ -80,7 +80,7 @@ class Phase(enum.StrEnum):
     REAPING = "reaping"  # latched: sweeps, and sweeps again
 
 
-class Seen(msgspec.Struct, frozen=True):
+class HeartbeatLook(msgspec.Struct, frozen=True):
     """One look at the bot. mark: differs with every beat, None when nothing can be read. boot: of
     its run, empty where that is not told."""
 
@@ -90,17 +90,17 @@ class Seen(msgspec.Struct, frozen=True):
     boot: str = ""
 
 
-Source = Callable[[], Awaitable[Seen]]
+Source = Callable[[], Awaitable[HeartbeatLook]]
 
 
 def file_source(folder: Path) -> Source:
     """Looks at the heartbeat in a state directory."""
 
-    async def look() -> Seen:
+    async def look() -> HeartbeatLook:
         pulse = read_pulse(folder)
         if pulse is None:
-            return Seen(None)
-        return Seen(f"{pulse.boot} {pulse.beat}", pulse.ended, pulse.plea, pulse.boot)
+            return HeartbeatLook(None)
+        return HeartbeatLook(f"{pulse.boot} {pulse.beat}", pulse.ended, pulse.plea, pulse.boot)
 
     return look
 
@@ -109,14 +109,14 @@ def page_source(client: httpx.AsyncClient, url: str) -> Source:
     """Looks at the bot's status page; what it answers does not matter, its beat does. The bot is
     told with each look that a reaper is there. client: from `bot.io.client.sockets`."""
 
-    async def look() -> Seen:
+    async def look() -> HeartbeatLook:
         try:
             # The client's timeout counts single reads: a page that drips in would stop the watch.
             with whole_within(PAGE_S):
                 answer = await client.head(url, headers={REAPER_HEADER: "watching"}, timeout=PAGE_S)
         except httpx.HTTPError:
-            return Seen(None)
-        return Seen(answer.headers.get(BEAT_HEADER))
+            return HeartbeatLook(None)
+        return HeartbeatLook(answer.headers.get(BEAT_HEADER))
 
     return look
 
@@ -211,7 +211,7 @@ class Reaper:
 
     # --- what is seen -----------------------------------------------------------------------------
 
-    def _step(self, seen: Seen, now_ns: int) -> None:
+    def _step(self, seen: HeartbeatLook, now_ns: int) -> None:
         """One look, and what follows from it."""
         if self._inherited and seen.boot:
             # A run that the reaper before this one saw beat: were its first beat waited for, one
@@ -256,7 +256,7 @@ class Reaper:
         if now_ns - self._told_ns >= TOLD_NS:
             self._tell(now_ns, silent_ns)
 
-    def _guard(self, seen: Seen) -> None:
+    def _guard(self, seen: HeartbeatLook) -> None:
         """Leave word of the run that is to be acted for, should this reaper end first. A latch is
         word enough, and once a person has taken it away there must be no other."""
         if self._heart is None or not seen.boot:
@@ -265,14 +265,16 @@ class Reaper:
         acts = self.phase is Phase.WATCHING or unlatched
         self._heart.guard(seen.boot if acts else "")
 
-    def _released(self, record: LatchRecord | None, seen: Seen) -> bool:
+    def _released(self, record: LatchRecord | None, seen: HeartbeatLook) -> bool:
         """Whether the bot may quote again: a person took the latch away or, where none could be
         set, the bot beats."""
         if self._latched:
             return record is None and self._latch is not None and self._latch.in_place
         return seen.mark is not None and seen.mark != self._mark
 
-    def _latched_itself(self, record: LatchRecord | None, seen: Seen, silent_ns: int) -> bool:
+    def _latched_itself(
+        self, record: LatchRecord | None, seen: HeartbeatLook, silent_ns: int
+    ) -> bool:
         """Whether a bot that latched itself beats and can cancel: then its latch says nothing of
         the other series that it trades."""
         lives = self._silence.heard and silent_ns < self._after_ns and not seen.ended
@@ -285,7 +287,7 @@ class Reaper:
             self._sweeping = None
         self._sweeper = None
 
-    def _release(self, seen: Seen) -> None:
+    def _release(self, seen: HeartbeatLook) -> None:
         """Back to watching; a sweep under way would cancel what is quoted from here on. A plea that
         stands there unchanged is one that was answered."""
         self._reset_mark = seen.mark

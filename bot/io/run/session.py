@@ -46,7 +46,7 @@ from bot.io.secret import Secret
 from bot.io.settings.config_watcher import FileWatch, LiveFile
 from bot.io.state.state_directory import StateFault
 from bot.io.status.control import Control, token_in
-from bot.io.status.shown import Shown
+from bot.io.status.shown import StatusSource
 from bot.io.status.status import address, make_app, serve
 from venue.wire.names import Ticker
 
@@ -121,7 +121,7 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[RunResult, ...
         raise StateFault(f"{log}: cannot be written: {fault.strerror}; is it a file?") from None
     runners = await _runners(plans, clock)
     shown = {
-        ticker: Shown(
+        ticker: StatusSource(
             runner.look, runner.metrics, runner.last_notes, runner.tell, plan.state, runner.plan
         )
         for plan, (ticker, runner) in zip(plans, runners.items(), strict=True)
@@ -234,7 +234,7 @@ def drawn_on(plans: Sequence[Plan]) -> Console | None:
 
 def _children(
     plans: Sequence[Plan],
-    shown: Mapping[Ticker, Shown],
+    shown: Mapping[Ticker, StatusSource],
     masker: SecretRedactor,
     tail: LogTail,
     console: Console | None,
@@ -266,14 +266,14 @@ def _children(
     return tuple(children)
 
 
-async def _lines(shown: Mapping[Ticker, Shown]) -> None:
+async def _lines(shown: Mapping[Ticker, StatusSource]) -> None:
     """A line for each series every few seconds, until cancelled."""
     async with anyio.create_task_group() as tasks:
         for ticker, each in shown.items():
             tasks.start_soon(_lines_of, ticker if len(shown) > 1 else None, each)
 
 
-async def _lines_of(ticker: Ticker | None, shown: Shown) -> None:
+async def _lines_of(ticker: Ticker | None, shown: StatusSource) -> None:
     if ticker is not None:
         structlog.contextvars.bind_contextvars(series=ticker)
     await show_lines(shown.look)

@@ -28,14 +28,14 @@ _KEPT: Final = 20
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
-class Moment(msgspec.Struct, frozen=True):
+class TwoClocks(msgspec.Struct, frozen=True):
     """One instant on both clocks; the monotonic one counts within one `boot` of the machine."""
 
     boot: str
     monotonic_ns: int
     wall_ns: int
 
-    def since_ns(self, earlier: "Moment") -> int:
+    def since_ns(self, earlier: "TwoClocks") -> int:
         """How long ago `earlier` was, never below zero."""
         if self.boot and self.boot == earlier.boot:
             return max(0, self.monotonic_ns - earlier.monotonic_ns)
@@ -46,22 +46,22 @@ class _File(msgspec.Struct, frozen=True):
     """running: since when a run is on, None after a clean end. unclean: when starts found that the
     run before them had not ended cleanly, oldest first."""
 
-    running: Moment | None = None
-    unclean: tuple[Moment, ...] = ()
+    running: TwoClocks | None = None
+    unclean: tuple[TwoClocks, ...] = ()
 
 
-def now() -> Moment:
+def now() -> TwoClocks:
     """This instant."""
     boot = ""
     with contextlib.suppress(OSError):
         boot = _BOOT_ID.read_text(encoding="ascii").strip()
-    return Moment(boot, time.monotonic_ns(), time.time_ns())
+    return TwoClocks(boot, time.monotonic_ns(), time.time_ns())
 
 
 class CrashLog:
     """The record of one state directory, whose lock the caller holds."""
 
-    def __init__(self, folder: Path, now: Callable[[], Moment] = now) -> None:
+    def __init__(self, folder: Path, now: Callable[[], TwoClocks] = now) -> None:
         self._path = folder / _NAME
         self._latch = KillSwitchFile(folder)
         self._now = now
@@ -121,7 +121,7 @@ class CrashLog:
         except OSError as fault:
             raise LatchFault(f"{self._path}: {fault.strerror}") from None
 
-    def _read(self, at: Moment) -> _File:
+    def _read(self, at: TwoClocks) -> _File:
         """What the file says. One that cannot be read says that the run before ended uncleanly."""
         try:
             content = read_file(self._path)

@@ -14,7 +14,7 @@ TEXT: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class HttpResponse(msgspec.Struct, frozen=True):
     """One whole response."""
 
     status: int
@@ -23,9 +23,9 @@ class Answer(msgspec.Struct, frozen=True):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-def said(status: int, text: str, *headers: tuple[bytes, bytes]) -> Answer:
+def said(status: int, text: str, *headers: tuple[bytes, bytes]) -> HttpResponse:
     """A line of text, made plain."""
-    return Answer(status, TEXT, plain(text).encode() + b"\n", headers)
+    return HttpResponse(status, TEXT, plain(text).encode() + b"\n", headers)
 
 
 def plain(text: str) -> str:
@@ -34,7 +34,7 @@ def plain(text: str) -> str:
     return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
-async def reply(send: Send, answer: Answer, headers: Headers) -> None:
+async def reply(send: Send, answer: HttpResponse, headers: Headers) -> None:
     """Send a whole response."""
     length = b"%d" % len(answer.body)
     named = ((b"content-type", answer.kind.encode()), (b"content-length", length))

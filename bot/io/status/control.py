@@ -24,7 +24,7 @@ from bot.io.secret import Secret, SecretFault, checked
 from bot.io.state.atomic_file import read_file, replace_file
 from bot.io.state.crashes import CrashLog
 from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault
-from bot.io.status.shown import Shown
+from bot.io.status.shown import StatusSource
 from bot.io.status.snapshot import Snapshot
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
@@ -57,7 +57,7 @@ class Action(enum.StrEnum):
 class Control:
     """The door to the traders of this process. Several series: each by its ticker."""
 
-    def __init__(self, token: Secret, shown: Mapping[Ticker, Shown]) -> None:
+    def __init__(self, token: Secret, shown: Mapping[Ticker, StatusSource]) -> None:
         self._token = token
         self._shown = shown
         self._told_ns: dict[Ticker, int] = {}
@@ -121,7 +121,7 @@ class Control:
             await asyncio.sleep(_LOOK_AGAIN_S)
         return None
 
-    async def _reset(self, reason: str, shown: Shown) -> str:
+    async def _reset(self, reason: str, shown: StatusSource) -> str:
         """Take the latch away, from the disk first, as `bot reset` does."""
         if shown.state is None:
             return "this bot keeps no latch"

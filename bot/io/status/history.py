@@ -15,7 +15,7 @@ POINTS_MAX: Final = 480
 FIRST_STEP_NS: Final = 2 * NS_PER_SECOND
 
 
-class Moment(msgspec.Struct, frozen=True, array_like=True):
+class HistorySample(msgspec.Struct, frozen=True, array_like=True):
     """One sample: thousandths of a cent but for the fees and the worst case, which are cents."""
 
     at_ns: int
@@ -33,11 +33,11 @@ class History:
     def __init__(self, points_max: int = POINTS_MAX, step_ns: int = FIRST_STEP_NS) -> None:
         self._points_max = points_max
         self._step_ns = step_ns
-        self._moments: list[Moment] = []
+        self._moments: list[HistorySample] = []
         self.version = 0
 
     @property
-    def moments(self) -> tuple[Moment, ...]:
+    def moments(self) -> tuple[HistorySample, ...]:
         """What is kept, oldest first."""
         return tuple(self._moments)
 
@@ -49,7 +49,7 @@ class History:
             return
         total = report.profit.total
         self._moments.append(
-            Moment(
+            HistorySample(
                 report.now_ns,
                 total.profit_millicents,
                 total.spread_millicents,

@@ -2,7 +2,7 @@
 
 from bot.io.logs.logtail import LogTail
 from bot.io.status.history import History
-from bot.io.status.shown import Shown
+from bot.io.status.shown import StatusSource
 from bot.io.status.streaming import framed
 from venue.wire.names import Ticker
 
@@ -11,7 +11,12 @@ class Overview:
     """One series. `take` is to be called every second or so, whether anybody looks or not."""
 
     def __init__(
-        self, shown: Shown, tail: LogTail | None, series: tuple[Ticker, ...], *, control: bool
+        self,
+        shown: StatusSource,
+        tail: LogTail | None,
+        series: tuple[Ticker, ...],
+        *,
+        control: bool,
     ) -> None:
         """series: all of this process. control: whether its controls are open at all."""
         self._shown = shown

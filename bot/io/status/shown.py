@@ -10,7 +10,7 @@ from bot.io.metrics.metrics import Metrics
 from bot.io.status.snapshot import Snapshot
 
 
-class Shown(msgspec.Struct, frozen=True):
+class StatusSource(msgspec.Struct, frozen=True):
     """look: the newest picture, None before the first decision. tell: gives its trader an event.
     state: its state directory, None when it keeps none. plan: what would be sent now, as something
     that JSON can hold; None where that is not told."""

@@ -17,7 +17,7 @@ from bot.io.logs.logtail import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
 from bot.io.status.asgi import (
     JSON,
-    Answer,
+    HttpResponse,
     Message,
     Receive,
     Send,
@@ -30,7 +30,7 @@ from bot.io.status.asgi import (
 from bot.io.status.control import REASON_MAX, Action, Control
 from bot.io.status.overview import Overview
 from bot.io.status.serving import StatusFault, address, listen, serve
-from bot.io.status.shown import Shown
+from bot.io.status.shown import StatusSource
 from bot.io.status.streaming import Streams
 from venue.wire.names import Ticker
 
@@ -79,14 +79,14 @@ _CONTROL: Final = "/control/"
 _ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
 
 
-class _Asked(msgspec.Struct):
+class _ControlBody(msgspec.Struct):
     """The body of a control request."""
 
     reason: str
 
 
 def make_app(
-    shown: Mapping[Ticker, Shown],
+    shown: Mapping[Ticker, StatusSource],
     allowed_hosts: tuple[str, ...],
     *,
     control: Control | None = None,
@@ -99,14 +99,14 @@ def make_app(
     return StatusApp(shown, hosts, control, tail, streams or Streams())
 
 
-def _page_files() -> dict[str, Answer]:
+def _page_files() -> dict[str, HttpResponse]:
     """What is served as it is, by path; `/` is the page itself."""
     files = {}
     for file in (resources.files("bot.io.status") / "page").iterdir():
         kind = _KINDS.get(file.name[file.name.rfind(".") :])
         if kind is not None:
             path = "/" if file.name == "index.html" else f"/{file.name}"
-            files[path] = Answer(200, kind, file.read_bytes())
+            files[path] = HttpResponse(200, kind, file.read_bytes())
     return files
 
 
@@ -115,7 +115,7 @@ class StatusApp:
 
     def __init__(
         self,
-        shown: Mapping[Ticker, Shown],
+        shown: Mapping[Ticker, StatusSource],
         hosts: frozenset[str],
         control: Control | None,
         tail: LogTail | None,
@@ -166,14 +166,14 @@ class StatusApp:
             if method == "GET":
                 await self._stream(asked, headers, receive, send)
                 return
-            answer = Answer(200, _STREAM, b"")
+            answer = HttpResponse(200, _STREAM, b"")
         else:
             answer = await self._answer(path, asked)
         await reply(send, answer, headers)
 
     # --- reading ----------------------------------------------------------------------------------
 
-    async def _answer(self, path: str, asked: Ticker | None) -> Answer:
+    async def _answer(self, path: str, asked: Ticker | None) -> HttpResponse:
         if path == "/":
             return self._page(asked)
         if path in self._files:
@@ -183,12 +183,12 @@ class StatusApp:
             return said(503 if why else 200, why or "ok")
         ticker = next(iter(self._shown)) if asked is None else asked
         if path == "/metrics":
-            return Answer(200, CONTENT_TYPE, await self._metrics(asked))
+            return HttpResponse(200, CONTENT_TYPE, await self._metrics(asked))
         if path == "/status.json":
-            return Answer(200, JSON, msgspec.json.encode(self._overviews[ticker].status()))
+            return HttpResponse(200, JSON, msgspec.json.encode(self._overviews[ticker].status()))
         plan = self._shown[ticker].plan
         if path == "/plan.json" and plan is not None:
-            return Answer(200, JSON, msgspec.json.encode(plan()))
+            return HttpResponse(200, JSON, msgspec.json.encode(plan()))
         if path == "/events":
             return said(503, "too many readers: close another page", (b"retry-after", b"5"))
         return said(404, "no such page")
@@ -202,14 +202,14 @@ class StatusApp:
             await asyncio.sleep(0)
         return b"".join(pieces)
 
-    def _page(self, asked: Ticker | None) -> Answer:
+    def _page(self, asked: Ticker | None) -> HttpResponse:
         """The page with a first picture in it, as data: that is a round trip less to wait for."""
         page = self._files["/"]
         ticker = next(iter(self._shown)) if asked is None else asked
         told = msgspec.json.encode(self._overviews[ticker].status())
         # No sign in it can end the element that it stands in.
         body = page.body.replace(_FIRST, _FIRST + told.replace(b"<", b"\\u003c"), 1)
-        return Answer(page.status, page.kind, body)
+        return HttpResponse(page.status, page.kind, body)
 
     def _unhealthy(self, asked: Ticker | None) -> str:
         """Why a series, or any of them, does not do its work; "" when all is well."""
@@ -248,7 +248,7 @@ class StatusApp:
 
     async def _controlled(
         self, scope: Message, receive: Receive, action: Action, asked: Ticker | None
-    ) -> Answer:
+    ) -> HttpResponse:
         if scope["method"] != "POST":
             return said(405, "POST only", (b"allow", b"POST"))
         if self._control is None:
@@ -263,13 +263,13 @@ class StatusApp:
         refusal = await self._control.ask(action, reason, asked)
         if refusal is not None:
             return said(409, refusal)
-        return Answer(202, JSON, msgspec.json.encode({"done": action.value}))
+        return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))
 
 
 def _reason(body: bytes | None) -> str | None:
     """The reason in a body, made plain, without white space around it; None when it is none."""
     try:
-        reason = msgspec.json.decode(body or b"", type=_Asked).reason.strip()
+        reason = msgspec.json.decode(body or b"", type=_ControlBody).reason.strip()
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return plain(reason) if 1 <= len(reason) <= REASON_MAX else None

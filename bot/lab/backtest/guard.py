@@ -41,7 +41,7 @@ RAISED: Final = b"it raised"
 """What is written down where there was no answer."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class CutRun(msgspec.Struct, frozen=True):
     """One play of an event up to an instant.
 
     folder: of the data, which nobody may open. through_ns: the end of the quiet behind `until_ns`,
@@ -94,7 +94,7 @@ class Overheard(Strategy):
         return answer
 
 
-def overhear(asked: Run) -> Heard:
+def overhear(asked: CutRun) -> Heard:
     """Play it and write down every answer of the strategy. Raises ConfigFault."""
     end_ns = max(asked.until_ns, asked.through_ns)
     tape, answers = asked.tape, list[tuple[int, bytes]]()
@@ -169,7 +169,7 @@ def peeks(
     for plays, until_ns in enumerate((instants[-1], *instants), 1):
         given = tape if whole is None else known_at(tape, until_ns)
         through_ns = quiet_through(tape, until_ns)
-        heard = _alone(Run(given, folder, config, terms, closes_ns(tape), until_ns, through_ns))
+        heard = _alone(CutRun(given, folder, config, terms, closes_ns(tape), until_ns, through_ns))
         progress(plays)
         if heard.opened:
             yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
@@ -183,7 +183,7 @@ def peeks(
             return
 
 
-def _alone(asked: Run) -> Heard:
+def _alone(asked: CutRun) -> Heard:
     """`overhear` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
         try:

@@ -50,7 +50,7 @@ class _CatalogEvent(msgspec.Struct, frozen=True):
     rungs: tuple[_CatalogRung, ...]
 
 
-class _Catalog(msgspec.Struct, frozen=True):
+class _EndedMarkets(msgspec.Struct, frozen=True):
     events: tuple[_CatalogEvent, ...]
 
 
@@ -108,7 +108,7 @@ class Calibration(msgspec.Struct, frozen=True):
 def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
     """Whether each recorded rung of each event resolved YES; None for one of which that is not
     known. Raises OSError or msgspec.MsgspecError for a catalogue that cannot be read."""
-    catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_Catalog)
+    catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_EndedMarkets)
     return {
         event.event_ticker: {
             rung.ticker: None if rung.outcome is None else rung.outcome is Outcome.YES

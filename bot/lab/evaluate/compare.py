@@ -16,10 +16,10 @@ import numpy as np
 
 from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.life import AVERAGED, RunMetrics
-from bot.lab.evaluate.lineup import Entry
+from bot.lab.evaluate.lineup import Contender
 from bot.lab.evaluate.results import RunStore, Task, code_digest
 from bot.lab.evaluate.statistics import Floats, Interval, Sample
-from bot.lab.evaluate.worlds import World, span
+from bot.lab.evaluate.worlds import Scenario, span
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     markouts: dict[str, float]
 
 
-class Line(msgspec.Struct, frozen=True):
+class FrontierRow(msgspec.Struct, frozen=True):
     """An entry in a world: its frontier, in the order of its risk parameter."""
 
     entry: str
@@ -143,7 +143,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     tuned_on: str
     worlds: list[str]
     entries: list[str]
-    lines: list[Line]
+    lines: list[FrontierRow]
     claims: list[Claim]
     overall: list[Overall]
     budgets: list[BudgetLine]
@@ -156,9 +156,9 @@ class _Cell:
 
     def __init__(
         self,
-        of: Callable[[Entry, dict[str, Any], World, int], RunMetrics],
-        entry: Entry,
-        world: World,
+        of: Callable[[Contender, dict[str, Any], Scenario, int], RunMetrics],
+        entry: Contender,
+        world: Scenario,
         seeds: range,
         tune: range | None,
     ) -> None:
@@ -190,15 +190,15 @@ def _sample(runs: Sequence[Sequence[RunMetrics]]) -> Sample:
 
 def compare(
     store: RunStore[RunMetrics],
-    entries: Sequence[Entry],
-    worlds: Sequence[World],
+    entries: Sequence[Contender],
+    worlds: Sequence[Scenario],
     seeds: range,
     tune: range | None,
     folder: Path,
 ) -> Comparison:
     """Compare runs that were all made. The first entry is the champion. folder: as of `Task`."""
 
-    def of(entry: Entry, params: dict[str, Any], world: World, seed: int) -> RunMetrics:
+    def of(entry: Contender, params: dict[str, Any], world: Scenario, seed: int) -> RunMetrics:
         task = Task(entry, params, world, seed, folder)
         return store.results[task.key] if entry.plugin else RunMetrics()
 
@@ -225,7 +225,7 @@ def compare(
         worlds=[world.name for world in worlds],
         entries=names,
         lines=[
-            Line(
+            FrontierRow(
                 cell.entry.name,
                 cell.world.name,
                 cell.entry.risk,

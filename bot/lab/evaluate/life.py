@@ -23,7 +23,7 @@ from bot.core.settings import (
 )
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
-from bot.lab.evaluate.market import CASH_CENTS, Crowd, TrueValueMarket
+from bot.lab.evaluate.market import CASH_CENTS, DrawnCrowd, TrueValueMarket
 from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.evaluate.worlds import (
     GRID,
@@ -34,7 +34,7 @@ from bot.lab.evaluate.worlds import (
     Draws,
     Ints,
     Published,
-    World,
+    Scenario,
 )
 from bot.lab.exchange.account import DoesNotClose
 from bot.lab.exchange.exchange import Exchange, Response
@@ -128,7 +128,7 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
         return value / 100 if name in MONEY else value
 
 
-def settings_for(world: World, budget_cents: int | None) -> TraderSettings:
+def settings_for(world: Scenario, budget_cents: int | None) -> TraderSettings:
     """The trader's settings in a world: its own defaults, and limits that do not bind.
 
     budget_cents: what an event may lose at worst; None for no such limit. Breakers that would stop
@@ -200,7 +200,7 @@ class DrawnLink:
 
     period_ns: int | None = STEP_NS // 2
 
-    def __init__(self, world: World, draws: Draws) -> None:
+    def __init__(self, world: Scenario, draws: Draws) -> None:
         self._feed_ns = world.feed_ns
         self._stalls = [(START_NS + begin, START_NS + end) for begin, end in draws.stalls]
         self._draws = itertools.cycle(zip(draws.latency_ms, draws.chances, strict=True))
@@ -235,12 +235,12 @@ class DrawnLink:
         return self._frame_ns
 
 
-class _Run:
+class _WorldRun:
     """One trader in one world. Instants are the trader's own, from START_NS."""
 
     def __init__(
         self,
-        world: World,
+        world: Scenario,
         draws: Draws,
         make_strategy: Callable[[], Strategy],
         settings: TraderSettings,
@@ -256,7 +256,7 @@ class _Run:
 
     def play(self) -> None:
         driver, run, end_ns = self._driver, self._run, START_NS + self._world.life_ns
-        crowd = Crowd(self._world, self._draws.latent, self._market, START_NS)
+        crowd = DrawnCrowd(self._world, self._draws.latent, self._market, START_NS)
         run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
         driver.after(_PING_NS, self._ping)
         driver.at(START_NS + STEP_NS - 1, self._sample)
@@ -374,7 +374,7 @@ class _Run:
 
 
 def live(
-    world: World,
+    world: Scenario,
     draws: Draws,
     make_strategy: Callable[[], Strategy],
     budget_cents: int | None = None,
@@ -383,7 +383,7 @@ def live(
     """Run one strategy through one seed. settings: the trader's, instead of `settings_for` under
     the budget. Raises DoesNotClose when the account does not, and Stalled when the strategy does
     not come back."""
-    run = _Run(world, draws, make_strategy, settings or settings_for(world, budget_cents))
+    run = _WorldRun(world, draws, make_strategy, settings or settings_for(world, budget_cents))
     with ended_when_stalled():
         run.play()
     return run.metrics()

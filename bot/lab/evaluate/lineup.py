@@ -20,7 +20,7 @@ from bot.strategy.api import Strategy
 Params = Mapping[str, Any]
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Contender(msgspec.Struct, frozen=True):
     """A line of the comparison.
 
     plugin: as `find_strategy` takes it; empty for doing nothing. risk: the risk parameter, several
@@ -70,9 +70,11 @@ def _joint(
     *,
     is_baseline: bool = False,
     **fixed: Any,
-) -> Entry:
+) -> Contender:
     """A form of the ladder strategy, swept over how soon its holdings move its prices."""
-    return Entry(name, "ladder_joint", {**_JOINT, **fixed}, risk, values, is_baseline=is_baseline)
+    return Contender(
+        name, "ladder_joint", {**_JOINT, **fixed}, risk, values, is_baseline=is_baseline
+    )
 
 
 PURE_MM: Final = {
@@ -85,11 +87,11 @@ PURE_MM: Final = {
 
 ENTRIES: Final = (
     _joint("ladder_joint"),
-    Entry("do_nothing", "", is_baseline=True),
-    Entry("pure_mm", "pure_mm", PURE_MM, "order_amount_qty", _LOTS, is_baseline=True),
+    Contender("do_nothing", "", is_baseline=True),
+    Contender("pure_mm", "pure_mm", PURE_MM, "order_amount_qty", _LOTS, is_baseline=True),
     _joint("no_skew", "lot_qty", _LOTS, skew_half_spread_cents=0.0, is_baseline=True),
     _joint("per_rung", alpha=0.0, is_baseline=True),
-    Entry(
+    Contender(
         "queue_touch",
         "queue_touch",
         {"lot_qty": 10},
@@ -97,19 +99,19 @@ ENTRIES: Final = (
         (3, 10, 30, 100),
         is_baseline=True,
     ),
-    Entry("glft", "glft", {"lot_qty": 10}, "risk_aversion", (0.002, 0.01, 0.05, 0.2)),
-    Entry(
+    Contender("glft", "glft", {"lot_qty": 10}, "risk_aversion", (0.002, 0.01, 0.05, 0.2)),
+    Contender(
         "avellaneda_stoikov",
         "avellaneda_stoikov",
         {"mode": "paper", "order_amount_qty": 10},
         "risk_aversion",
         (0.001, 0.005, 0.02, 0.1),
     ),
-    Entry("bands", "bands", {"sync_s": 10.0}),
-    Entry("amm", "amm", {}, "max_collateral_cents", (5_000, 10_000, 20_000, 50_000)),
-    Entry("lmsr", "lmsr", {}, "b_dollars", (12.5, 25.0, 50.0, 100.0)),
-    Entry("arb", "arb", {}),
-    Entry("fixed_spread", "fixed_spread", {}, "max_position_qty", (20, 50, 100, 200)),
+    Contender("bands", "bands", {"sync_s": 10.0}),
+    Contender("amm", "amm", {}, "max_collateral_cents", (5_000, 10_000, 20_000, 50_000)),
+    Contender("lmsr", "lmsr", {}, "b_dollars", (12.5, 25.0, 50.0, 100.0)),
+    Contender("arb", "arb", {}),
+    Contender("fixed_spread", "fixed_spread", {}, "max_position_qty", (20, 50, 100, 200)),
 )
 """Everything that comes with the program, and the baselines."""
 
@@ -138,7 +140,7 @@ _NAMED: Final = re.compile(
 )
 
 
-def _entry_named(name: str) -> Entry | None:
+def _entry_named(name: str) -> Contender | None:
     """The entry that NAME, NAME:VALUE, NAME@DOLLARS or NAME:VALUE@DOLLARS means; None if none."""
     parts = _NAMED.fullmatch(name)
     known = {entry.name: entry for entry in (*ENTRIES, *ABLATIONS)}
@@ -160,14 +162,14 @@ def _entry_named(name: str) -> Entry | None:
     )
 
 
-def entries_named(text: str, *, baselines: bool = True) -> tuple[Entry, ...]:
+def entries_named(text: str, *, baselines: bool = True) -> tuple[Contender, ...]:
     """The entries that a comma-separated text names, the first one first, and the baselines.
 
     A name is that of an entry, an ablation, `all`, `ablations`, NAME:VALUE for one of the values of
     its risk parameter alone, NAME@DOLLARS for one under a budget, or anything `find_strategy`
     takes, at its defaults. Raises StrategyFault for a name or value that is none.
     """
-    found: dict[str, Entry] = {}
+    found: dict[str, Contender] = {}
     for name in (part.strip() for part in text.split(",")):
         if name == "all":
             found.update({entry.name: entry for entry in ENTRIES})
@@ -177,7 +179,7 @@ def entries_named(text: str, *, baselines: bool = True) -> tuple[Entry, ...]:
             found[entry.name] = entry
         else:
             find_strategy(name, Path())
-            found[name] = Entry(name, name)
+            found[name] = Contender(name, name)
     if baselines:
         for entry in ENTRIES:
             if entry.is_baseline:

@@ -15,10 +15,10 @@ from bot.lab.evaluate.worlds import (
     Latent,
     Look,
     Noise,
+    Scenario,
     Visit,
-    World,
 )
-from bot.lab.exchange.account import Account
+from bot.lab.exchange.account import PaperAccount
 from bot.lab.exchange.exchange import MAKER, Exchange, LevelBook, PageLimits, ShownBook, accounts
 from bot.lab.sim.venue.simulated import PROJECT, SERIES, market_id
 from venue.engine import messages as v
@@ -64,11 +64,11 @@ class TrueValueMarket:
     cleared; prints: since then, in order.
     """
 
-    def __init__(self, world: World, strikes: Sequence[int], start_ns: int) -> None:
+    def __init__(self, world: Scenario, strikes: Sequence[int], start_ns: int) -> None:
         self.markets = [market_id(0, rung) for rung in range(world.rungs)]
         self.rung_of = {market: rung for rung, market in enumerate(self.markets)}
         self.books = {market: LevelBook(start_ns) for market in self.markets}
-        self.account = Account()
+        self.account = PaperAccount()
         self.resting: dict[OrderId, v.OrderState] = {}
         self.changed: dict[MarketId, None] = {}
         self.prints: list[v.TradePrinted] = []
@@ -84,7 +84,7 @@ class TrueValueMarket:
             pages=_PAGES,
         )
 
-    def _listing(self, world: World, strikes: Sequence[int], start_ns: int) -> list[v.Command]:
+    def _listing(self, world: Scenario, strikes: Sequence[int], start_ns: int) -> list[v.Command]:
         event = v.ListEvent(
             event_ticker=EVENT,
             series_ticker=SERIES,
@@ -237,10 +237,12 @@ class TrueValueMarket:
         return -worst
 
 
-class Crowd:
+class DrawnCrowd:
     """Everybody but the trader: carries the drawn acts out against the book that it meets."""
 
-    def __init__(self, world: World, latent: Latent, venue: TrueValueMarket, start_ns: int) -> None:
+    def __init__(
+        self, world: Scenario, latent: Latent, venue: TrueValueMarket, start_ns: int
+    ) -> None:
         self._latent = latent
         self._venue = venue
         self._start_ns = start_ns

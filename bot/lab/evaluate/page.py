@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.io.state.atomic_file import replace_named
-from bot.lab.evaluate.compare import Claim, Comparison, Line
+from bot.lab.evaluate.compare import Claim, Comparison, FrontierRow
 from bot.lab.evaluate.statistics import Interval
 from bot.page.plot import BELOW, TOP, Plot, hue_css, room_for, rows_plot, span_of
 from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
@@ -151,7 +151,7 @@ def _budgets(found: Comparison) -> str:
     return markdown_table("What a budget does", rows)
 
 
-def _cells(line: Line) -> dict[str, str]:
+def _cells(line: FrontierRow) -> dict[str, str]:
     point, means = line.chosen, line.chosen.means
     several = point.seeds > 1  # one run says nothing of how far another one would lie from it
     mark, requests = point.markouts.get("fair_10s"), point.requests_per_fill
@@ -210,7 +210,7 @@ def _frontier(found: Comparison, world: str) -> str:
     return figure("frontier", title, plot.svg(title), "")
 
 
-def _drawn(plot: Plot, line: Line, css: str) -> tuple[str, str, float, str]:
+def _drawn(plot: Plot, line: FrontierRow, css: str) -> tuple[str, str, float, str]:
     """Draw the settings of an entry; returns the name at the end of their line."""
     points = sorted(line.points, key=lambda point: point.sd)
     plot.trace("ink hue", [(p.sd, p.edge) for p in points], css=css)

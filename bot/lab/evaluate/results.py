@@ -22,9 +22,9 @@ import numpy as np
 
 from bot.io.settings.plugins import StrategyFault, module_of
 from bot.lab.evaluate.life import RunMetrics, live
-from bot.lab.evaluate.lineup import Entry
+from bot.lab.evaluate.lineup import Contender
 from bot.lab.evaluate.patience import Stalled
-from bot.lab.evaluate.worlds import Draws, World, draw
+from bot.lab.evaluate.worlds import Draws, Scenario, draw
 from bot.lab.pool import in_order
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class NotKept(Exception):
     """A result could not be written to its file; the text says which file, and why."""
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _StoredRun(msgspec.Struct, frozen=True):
     key: str
     result: msgspec.Raw
 
@@ -63,7 +63,7 @@ class RunStore(Generic[T]):
             self._ends = b"\n"
         for line in text.splitlines():
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                row = msgspec.json.decode(line, type=_Line)
+                row = msgspec.json.decode(line, type=_StoredRun)
                 self.results[row.key] = msgspec.json.decode(row.result, type=kind)
 
     def put(self, key: str, result: T) -> None:
@@ -166,9 +166,9 @@ def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
 class Task(msgspec.Struct, frozen=True):
     """A run. folder: what the path of a strategy starts from."""
 
-    entry: Entry
+    entry: Contender
     params: dict[str, Any]
-    world: World
+    world: Scenario
     seed: int
     folder: Path = _ROOT
 
@@ -182,7 +182,10 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def tasks_of(
-    entries: Sequence[Entry], worlds: Sequence[World], seeds: Iterable[int], folder: Path = _ROOT
+    entries: Sequence[Contender],
+    worlds: Sequence[Scenario],
+    seeds: Iterable[int],
+    folder: Path = _ROOT,
 ) -> dict[str, Task]:
     """Every run of an evaluation by key, seed by seed, so that what is there early is balanced."""
     tasks = (
@@ -213,7 +216,7 @@ def live_through(
 
 
 @lru_cache(maxsize=16)
-def draws_of(world: World, seed: int) -> Draws:
+def draws_of(world: Scenario, seed: int) -> Draws:
     """As `draw`; those of the last few seeds are kept."""
     return draw(world, seed)
 

@@ -48,7 +48,7 @@ _LATENCY_DRAWS: Final = 1 << 14
 _SWEEP_QTY: Final = 500
 
 
-class Flow(enum.StrEnum):
+class TakerMix(enum.StrEnum):
     """Who trades against a quote."""
 
     BASE = "base"
@@ -107,11 +107,11 @@ NATURE: Final = Nature()
 STEP_NS: Final = 10 * NS_PER_SECOND
 
 
-class World(msgspec.Struct, frozen=True, kw_only=True):
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of the grid, and the size of a run in it. fees, latency: times the reference's."""
 
     theme: bool = False
-    flow: Flow = Flow.BASE
+    flow: TakerMix = TakerMix.BASE
     fees: int = 1
     latency: int = 1
     rungs: int = 7
@@ -155,20 +155,20 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         return FeeRate(FeeRate.parse(NATURE.taker_fee).e8 * self.fees)
 
 
-def grid() -> tuple[World, ...]:
+def grid() -> tuple[Scenario, ...]:
     """All cells, the two base worlds first."""
-    cells = itertools.product(Flow, (1, 4), (1, 10), (False, True))
+    cells = itertools.product(TakerMix, (1, 4), (1, 10), (False, True))
     return tuple(
-        World(theme=each[3], flow=each[0], fees=each[1], latency=each[2]) for each in cells
+        Scenario(theme=each[3], flow=each[0], fees=each[1], latency=each[2]) for each in cells
     )
 
 
-def worlds_named(text: str) -> tuple[World, ...]:
+def worlds_named(text: str) -> tuple[Scenario, ...]:
     """The cells of a comma-separated text: names of cells, `base`, or `all`. Raises ValueError."""
     cells = {cell.name: cell for cell in grid()}
     groups = {name: [cell] for name, cell in cells.items()}
     groups |= {"all": list(grid()), "base": list(grid()[:2])}
-    found: dict[World, None] = {}
+    found: dict[Scenario, None] = {}
     for name in (part.strip() for part in text.split(",")):
         if name not in groups:
             raise ValueError(f"no world {name!r}; there are base, all, {', '.join(cells)}")
@@ -176,7 +176,7 @@ def worlds_named(text: str) -> tuple[World, ...]:
     return tuple(found)
 
 
-def sized(world: World, steps: int) -> World:
+def sized(world: Scenario, steps: int) -> Scenario:
     return msgspec.structs.replace(world, steps=steps)
 
 
@@ -270,7 +270,7 @@ class Latent:
     jump_points: at which point each scheduled jump falls.
     """
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world: Scenario, seed: int) -> None:
         points = world.steps * GRID
         total_sd = math.sqrt(NATURE.diffusion_variance + NATURE.jumps * NATURE.jump_variance)
         ranks = [(rung + 1) / (world.rungs + 1) for rung in range(world.rungs)]
@@ -408,7 +408,7 @@ class Draws(NamedTuple):
     stalls: list[tuple[int, int]]
 
 
-def draw(world: World, seed: int) -> Draws:
+def draw(world: Scenario, seed: int) -> Draws:
     latent = Latent(world, seed)
     looks = _times_ns(world, stream(seed, "arbitrage"), NATURE.arbitrage_looks).tolist()
     acts: list[tuple[int, Act]] = [
@@ -432,13 +432,13 @@ def draw(world: World, seed: int) -> Draws:
     )
 
 
-def _times_ns(world: World, rng: np.random.Generator, per_step: float) -> Any:
+def _times_ns(world: Scenario, rng: np.random.Generator, per_step: float) -> Any:
     """Instants of a Poisson stream over the life, in order."""
     count = rng.poisson(per_step * world.steps)
     return np.sort((rng.random(count) * world.life_ns).astype(np.int64))
 
 
-def _lagged_cents(world: World, latent: Latent, times_ns: Any, rung: int, lags: Any) -> Floats:
+def _lagged_cents(world: Scenario, latent: Latent, times_ns: Any, rung: int, lags: Any) -> Floats:
     """What a rung was worth `lags` steps before each instant, cents."""
     column: Floats = np.array([fairs[rung] for fairs in latent.fair_mc], dtype=float) / MILLICENTS
     points = times_ns * GRID // STEP_NS - lags * GRID
@@ -446,7 +446,7 @@ def _lagged_cents(world: World, latent: Latent, times_ns: Any, rung: int, lags: 
     return values
 
 
-def _mood(world: World, seed: int) -> Floats:
+def _mood(world: Scenario, seed: int) -> Floats:
     """One sentiment by step: an Ornstein-Uhlenbeck path of unit variance."""
     keep = 0.5 ** (1 / NATURE.mood_half_life_steps)
     shocks = stream(seed, "mood").normal(0.0, 1.0, world.steps + 1)
@@ -458,7 +458,7 @@ def _mood(world: World, seed: int) -> Floats:
     return np.array(path)
 
 
-def _noise(world: World, seed: int, latent: Latent) -> Acts:
+def _noise(world: Scenario, seed: int, latent: Latent) -> Acts:
     rng, mood = stream(seed, "noise"), _mood(world, seed)
     for rung in range(world.rungs):
         times = _times_ns(world, rng, 2 * NATURE.noise_per_side)
@@ -471,15 +471,15 @@ def _noise(world: World, seed: int, latent: Latent) -> Acts:
         buys = sides < 1 / (1 + np.exp(-tilts))
         views = _lagged_cents(world, latent, times, rung, NATURE.view_lag_steps) + errors
         limits = np.where(buys, np.floor(views + distances), np.ceil(views - distances))
-        stay = kept < (NATURE.thin_share if world.flow is Flow.THIN else 1.0)
+        stay = kept < (NATURE.thin_share if world.flow is TakerMix.THIN else 1.0)
         legal = np.clip(limits, PRICE_MIN, PRICE_MAX).astype(int)
         rows = zip(*(each[stay].tolist() for each in (times, buys, legal, sizes)), strict=True)
         yield from ((at, Noise(rung, buy, limit, size)) for at, buy, limit, size in rows)
 
 
-def _informed(world: World, seed: int) -> Acts:
+def _informed(world: Scenario, seed: int) -> Acts:
     rng = stream(seed, "informed")
-    most, toxic = NATURE.informed_per_rung_toxic, world.flow is Flow.TOXIC
+    most, toxic = NATURE.informed_per_rung_toxic, world.flow is TakerMix.TOXIC
     share = 1.0 if toxic else NATURE.informed_per_rung / most
     for rung in range(world.rungs):
         times = _times_ns(world, rng, most)
@@ -489,9 +489,9 @@ def _informed(world: World, seed: int) -> Acts:
         yield from ((at, Informed(rung, size, sweep=False)) for at, size in rows)
 
 
-def _sweeps(world: World, seed: int, latent: Latent) -> Acts:
+def _sweeps(world: Scenario, seed: int, latent: Latent) -> Acts:
     rng = stream(seed, "sweeps")
-    share = NATURE.sweep_share_toxic if world.flow is Flow.TOXIC else NATURE.sweep_share
+    share = NATURE.sweep_share_toxic if world.flow is TakerMix.TOXIC else NATURE.sweep_share
     for point in latent.jump_points.tolist():
         chances = rng.random(world.rungs)
         delays_s = rng.uniform(*NATURE.sweep_delay_s, world.rungs)
@@ -502,7 +502,7 @@ def _sweeps(world: World, seed: int, latent: Latent) -> Acts:
                     yield at_ns, Informed(rung, _SWEEP_QTY, sweep=True)
 
 
-def _visits(world: World, seed: int, latent: Latent) -> Acts:
+def _visits(world: Scenario, seed: int, latent: Latent) -> Acts:
     rng = stream(seed, "makers")
     low, high = NATURE.maker_lag_steps
     for maker in range(NATURE.makers):
@@ -523,7 +523,7 @@ def _visits(world: World, seed: int, latent: Latent) -> Acts:
                 yield at, Visit(maker, rung, *prices, bid_qty, ask_qty)
 
 
-def _published(world: World, seed: int, latent: Latent) -> Acts:
+def _published(world: Scenario, seed: int, latent: Latent) -> Acts:
     rng = stream(seed, "feed")
     count = int(world.life_ns / NS_PER_SECOND / NATURE.feed_interval_s)
     lag_ns = int(rng.uniform(*NATURE.feed_lag_s) * NS_PER_SECOND)
@@ -540,7 +540,7 @@ def _published(world: World, seed: int, latent: Latent) -> Acts:
         yield at_ns, Published(_START_DOLLARS * math.exp(log_value), confidence)
 
 
-def _stalls(world: World, seed: int) -> list[tuple[int, int]]:
+def _stalls(world: Scenario, seed: int) -> list[tuple[int, int]]:
     rng = stream(seed, "stalls")
     hours = world.life_ns / (3600 * NS_PER_SECOND)
     starts = np.sort(rng.random(rng.poisson(NATURE.stalls_per_hour * hours)) * world.life_ns)

@@ -14,7 +14,7 @@ class DoesNotClose(Exception):
     """The fills and the venue's ledger tell two profits: a fault of ours or of the venue's."""
 
 
-class Account:
+class PaperAccount:
     """Cash gained, shares held and fees paid. fills: all there were, in order."""
 
     def __init__(self) -> None:

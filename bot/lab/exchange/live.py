@@ -18,7 +18,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.orders.outbox import keep_newest
-from bot.lab.exchange.account import Account
+from bot.lab.exchange.account import PaperAccount
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, ShownBook, accounts
 from bot.lab.exchange.queue_model import OwnQueues, QueueModel
 from bot.lab.exchange.terms import Terms
@@ -134,7 +134,7 @@ class LiveMarket:
         """catalogue: what lists the markets, as `catalogue_of` makes it; more may be listed later
         by `on_series`. terms: cash, read lag and the exponent of the queue are used here."""
         self.depths: dict[MarketId, Depth] = {}
-        self.account = Account()
+        self.account = PaperAccount()
         self.printed_qty = 0
         self.marks: dict[MarketId, int] = {}
         self._events: list[m.Event] = []

@@ -52,7 +52,7 @@ class Curve(msgspec.Struct, frozen=True):
     volatility_cents: float
 
 
-class Seen(msgspec.Struct, frozen=True):
+class StrategyInput(msgspec.Struct, frozen=True):
     """The rung as the strategy saw it: the best of the others' book, and what was held."""
 
     bids: Levels
@@ -135,7 +135,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     flattening: str
     frame: Frame | None
     curve: Curve | None
-    seen: Seen | None
+    seen: StrategyInput | None
     leans: tuple[Lean, ...]
     leans_fault: str
     answered: tuple[Quote, ...]
@@ -483,9 +483,9 @@ def _nth(values: Sequence[float], at: int) -> float | None:
     return values[at] if at < len(values) else None
 
 
-def _seen(view: EventView, market_id: MarketId) -> Seen:
+def _seen(view: EventView, market_id: MarketId) -> StrategyInput:
     mine = next(rung for rung in view.rungs if rung.market_id == market_id)
-    return Seen(
+    return StrategyInput(
         mine.bids[:SHOWN_LEVELS],
         mine.asks[:SHOWN_LEVELS],
         mine.book_age_s,

@@ -13,7 +13,7 @@ import numpy as np
 
 from bot.core.profit.markouts import MILLI
 from bot.lab.evaluate.statistics import mean_difference, resamples
-from bot.lab.report.session import Moment, Session
+from bot.lab.report.session import Session, SessionSample
 from bot.lab.report.sources import ReportFault
 from bot.lab.report.text import dollars, filled, final_cents, plain, span_text
 from bot.page.skeleton import table
@@ -98,7 +98,7 @@ def paired(first: Session, second: Session) -> PairedDifference | None:
     return PairedDifference(seconds, blocks, difference, low, high)
 
 
-def _profit(moments: Sequence[Moment], at_ns: int) -> float:
+def _profit(moments: Sequence[SessionSample], at_ns: int) -> float:
     """The profit at the newest moment that is not later, cents; 0 before the first."""
     place = bisect_right(moments, at_ns, key=lambda moment: moment.at_ns) - 1
     return moments[place].profit_millicents / MILLI if place >= 0 else 0.0

@@ -8,7 +8,7 @@ from bot.core.profit.markouts import HORIZONS_S
 from bot.core.report import Against, MarkoutReport
 from bot.io.metrics.profits import sure_cents
 from bot.lab.report.sampler import KINDS
-from bot.lab.report.session import Fill, Level, Moment, Session
+from bot.lab.report.session import MarketSample, Session, SessionFill, SessionSample
 from bot.lab.report.text import (
     PARTS,
     dollars,
@@ -36,7 +36,7 @@ Line = tuple[str, str, str, Sequence[float]]
 """Of a line: its name at its end, empty for none, its style, its CSS, and its values."""
 
 
-class Clock:
+class TimeAxis:
     """One axis of time for several sessions, each from its own beginning."""
 
     def __init__(self, sessions: Sequence[Session]) -> None:
@@ -79,12 +79,12 @@ class Figure(NamedTuple):
     key: str
     head: str
     ups: Callable[[Session], Iterable[float]]
-    draw: Callable[[Session, Clock, Span], str]
+    draw: Callable[[Session, TimeAxis, Span], str]
 
 
 def drawn(each: Figure, sessions: Sequence[Session]) -> list[str]:
     """A figure of each session, all on the same axes."""
-    clock, up = Clock(sessions), span_of(v for session in sessions for v in each.ups(session))
+    clock, up = TimeAxis(sessions), span_of(v for session in sessions for v in each.ups(session))
     return [each.draw(session, clock, up) for session in sessions]
 
 
@@ -97,7 +97,7 @@ def _profit_ups(session: Session) -> Iterable[float]:
     yield from (cents / 100 for cents in final_cents(session).values())
 
 
-def _profit(session: Session, clock: Clock, up: Span) -> str:
+def _profit(session: Session, clock: TimeAxis, up: Span) -> str:
     title, totals = "Profit by source over time", final_cents(session)
     nothing = "No account of profit: the run never opened its books."
     if not totals or not session.moments:
@@ -149,7 +149,7 @@ def _sources(session: Session, totals: dict[str, int]) -> str:
 # --- the ladder as it was quoted last -------------------------------------------------------------
 
 
-def _ladder(session: Session, _clock: Clock, _up: Span) -> str:
+def _ladder(session: Session, _clock: TimeAxis, _up: Span) -> str:
     title = "Fair curve and quotes, as quoted last"
     shown = _last_quoted(session)
     if shown is None:
@@ -201,12 +201,12 @@ def _ladder(session: Session, _clock: Clock, _up: Span) -> str:
     return figure("curve", title, plot.svg(said), "", below)
 
 
-def _last_quoted(session: Session) -> tuple[Moment, list[Level]] | None:
+def _last_quoted(session: Session) -> tuple[SessionSample, list[MarketSample]] | None:
     """The last moment in which something of ours rests on the event with the most rungs, else in
     which a fair value is known: at the end nothing rests."""
-    known: tuple[Moment, list[Level]] | None = None
+    known: tuple[SessionSample, list[MarketSample]] | None = None
     for moment in reversed(session.moments):
-        events: dict[str, list[Level]] = {}
+        events: dict[str, list[MarketSample]] = {}
         for level in moment.levels:
             events.setdefault(session.rungs[level.rung].event_ticker, []).append(level)
         levels = max(events.values(), key=len, default=[])
@@ -229,7 +229,7 @@ def _nets(session: Session) -> list[list[int]]:
     return nets
 
 
-def _inventory(session: Session, clock: Clock, up: Span) -> str:
+def _inventory(session: Session, clock: TimeAxis, up: Span) -> str:
     title = "Inventory by rung: YES shares less NO shares"
     count = len(session.rungs)
     if not session.moments or not count:
@@ -257,7 +257,7 @@ def _worst_ups(session: Session) -> Iterable[float]:
         yield from (moment.worst_cents / 100, moment.limit_cents / 100)
 
 
-def _worst(session: Session, clock: Clock, up: Span) -> str:
+def _worst(session: Session, clock: TimeAxis, up: Span) -> str:
     title = "Worst case against its limit"
     if not session.moments:
         return figure("worst", title, "", _NOTHING)
@@ -289,7 +289,7 @@ def _markout_ups(session: Session) -> Iterable[float]:
         yield from (each.mean_cents - error, each.mean_cents + error)
 
 
-def _markouts(session: Session, _clock: Clock, up: Span) -> str:
+def _markouts(session: Session, _clock: TimeAxis, up: Span) -> str:
     title = "Markouts: how far values moved in favour of fills"
     points = _points(session)
     if not points:
@@ -339,7 +339,7 @@ def _said(point: MarkoutReport) -> str:
     return f"{point.mean_cents:+.2f} c after {point.horizon_s} s against {point.against}"
 
 
-def _fills(session: Session, clock: Clock, _up: Span) -> str:
+def _fills(session: Session, clock: TimeAxis, _up: Span) -> str:
     title = "Fills on the ladder: time, price, side and size"
     if not session.fills:
         return figure("fills", title, "", "No fill in this run.")
@@ -402,7 +402,7 @@ def _listed(session: Session, names: Sequence[str]) -> str:
     return folded("The fills as a table", table(caption, head, rows))
 
 
-def _after(fill: Fill, horizon_s: int) -> str:
+def _after(fill: SessionFill, horizon_s: int) -> str:
     for value in fill.values:
         if value.horizon_s == horizon_s and value.against == Against.FAIR:
             return f"{fill.markout_cents(value):+.1f}"
@@ -416,7 +416,7 @@ def _percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def _uptime(session: Session, _clock: Clock, _up: Span) -> str:
+def _uptime(session: Session, _clock: TimeAxis, _up: Span) -> str:
     title = "Quote uptime by rung and side"
     lines = [
         (f"{name} {side}", up.parts)
@@ -456,7 +456,7 @@ def _uptime(session: Session, _clock: Clock, _up: Span) -> str:
     return figure("uptime", title, plot.svg(said), "", below)
 
 
-def _requests(session: Session, clock: Clock, up: Span) -> str:
+def _requests(session: Session, clock: TimeAxis, up: Span) -> str:
     title = "Requests by kind"
     kinds = [kind for kind in KINDS if kind in session.answers]
     answers = [(kind, session.answers[kind]) for kind in kinds]

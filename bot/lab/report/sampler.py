@@ -17,7 +17,16 @@ from bot.core.profit.markouts import MILLI
 from bot.core.quoting.market_quoter import MarketQuoter as TraderRung
 from bot.core.report import Phase, Report, RungReport
 from bot.core.trader import Trader
-from bot.lab.report.session import Answers, Fill, Level, Moment, Rung, Session, Uptime, Value
+from bot.lab.report.session import (
+    Answers,
+    MarketSample,
+    SeenMarket,
+    Session,
+    SessionFill,
+    SessionSample,
+    Uptime,
+    Value,
+)
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Side, book_side, canonical
@@ -45,7 +54,7 @@ class Sampler:
         self._place_of: dict[MarketId, int] = {}
         self._asked: dict[m.RequestId, str] = {}
         self._shown: dict[str, model.Fill] = {}
-        self._fill_of: dict[str, Fill] = {}
+        self._fill_of: dict[str, SessionFill] = {}
         self._printed: dict[str, None] = {}
         self._worth: dict[MarketId, tuple[int, int]] = {}
         self._settlement_millicents = 0
@@ -117,7 +126,7 @@ class Sampler:
 
     def _booked(self, shown: model.Fill, said: dict[str, str | int]) -> None:
         outcome = Outcome(shown.outcome.value)
-        made = Fill(
+        made = SessionFill(
             fill_id=shown.fill_id,
             order_id=shown.order_id,
             at_ns=int(said["heard_ns"]),
@@ -141,7 +150,7 @@ class Sampler:
         place = self._place_of.get(market_id)
         if place is None:
             place = self._place_of[market_id] = len(self.session.rungs)
-            self.session.rungs.append(Rung(market_id, ticker))
+            self.session.rungs.append(SeenMarket(market_id, ticker))
             self.session.uptime.append((Uptime(), Uptime()))
         return place
 
@@ -202,10 +211,10 @@ class Sampler:
             session.every_ns *= 2
         self._due_ns = session.moments[-1].at_ns + session.every_ns
 
-    def _moment(self, report: Report, levels: tuple[Level, ...]) -> Moment:
+    def _moment(self, report: Report, levels: tuple[MarketSample, ...]) -> SessionSample:
         total = None if report.profit is None else report.profit.total
         sent = report.counters.requests
-        return Moment(
+        return SessionSample(
             at_ns=report.now_ns,
             phase=str(report.phase),
             profit_millicents=0 if total is None else total.profit_millicents,
@@ -241,10 +250,10 @@ class Sampler:
         return session
 
 
-def _level(place: int, rung: RungReport) -> Level:
+def _level(place: int, rung: RungReport) -> MarketSample:
     bid, bid_qty = _best(rung, BookSide.BID)
     ask, ask_qty = _best(rung, BookSide.ASK)
-    return Level(
+    return MarketSample(
         rung=place,
         fair_cents=None if rung.fair_cents is None else round(rung.fair_cents, 3),
         sd_cents=None if rung.fair_sd_cents is None else round(rung.fair_sd_cents, 3),

@@ -13,7 +13,7 @@ from bot.lab.backtest.run import Result
 from venue.wire.money import BookSide
 
 
-class Rung(msgspec.Struct):
+class SeenMarket(msgspec.Struct):
     """A rung that the run saw. strike: as a person reads it, empty on a binary market."""
 
     market_id: str
@@ -22,7 +22,7 @@ class Rung(msgspec.Struct):
     strike: str = ""
 
 
-class Level(msgspec.Struct, frozen=True, array_like=True):
+class MarketSample(msgspec.Struct, frozen=True, array_like=True):
     """One rung at one instant. rung: its place in `Session.rungs`. bid, ask: the others' best
     prices; own_bid, own_ask: our best that rest, with the shares there; want_bid, want_ask: the
     best that orders were steered to; None: there is none, or it was not known. net_qty: YES shares
@@ -44,7 +44,7 @@ class Level(msgspec.Struct, frozen=True, array_like=True):
     ask_on_target: bool
 
 
-class Moment(msgspec.Struct, frozen=True, array_like=True):
+class SessionSample(msgspec.Struct, frozen=True, array_like=True):
     """The account and the ladder at one instant. The four sources less the fees add up to the
     profit. worst_cents: the most that could be lost then (>= 0), of `limit_cents`. requests: so
     far, create, amend, cancel and read. levels: of the rungs of then."""
@@ -60,7 +60,7 @@ class Moment(msgspec.Struct, frozen=True, array_like=True):
     worst_cents: int
     limit_cents: int
     requests: tuple[int, int, int, int]
-    levels: tuple[Level, ...]
+    levels: tuple[MarketSample, ...]
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
@@ -72,7 +72,7 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
     value_millicents: int
 
 
-class Fill(msgspec.Struct, kw_only=True):
+class SessionFill(msgspec.Struct, kw_only=True):
     """One booked fill. at_ns: when it could first have been heard of; created_ns: the venue's time
     of it. price: canonical. fair_millicents: of a YES share then."""
 
@@ -148,10 +148,10 @@ class Session(msgspec.Struct, kw_only=True):
     begun_ns: int = 0
     until_ns: int = 0
     events: int = 0
-    rungs: list[Rung] = []
-    moments: list[Moment] = []
+    rungs: list[SeenMarket] = []
+    moments: list[SessionSample] = []
     every_ns: int = 0
-    fills: list[Fill] = []
+    fills: list[SessionFill] = []
     uptime: list[tuple[Uptime, Uptime]] = []
     answers: dict[str, Answers] = {}
     refused: dict[str, int] = {}

@@ -5,7 +5,7 @@ from typing import Final
 
 from bot.core.profit.markouts import MILLI
 from bot.io.metrics.profits import plain_profit, row_cents
-from bot.lab.report.session import Moment, Rung, Session
+from bot.lab.report.session import SeenMarket, Session, SessionSample
 from venue.wire.instant import from_ns
 
 PARTS: Final = {
@@ -57,7 +57,7 @@ def filled(session: Session) -> tuple[int, int]:
     return len(session.fills), sum(fill.qty for fill in session.fills)
 
 
-def moment_dollars(moment: Moment) -> dict[str, float]:
+def moment_dollars(moment: SessionSample) -> dict[str, float]:
     """The same at a moment, dollars."""
     scale = 100 * MILLI
     return {
@@ -84,7 +84,7 @@ def when(at_ns: int) -> str:
     return f"{from_ns(at_ns)[:19].replace('T', ' ')} UTC"
 
 
-def rung_names(rungs: Sequence[Rung]) -> list[str]:
+def rung_names(rungs: Sequence[SeenMarket]) -> list[str]:
     """Short names: the tickers without what all of them begin with, up to a dash."""
     words = [rung.ticker.split("-") for rung in rungs]
     most = min((len(each) for each in words), default=1) - 1

@@ -18,7 +18,7 @@ from venue.wire.money import Cents, Outcome, Price, Qty
 from venue.wire.names import MarketId, OrderId
 
 if TYPE_CHECKING:
-    from bot.lab.sim.world import World
+    from bot.lab.sim.world import SimulatedWorld
 
 _BEGINS_S: Final = (4.0, 14.0)
 _AGAIN_NS: Final = SECOND
@@ -38,7 +38,7 @@ class Contradictor(GapReading):
     the bot had stopped.
     """
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: "SimulatedWorld") -> None:
         self._world = world
         self._kind = world.odds.contradiction
         self._rng = random.Random(f"{self._kind} {world.odds.seed}")

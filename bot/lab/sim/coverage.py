@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from bot.core.fault_text import fault_text
 
 
-class Seen:
+class EventCounts:
     """Faults, episodes and observations by name. faults: how many of them were faults. own_faults:
     answers of the strategy that raised or were nonsense of themselves; own_fault: the first."""
 
@@ -32,8 +32,8 @@ class Seen:
         self.own_fault = self.own_fault or fault_text(fault)
 
 
-class Row(NamedTuple):
-    """One row. marks: names counted by `Seen`, in which * stands for anything."""
+class CatalogueRow(NamedTuple):
+    """One row. marks: names counted by `EventCounts`, in which * stands for anything."""
 
     number: int
     title: str
@@ -48,81 +48,89 @@ _LOST: Final = (
 ROWS: Final = (
     # Rows that are not here begin before the trader's events: docs/simulation.md.
     # A. Transport
-    Row(1, "create reply lost", (*(f"{name}:create" for name in _LOST),)),
-    Row(2, "never sent and maybe sent", ("not_connected:*", "reset_before:*", "lost_before:*")),
-    Row(4, "keep-alive closed as it is reused", ("reset_before:*", "reset_after:*")),
-    Row(5, "redirect", ("redirected:*",)),
-    Row(7, "half-open socket", ("half_open", "feed_stall")),
-    Row(8, "DNS outage", ("outage_request",)),
-    Row(9, "loop stall", ("process_pause",)),
-    Row(10, "clock step or skew", ("clock_skew",)),
+    CatalogueRow(1, "create reply lost", (*(f"{name}:create" for name in _LOST),)),
+    CatalogueRow(
+        2, "never sent and maybe sent", ("not_connected:*", "reset_before:*", "lost_before:*")
+    ),
+    CatalogueRow(4, "keep-alive closed as it is reused", ("reset_before:*", "reset_after:*")),
+    CatalogueRow(5, "redirect", ("redirected:*",)),
+    CatalogueRow(7, "half-open socket", ("half_open", "feed_stall")),
+    CatalogueRow(8, "DNS outage", ("outage_request",)),
+    CatalogueRow(9, "loop stall", ("process_pause",)),
+    CatalogueRow(10, "clock step or skew", ("clock_skew",)),
     # B. Rate limit and retry
-    Row(12, "429 rate_limited", ("rate_limited:*",)),
-    Row(13, "network bunching", ("bunched",)),
-    Row(14, "cancels behind creates", ("cancel_from_reserve",)),
-    Row(15, "codes confused", ("engine_overloaded:*", "engine_unavailable:*", "result_unknown_*")),
-    Row(16, "limiter headers absent or odd", ("headers_odd:*",)),
-    Row(17, "two processes on one key", ("foreign_token",)),
-    Row(18, "herd after outage", ("feed_opened",)),
-    Row(19, "400 or 422 retried unchanged", ("invalid_request:*",)),
+    CatalogueRow(12, "429 rate_limited", ("rate_limited:*",)),
+    CatalogueRow(13, "network bunching", ("bunched",)),
+    CatalogueRow(14, "cancels behind creates", ("cancel_from_reserve",)),
+    CatalogueRow(
+        15, "codes confused", ("engine_overloaded:*", "engine_unavailable:*", "result_unknown_*")
+    ),
+    CatalogueRow(16, "limiter headers absent or odd", ("headers_odd:*",)),
+    CatalogueRow(17, "two processes on one key", ("foreign_token",)),
+    CatalogueRow(18, "herd after outage", ("feed_opened",)),
+    CatalogueRow(19, "400 or 422 retried unchanged", ("invalid_request:*",)),
     # C. Order lifecycle
-    Row(20, "client_order_id after a restart", ("create_after_restart",)),
-    Row(22, "re-send of a create that never landed", ("resend_landed",)),
-    Row(23, "refusal of a re-send", ("resend_refused",)),
-    Row(24, "duplicate_order_id", ("says_duplicate:create",)),
-    Row(25, "lands long after", ("landed_late:create",)),
-    Row(26, "amend without an answer", ("amend_unknown",)),
-    Row(27, "amend on every tick", ("amend",)),
-    Row(28, "fill beats cancel", ("cancel_after_fill", "order_not_cancelable:cancel")),
-    Row(29, "cancel answers 422, 404 or 0", ("order_not_cancelable:cancel", "not_found:*")),
-    Row(30, "cancel without an answer", ("cancel_unknown",)),
-    Row(31, "venue_halted", ("venue_halted:*",)),
-    Row(32, "cancel only, halted, resolved", ("venue_cancel_only:*", "market_*:*")),
-    Row(33, "self-cross", ("cross_checked",)),
-    Row(34, "self-trade prevention", ("stp_met",)),
-    Row(35, "unknown enum or code", ("odd_status:*",)),
-    Row(36, "lagging read", ("stale_read",)),
-    Row(37, "page shifts", ("page", "row_repeated:*", "cursor_*:*")),
-    Row(38, "flicker", ("flick",)),
+    CatalogueRow(20, "client_order_id after a restart", ("create_after_restart",)),
+    CatalogueRow(22, "re-send of a create that never landed", ("resend_landed",)),
+    CatalogueRow(23, "refusal of a re-send", ("resend_refused",)),
+    CatalogueRow(24, "duplicate_order_id", ("says_duplicate:create",)),
+    CatalogueRow(25, "lands long after", ("landed_late:create",)),
+    CatalogueRow(26, "amend without an answer", ("amend_unknown",)),
+    CatalogueRow(27, "amend on every tick", ("amend",)),
+    CatalogueRow(28, "fill beats cancel", ("cancel_after_fill", "order_not_cancelable:cancel")),
+    CatalogueRow(
+        29, "cancel answers 422, 404 or 0", ("order_not_cancelable:cancel", "not_found:*")
+    ),
+    CatalogueRow(30, "cancel without an answer", ("cancel_unknown",)),
+    CatalogueRow(31, "venue_halted", ("venue_halted:*",)),
+    CatalogueRow(32, "cancel only, halted, resolved", ("venue_cancel_only:*", "market_*:*")),
+    CatalogueRow(33, "self-cross", ("cross_checked",)),
+    CatalogueRow(34, "self-trade prevention", ("stp_met",)),
+    CatalogueRow(35, "unknown enum or code", ("odd_status:*",)),
+    CatalogueRow(36, "lagging read", ("stale_read",)),
+    CatalogueRow(37, "page shifts", ("page", "row_repeated:*", "cursor_*:*")),
+    CatalogueRow(38, "flicker", ("flick",)),
     # D. Market data
-    Row(39, "subscribe refused", ("subscribe_refused_frame",)),
-    Row(40, "silent target", ("silent_frame",)),
-    Row(41, "subscribe replaces the set", ("subscribed",)),
-    Row(42, "reconnect", ("feed_opened",)),
-    Row(43, "frames lost, late, twice", ("frame_dropped*", "frame_delayed*", "frame_stale")),
-    Row(44, "consumer slower than the feed", ("conflated", "feed_late")),
-    Row(45, "zero instant", ("zero_book",)),
-    Row(46, "degraded to empty", ("book_emptied:*", "book_unavailable:*")),
-    Row(47, "own size in the book", ("own_at_touch",)),
-    Row(48, "crossed or garbled frame", ("frame_crossed", "frame_garbled*")),
-    Row(49, "prints repeated", ("frame_duplicated:print",)),
+    CatalogueRow(39, "subscribe refused", ("subscribe_refused_frame",)),
+    CatalogueRow(40, "silent target", ("silent_frame",)),
+    CatalogueRow(41, "subscribe replaces the set", ("subscribed",)),
+    CatalogueRow(42, "reconnect", ("feed_opened",)),
+    CatalogueRow(
+        43, "frames lost, late, twice", ("frame_dropped*", "frame_delayed*", "frame_stale")
+    ),
+    CatalogueRow(44, "consumer slower than the feed", ("conflated", "feed_late")),
+    CatalogueRow(45, "zero instant", ("zero_book",)),
+    CatalogueRow(46, "degraded to empty", ("book_emptied:*", "book_unavailable:*")),
+    CatalogueRow(47, "own size in the book", ("own_at_touch",)),
+    CatalogueRow(48, "crossed or garbled frame", ("frame_crossed", "frame_garbled*")),
+    CatalogueRow(49, "prints repeated", ("frame_duplicated:print",)),
     # E. Accounting
-    Row(52, "float money", ("fill_with_fee",)),
-    Row(53, "reserve below cost", ("fill_with_fee",)),
-    Row(54, "missed or doubled fill", ("row_repeated:*", "late_fill")),
-    Row(55, "YES and NO netted", ("limit_checked",)),
-    Row(57, "order_id as a number", ("order_id_beyond_2_53",)),
-    Row(58, "profit misses fees or payout", ("books_compared",)),
+    CatalogueRow(52, "float money", ("fill_with_fee",)),
+    CatalogueRow(53, "reserve below cost", ("fill_with_fee",)),
+    CatalogueRow(54, "missed or doubled fill", ("row_repeated:*", "late_fill")),
+    CatalogueRow(55, "YES and NO netted", ("limit_checked",)),
+    CatalogueRow(57, "order_id as a number", ("order_id_beyond_2_53",)),
+    CatalogueRow(58, "profit misses fees or payout", ("books_compared",)),
     # F. Restart and crash
-    Row(59, "killed around a send", ("crash", "crashed_at_effect", "quiet_restart")),
-    Row(60, "torn tail", ("torn_tail",)),
-    Row(61, "disk full", ("disk_fault",)),
-    Row(62, "state directory lost", ("lost_journal", "stranger_refused")),
-    Row(63, "two bots on one account", ("twin_orders", "begun_amid_trade")),
-    Row(65, "stopped by the operator", ("operator_restart", "books_compared")),
+    CatalogueRow(59, "killed around a send", ("crash", "crashed_at_effect", "quiet_restart")),
+    CatalogueRow(60, "torn tail", ("torn_tail",)),
+    CatalogueRow(61, "disk full", ("disk_fault",)),
+    CatalogueRow(62, "state directory lost", ("lost_journal", "stranger_refused")),
+    CatalogueRow(63, "two bots on one account", ("twin_orders", "begun_amid_trade")),
+    CatalogueRow(65, "stopped by the operator", ("operator_restart", "books_compared")),
     # G. Operator and configuration
-    Row(71, "fat finger", ("fat_finger_quote",)),
-    Row(74, "reload half applied", ("config_applied",)),
+    CatalogueRow(71, "fat finger", ("fat_finger_quote",)),
+    CatalogueRow(74, "reload half applied", ("config_applied",)),
     # H. Strategy and risk
-    Row(75, "limits on settled position only", ("limit_with_flight",)),
-    Row(76, "mad strategy", ("mad_quote",)),
-    Row(77, "strategy raises", ("tantrum_quote",)),
-    Row(78, "rungs correlated", ("limit_on_ladder",)),
-    Row(79, "dead 1/99 book", ("dead_book",)),
+    CatalogueRow(75, "limits on settled position only", ("limit_with_flight",)),
+    CatalogueRow(76, "mad strategy", ("mad_quote",)),
+    CatalogueRow(77, "strategy raises", ("tantrum_quote",)),
+    CatalogueRow(78, "rungs correlated", ("limit_on_ladder",)),
+    CatalogueRow(79, "dead 1/99 book", ("dead_book",)),
 )
 
 
-def hits(row: Row, counts: Mapping[str, int]) -> int:
+def hits(row: CatalogueRow, counts: Mapping[str, int]) -> int:
     return sum(
         count for mark in row.marks for name, count in counts.items() if fnmatchcase(name, mark)
     )

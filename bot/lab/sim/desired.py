@@ -19,14 +19,14 @@ from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
     from bot.core.quoting.market_quoter import MarketQuoter
-    from bot.lab.sim.world import World
+    from bot.lab.sim.world import SimulatedWorld
 
 _PCT = 50
 _TOKENS_MISSING = 4
 """One more order takes a token to create and one to cancel; reads may just have taken some."""
 
 
-def differences(world: "World") -> list[str]:
+def differences(world: "SimulatedWorld") -> list[str]:
     """What is not as it is wanted; empty when all is well."""
     process, resolved = world.process, world.auditor.truth.resolved
     every = [rung for ladder in process.trader.quoting.ladders for rung in ladder.rungs]
@@ -61,7 +61,7 @@ def _place(market: MarketId, side: BookSide) -> BookPlace:
     return market, side is BookSide.BID
 
 
-def _cut_for_nothing(world: "World") -> list[str]:
+def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
     """Sides that are wanted smaller than the strategy has answered, though no limit is near: all
     that was answered might be live, and more. Where not all that is wanted may rest, what does says
     little of how near one is."""
@@ -95,13 +95,13 @@ def _cut_for_nothing(world: "World") -> list[str]:
     return out
 
 
-def cannot_be_known(world: "World", rung: "MarketQuoter") -> bool:
+def cannot_be_known(world: "SimulatedWorld", rung: "MarketQuoter") -> bool:
     """True if nothing can tell that a quiet book still stands: none is pushed when asked for, and a
     read of a market that never traded shows the zero instant (S28)."""
     return rung.market.last_price is None and not world.odds.acks
 
 
-def _excused(world: "World", quotes: list[tuple[MarketId, Quote]]) -> Iterator[BookPlace]:
+def _excused(world: "SimulatedWorld", quotes: list[tuple[MarketId, Quote]]) -> Iterator[BookPlace]:
     process = world.process
     now_ns = process.clock.read(world.now_ns)
     for market in world.crowd.value:
@@ -116,7 +116,7 @@ def _excused(world: "World", quotes: list[tuple[MarketId, Quote]]) -> Iterator[B
 
 
 def _apart(
-    world: "World", quotes: list[tuple[MarketId, Quote]], excused: set[BookPlace]
+    world: "SimulatedWorld", quotes: list[tuple[MarketId, Quote]], excused: set[BookPlace]
 ) -> list[str]:
     """Sides with too much or too little, and orders where none is wanted."""
     pace = world.process.settings.pace
@@ -150,7 +150,7 @@ def _apart(
     return out
 
 
-def _is_long_to_flat(world: "World") -> bool:
+def _is_long_to_flat(world: "SimulatedWorld") -> bool:
     settings, resting = world.process.settings, len(world.auditor.truth.resting())
     if resting + _TOKENS_MISSING >= settings.risk.resting_orders:
         return True
@@ -160,7 +160,7 @@ def _is_long_to_flat(world: "World") -> bool:
     return everywhere + _TOKENS_MISSING >= most
 
 
-def has_full_levels(world: "World") -> bool:
+def has_full_levels(world: "SimulatedWorld") -> bool:
     levels = Counter(
         (own.market_id, own.side, own.level, own.own_side)
         for own in world.process.trader.desk.all_live()
@@ -168,12 +168,12 @@ def has_full_levels(world: "World") -> bool:
     return max(levels.values(), default=0) >= world.process.settings.pace.siblings
 
 
-def has_emptied_books(world: "World") -> bool:
+def has_emptied_books(world: "SimulatedWorld") -> bool:
     rungs = world.process.trader.quoting.active_rungs()
     return any(rung.blocked == "book emptied" for rung in rungs)
 
 
-def why_not(world: "World") -> str:
+def why_not(world: "SimulatedWorld") -> str:
     trader = world.process.trader
     return (
         f"{differences(world)}; phase {trader.phase}; "

@@ -21,7 +21,7 @@ from venue.wire.names import MarketId, Ticker
 from venue.wire.requests import TimeInForce
 
 if TYPE_CHECKING:
-    from bot.lab.sim.world import World
+    from bot.lab.sim.world import SimulatedWorld
 
 Steps = Iterator[int]
 """How long to wait, ns, until the next part of an episode."""
@@ -44,7 +44,7 @@ _LEARNED_NS: Final = 12 * SECOND
 class Episodes:
     """The episodes of one world. going: how many of those begun are not over yet."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: "SimulatedWorld") -> None:
         self._world = world
         self._rngs = {name: random.Random(f"{name} {world.odds.seed}") for name in EPISODES}
         self.going = 0

@@ -21,7 +21,7 @@ from venue.wire.money import Outcome
 
 if TYPE_CHECKING:
     from bot.lab.sim.contradictor import Contradictor
-    from bot.lab.sim.world import World
+    from bot.lab.sim.world import SimulatedWorld
 
 _OBSERVED_NS: Final = 25 * SECOND
 _CONVERGE_NS: Final = 3 * SECOND
@@ -68,7 +68,7 @@ _STAYS_NS: Final = 20 * SECOND
 _TRADES_NS: Final = 4 * SECOND
 
 
-def live_through(world: "World") -> None:
+def live_through(world: "SimulatedWorld") -> None:
     """Rounds of safety, liveness and stillness, then the end. Raises `Broken`.
 
     One round, or as many as it takes for `odds.events` acts.
@@ -103,7 +103,7 @@ def live_through(world: "World") -> None:
     _stop(world)
 
 
-def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
+def _stop_and_call(world: "SimulatedWorld", contradictor: "Contradictor") -> None:
     """B15: from the first sign of a contradiction on until nothing rests and the latch stands, with
     the sentence of its kind, at most a minute passes; and so it stays."""
     kind, until_ns = world.odds.contradiction, world.now_ns + _SIGN_MAX_NS
@@ -130,7 +130,7 @@ def _stop_and_call(world: "World", contradictor: "Contradictor") -> None:
     check(is_stopped(), "B15", f"stopped for {kind}, and not any more: {why_not(world)}")
 
 
-def _has_cash(world: "World") -> bool:
+def _has_cash(world: "SimulatedWorld") -> bool:
     wanted_cents = 0
     for each in world.together:
         odds, risk = each.odds, each.file.settings.risk
@@ -139,7 +139,7 @@ def _has_cash(world: "World") -> bool:
     return world.odds.cash_cents >= wanted_cents
 
 
-def _safety(world: "World") -> None:
+def _safety(world: "SimulatedWorld") -> None:
     span_ns = world.odds.safety_ns
     until_ns = world.now_ns + span_ns
     for each in world.together:
@@ -149,7 +149,7 @@ def _safety(world: "World") -> None:
     world.driver.run_until(until_ns)
 
 
-def _heal(world: "World") -> None:
+def _heal(world: "SimulatedWorld") -> None:
     for each in world.together:
         each.faulty = False
     _run_out(world)
@@ -165,7 +165,7 @@ def _heal(world: "World") -> None:
     _settle(world)
 
 
-def _run_out(world: "World") -> None:
+def _run_out(world: "SimulatedWorld") -> None:
     def are_over() -> bool:
         return not any(each.episodes.going for each in world.together)
 
@@ -173,7 +173,7 @@ def _run_out(world: "World") -> None:
         world.wait(_EPISODES_MAX_NS, are_over)
 
 
-def _settle(world: "World") -> None:
+def _settle(world: "SimulatedWorld") -> None:
     within_ns = 10 * SECOND + 3 * world.odds.trust_lag_ns
     if len(world.together) > 1:
         within_ns += _OTHERS_OPEN_NS
@@ -186,21 +186,21 @@ def _settle(world: "World") -> None:
         world.wait(_UNKNOWN_MAX_NS, partial(_knows_all, each))
 
 
-def _is_quoting(world: "World") -> bool:
+def _is_quoting(world: "SimulatedWorld") -> bool:
     return world.process.trader.phase is Phase.QUOTING
 
 
-def _knows_all(world: "World") -> bool:
+def _knows_all(world: "SimulatedWorld") -> bool:
     return not world.process.trader.desk.unknown_count()
 
 
-def _come_back(world: "World") -> None:
+def _come_back(world: "SimulatedWorld") -> None:
     world.wait(SECOND)
     back = world.wait(_PULLED_MAX_NS, lambda: not _is_pulled(world))
     check(back, "B2", f"quotes stay away: {why_not(world)}")
 
 
-def _is_pulled(world: "World") -> bool:
+def _is_pulled(world: "SimulatedWorld") -> bool:
     now_ns = world.process.clock.read(world.now_ns)
     return any(
         now_ns < max(ladder.conduct.pulled_until_ns, ladder.news.pulled_until_ns)
@@ -218,7 +218,7 @@ _PROVOKED_BY: Final = {
 """Findings that outlive what they tell of, by what may have provoked them."""
 
 
-def _was_provoked(finding: str, world: "World") -> bool:
+def _was_provoked(finding: str, world: "SimulatedWorld") -> bool:
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
@@ -233,7 +233,7 @@ def _was_provoked(finding: str, world: "World") -> bool:
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
-def _converge(world: "World") -> None:
+def _converge(world: "SimulatedWorld") -> None:
     """B2: what rests becomes what is wanted."""
     process = world.process
     findings, observed = process.trader.out.findings, False
@@ -271,7 +271,7 @@ def _converge(world: "World") -> None:
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
 
 
-def _among_new_events_ns(world: "World") -> int:
+def _among_new_events_ns(world: "SimulatedWorld") -> int:
     for ladder in world.process.trader.quoting.ladders:
         for rung in ladder.rungs:
             most = max((quote.qty for quote in rung.wanted), default=0)
@@ -280,13 +280,13 @@ def _among_new_events_ns(world: "World") -> int:
     return 0
 
 
-def _follows_curve(world: "World") -> bool:
+def _follows_curve(world: "SimulatedWorld") -> bool:
     process = world.process
     every = (process.configured, process.in_force, process.trader.reconfiguration.proven)
     return any(each.strategy.name not in ("", "fixed_spread") for each in every)
 
 
-def _reload(world: "World") -> None:
+def _reload(world: "SimulatedWorld") -> None:
     """B2 once more: the operator changes something while everything is quiet."""
     world.reload_one(random.Random(f"quiet reload {world.odds.seed} {world.driver.steps}"))
     _come_back(world)
@@ -294,7 +294,7 @@ def _reload(world: "World") -> None:
     _stay_still(world)
 
 
-def _flatten(world: "World") -> None:
+def _flatten(world: "SimulatedWorld") -> None:
     """B4, and B2 once more: the operator wants everything flat while all is quiet, and the crowd
     trades: positions only shrink. Then it quotes again."""
     truth = world.auditor.truth
@@ -319,7 +319,7 @@ def _flatten(world: "World") -> None:
     _stay_still(world)
 
 
-def _restart(world: "World") -> None:
+def _restart(world: "SimulatedWorld") -> None:
     """B2, B6 once more: killed while all it wants rests, half the time amid trades or without its
     journal, and begun anew, half the time beside an event that ends; what it may not touch a
     person takes away."""
@@ -346,17 +346,17 @@ def _restart(world: "World") -> None:
         _stay_still(each)
 
 
-def _parked(world: "World") -> bool:
+def _parked(world: "SimulatedWorld") -> bool:
     ladders = world.process.trader.quoting.ladders
     return any(rung.blocked.startswith("refused") for each in ladders for rung in each.rungs)
 
 
-def _writes(world: "World") -> int:
+def _writes(world: "SimulatedWorld") -> int:
     requests = world.process.trader.out.counters.requests
     return sum(requests[kind] for kind in ("create", "amend", "cancel"))
 
 
-def _stay_still(world: "World") -> None:
+def _stay_still(world: "SimulatedWorld") -> None:
     """B2: on a still book hardly anything is written any more.
 
     Where nothing can confirm a book but what a write of our own changes in it, the bound is two
@@ -377,7 +377,7 @@ def _stay_still(world: "World") -> None:
     check(writes <= bound, "B2", f"{writes} writes in {_STILL_NS} ns on a still book")
 
 
-def _looked(world: "World") -> tuple[int, int]:
+def _looked(world: "SimulatedWorld") -> tuple[int, int]:
     before = _writes(world)
     world.wait(_STILL_NS)
     trader = world.process.trader
@@ -386,12 +386,12 @@ def _looked(world: "World") -> tuple[int, int]:
     return _writes(world) - before, 12 * len(rungs) if unknowable else len(rungs) + 1
 
 
-def _is_dry(world: "World") -> bool:
+def _is_dry(world: "SimulatedWorld") -> bool:
     process = world.process
     return process.traffic.bucket.is_dry(process.clock.read(world.now_ns))
 
 
-def _stop(world: "World") -> None:
+def _stop(world: "SimulatedWorld") -> None:
     """B13, B9: nothing rests in time, nothing is unknown, and the books agree to the cent."""
     together = world.together
     for each in together:
@@ -417,7 +417,7 @@ def _stop(world: "World") -> None:
 _MOVE_CASH: Final = ("transfer", "twin_orders", "twin_stp", "twin_trades", "begun_amid")
 
 
-def _books_agree(world: "World") -> None:
+def _books_agree(world: "SimulatedWorld") -> None:
     process, truth = world.process, world.auditor.truth
     trader = process.trader
     world.seen.hit("books_compared")

@@ -16,7 +16,7 @@ from bot.lab.sim import coverage
 from bot.lab.sim.judge.truth import Broken, only
 from bot.lab.sim.odds import CONTRADICTIONS, LAG, ROWS, SECOND, Odds, draw, narrowed
 from bot.lab.sim.phases import live_through
-from bot.lab.sim.world import START_NS, World
+from bot.lab.sim.world import START_NS, SimulatedWorld
 
 REPLAYED_EVERY: Final = 8
 """B10 is checked on every so many seeds: a replay costs as much as the life did."""
@@ -24,7 +24,7 @@ REPLAYED_EVERY: Final = 8
 SHRINKING_RUNS_MAX: Final = 80
 
 
-def run(odds: Odds | int, *, replays: bool | None = None) -> World:
+def run(odds: Odds | int, *, replays: bool | None = None) -> SimulatedWorld:
     """Live through one seed, of the swarm profile when only its number is given.
 
     replays: whether every life is replayed (B10); None: on some seeds. Raises `Broken`, with the
@@ -32,7 +32,9 @@ def run(odds: Odds | int, *, replays: bool | None = None) -> World:
     """
     if isinstance(odds, int):
         odds = draw(odds)
-    world = World(odds, replays=odds.seed % REPLAYED_EVERY == 0 if replays is None else replays)
+    world = SimulatedWorld(
+        odds, replays=odds.seed % REPLAYED_EVERY == 0 if replays is None else replays
+    )
     try:
         with only(*(("B13", "B15") if odds.contradiction else ())):
             live_through(world)
@@ -108,7 +110,7 @@ class Summary(msgspec.Struct):
         }
 
 
-class Outcome(NamedTuple):
+class SeedResult(NamedTuple):
     """What came of one seed. log: a digest of every effect. last_events: empty unless it broke."""
 
     seed: int
@@ -117,13 +119,13 @@ class Outcome(NamedTuple):
     summary: Summary
 
 
-def lived(odds: Odds) -> Outcome:
+def lived(odds: Odds) -> SeedResult:
     began_s = time.process_time()
     summary, events = Summary(seeds=1), ""
     try:
         world = run(odds)
     except Broken as fault:
-        assert isinstance(fault.world, World)
+        assert isinstance(fault.world, SimulatedWorld)
         world, events = fault.world, last_events(fault.world)
         summary.broken = [odds.seed]
         summary.first_broken, summary.replay = str(fault), replay_command(odds)
@@ -133,12 +135,12 @@ def lived(odds: Odds) -> Outcome:
     if world.contradictor is not None and world.contradictor.took_ns >= 0:
         summary.stopped_s = [world.contradictor.took_ns / SECOND]
     summary.cpu_s = time.process_time() - began_s
-    return Outcome(odds.seed, world.effect_log(), events, summary)
+    return SeedResult(odds.seed, world.effect_log(), events, summary)
 
 
 def many(
     draws: Iterable[Odds], jobs: int, wanted: Callable[[], bool] = lambda: True
-) -> Iterator[Outcome]:
+) -> Iterator[SeedResult]:
     """Live through many seeds, in `jobs` processes; in the order in which they are drawn.
 
     A draw is taken only when a process is free for it, so that draws may end by the clock, and none
@@ -168,7 +170,7 @@ HEAD: Final = (
 )
 
 
-class Row(NamedTuple):
+class ProfileResult(NamedTuple):
     """What came of the seeds of one profile. is_whole: all of them were lived through."""
 
     profile: str
@@ -205,7 +207,7 @@ def rows(
     stopped_seeds: Sequence[int],
     jobs: int,
     wanted: Callable[[], bool] = lambda: True,
-) -> Iterator[Row]:
+) -> Iterator[ProfileResult]:
     """Every row of the table as soon as it is whole; the last one is not if no more is wanted.
 
     seeds: of each profile of model A. stopped_seeds: of late reads and of each of model B.
@@ -217,13 +219,13 @@ def rows(
         summary = Summary()
         for outcome in islice(outcomes, len(each)):
             summary.add(outcome.summary)
-        yield Row(profile, summary.seeds == len(each), summary)
+        yield ProfileResult(profile, summary.seeds == len(each), summary)
 
 
 # --- a failure ------------------------------------------------------------------------------------
 
 
-def last_events(world: World) -> str:
+def last_events(world: SimulatedWorld) -> str:
     return "\n".join(
         f"{(at_ns - START_NS) / SECOND:12.6f} {sign} {what}" for at_ns, sign, what in world.trace
     )

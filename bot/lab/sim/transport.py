@@ -21,7 +21,7 @@ from venue.wire.money import Outcome, Qty, Side
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
-    from bot.lab.sim.world import World
+    from bot.lab.sim.world import SimulatedWorld
 
 _PING_NS: Final = 5 * SECOND // 2
 _PONG_NS: Final = 5 * SECOND
@@ -35,7 +35,7 @@ class Channel:
     than it is sent every frame comes. refusing: every subscribe is refused.
     """
 
-    def __init__(self, world: "World", rng: random.Random) -> None:
+    def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         odds = world.odds
@@ -224,7 +224,7 @@ _KINDS: Final[dict[type, str]] = {
 _NOT_CONNECTED: Final = Response(m.Rejected(0, "", "connect"), None, None)
 
 
-class Call:
+class RequestUnderWay:
     """One request on its way."""
 
     __slots__ = ("answered", "fault", "is_again", "kind", "process", "request", "send", "sent_ns")
@@ -247,7 +247,7 @@ class Network:
     is sent again. foreign_replies: so many more writes get a response about another order.
     """
 
-    def __init__(self, world: "World", rng: random.Random) -> None:
+    def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         odds = world.odds
@@ -274,14 +274,14 @@ class Network:
     def _one_way(self) -> int:
         return self._low_ns + int(self._rng.random() * self._span_ns)
 
-    def _note(self, call: Call) -> None:
+    def _note(self, call: RequestUnderWay) -> None:
         self._world.seen.fault(f"{call.fault}:{call.kind}")
 
     # --- out --------------------------------------------------------------------------------------
 
     def send(self, process: Process, effect: m.Send) -> None:
         world = self._world
-        call = Call(process, effect, world.now_ns)
+        call = RequestUnderWay(process, effect, world.now_ns)
         if world.faulty:
             call.fault = (self._reads if call.kind == "read" else self._writes).roll()
         world.seen.hit(call.kind)
@@ -303,14 +303,14 @@ class Network:
             slow_ns = int(self._rng.random() * self._timeout_ns)
         world.after(slow_ns + self._one_way(), lambda: self._arrive(call))
 
-    def _gives_up(self, call: Call) -> None:
+    def _gives_up(self, call: RequestUnderWay) -> None:
         left_ns = call.sent_ns + self._timeout_ns - self._world.now_ns
         response = Response(m.Unknown("no answer in time"), None, None)
         self._world.after(max(0, left_ns), lambda: self._reply(call, response))
 
     # --- at the venue -----------------------------------------------------------------------------
 
-    def _arrive(self, call: Call) -> None:
+    def _arrive(self, call: RequestUnderWay) -> None:
         world = self._world
         response = self._response(call)
         world.auditor.flight.copy_ends(call.request)
@@ -326,7 +326,7 @@ class Network:
         else:
             world.after(back_ns, lambda: self._reply(call, response))
 
-    def _response(self, call: Call) -> Response:
+    def _response(self, call: RequestUnderWay) -> Response:
         world, fault = self._world, call.fault
         if self.revoked and call.send.key is m.Key.TRADE:
             world.seen.fault("revoked_request")
@@ -347,7 +347,7 @@ class Network:
             response = response._replace(tokens=self._rng.choice((None, 10**9)))
         return response
 
-    def _asked(self, call: Call) -> Response:
+    def _asked(self, call: RequestUnderWay) -> Response:
         """The venue carries a request out, or refuses it for what is the matter with it alone."""
         request, world = call.request, self._world
         instead = self._instead(call)
@@ -368,7 +368,7 @@ class Network:
             answer = self._read(call, request, response.answer)
         return response._replace(answer=answer)
 
-    def _instead(self, call: Call) -> m.Answer | None:
+    def _instead(self, call: RequestUnderWay) -> m.Answer | None:
         if call.fault == "invalid_request" and call.kind != "cancel":
             self._note(call)
             return m.Rejected(422, self._rng.choice(("invalid_request", "self_made_trouble")), "")
@@ -382,7 +382,9 @@ class Network:
 
     # --- writes -----------------------------------------------------------------------------------
 
-    def _written(self, call: Call, request: m.Write, answer: m.Answer, *, is_new: bool) -> m.Answer:
+    def _written(
+        self, call: RequestUnderWay, request: m.Write, answer: m.Answer, *, is_new: bool
+    ) -> m.Answer:
         seen = self._world.seen
         if isinstance(answer, m.Rejected):
             seen.hit(f"{answer.code}:{call.kind}")
@@ -415,7 +417,7 @@ class Network:
         else:
             world.after(1 + self._one_way(), arrive)
 
-    def _about_another(self, call: Call, answer: m.Ok) -> m.Answer:
+    def _about_another(self, call: RequestUnderWay, answer: m.Ok) -> m.Answer:
         body, world = answer.body, self._world
         about = body.order.order_id if isinstance(body, m.OrderBody | m.CancelBody) else ""
         others = [each for each in world.auditor.truth.ours() if each.order_id != about]
@@ -437,7 +439,7 @@ class Network:
 
     # --- reads ------------------------------------------------------------------------------------
 
-    def _read(self, call: Call, request: m.Read, answer: m.Answer) -> m.Answer:
+    def _read(self, call: RequestUnderWay, request: m.Read, answer: m.Answer) -> m.Answer:
         seen = self._world.seen
         if getattr(request, "cursor", ""):
             seen.hit("page")
@@ -454,7 +456,7 @@ class Network:
 
     # --- back -------------------------------------------------------------------------------------
 
-    def _reply(self, call: Call, response: Response) -> None:
+    def _reply(self, call: RequestUnderWay, response: Response) -> None:
         if call.answered:
             return
         call.answered = True

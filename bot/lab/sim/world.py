@@ -18,15 +18,15 @@ from bot.core import messages as m
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.contradictor import Contradictor
-from bot.lab.sim.coverage import Seen
+from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.episodes import Episodes
-from bot.lab.sim.judge.limits import Account, Auditor
+from bot.lab.sim.judge.limits import AuditedAccount, Auditor
 from bot.lab.sim.judge.truth import check
 from bot.lab.sim.life.configured import KINDS, Mood, Moody, changed, configured, strategy_of
 from bot.lab.sim.life.process import Disk, HostClock, Process
 from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds, second_of
 from bot.lab.sim.transport import Channel, Network
-from bot.lab.sim.venue.crowd import Crowd
+from bot.lab.sim.venue.crowd import BuyingCrowd
 from bot.lab.sim.venue.simulated import SimulatedVenue
 from bot.strategy.api import Strategy
 from venue.engine import messages as v
@@ -42,30 +42,34 @@ _LONG_LATCH_NS: Final = 9 * SECOND
 Traced = tuple[int, str, object]
 
 
-class World:
+class SimulatedWorld:
     """One seed's world. steps: acts delivered so far. trace: the last of them. first: the world of
     the first series of the account, which has the time and the venue. second: that of the other
     one, if there is one."""
 
-    def __init__(self, odds: Odds, *, replays: bool = False, first: "World | None" = None) -> None:
+    def __init__(
+        self, odds: Odds, *, replays: bool = False, first: "SimulatedWorld | None" = None
+    ) -> None:
         self.odds = odds
-        self.first: World = self if first is None else first
-        self.second: World | None = None
+        self.first: SimulatedWorld = self if first is None else first
+        self.second: SimulatedWorld | None = None
         self.driver: Driver = Driver(START_NS) if first is None else first.driver
         self.trace: deque[Traced] = deque(maxlen=TRACE) if first is None else first.trace
-        self.seen: Seen = Seen() if first is None else first.seen
+        self.seen: EventCounts = EventCounts() if first is None else first.seen
         self.faulty = odds.has_faults()
         self._rng = random.Random(f"world {odds.seed}")
         seen_first = None if first is None else first.exchange
         self.exchange: SimulatedVenue = SimulatedVenue(odds, START_NS, seen_first)
         self.file = self.first_file = configured(odds)
         risk = self.file.settings.risk
-        self.account: Account = Account(risk.account_loss_cents) if first is None else first.account
+        self.account: AuditedAccount = (
+            AuditedAccount(risk.account_loss_cents) if first is None else first.account
+        )
         self.auditor = Auditor(odds, risk, self.exchange, self.seen, self.account)
         if first is None:
             self.exchange.open_accounts(odds, START_NS)
         self.exchange.watchers.append(self._engine_moved)
-        self.crowd = Crowd(odds, self.exchange, random.Random(f"crowd {odds.seed}"))
+        self.crowd = BuyingCrowd(odds, self.exchange, random.Random(f"crowd {odds.seed}"))
         self.network = Network(self, random.Random(f"network {odds.seed}"))
         self.channel = Channel(self, random.Random(f"channel {odds.seed}"))
         self.episodes = Episodes(self)
@@ -81,11 +85,13 @@ class World:
         self.process = self.born()
         beside = second_of(odds)
         if beside is not None:
-            self.second = World(beside, replays=replays, first=self)
-        self._all: tuple[World, ...] = (self,) if self.second is None else (self, self.second)
+            self.second = SimulatedWorld(beside, replays=replays, first=self)
+        self._all: tuple[SimulatedWorld, ...] = (
+            (self,) if self.second is None else (self, self.second)
+        )
 
     @property
-    def together(self) -> "tuple[World, ...]":
+    def together(self) -> "tuple[SimulatedWorld, ...]":
         return self.first._all
 
     # --- time -------------------------------------------------------------------------------------
@@ -129,7 +135,7 @@ class World:
         )
         self._ticks = TickTimer(self.driver, partial(self._tick, process), rank=0)
         process.is_successor = bool(self.lives)
-        process.uncount = lambda: seen.__setitem__(0, Seen())
+        process.uncount = lambda: seen.__setitem__(0, EventCounts())
         self.lives.append(process)
         return process
 

@@ -13,13 +13,13 @@ import numpy as np
 from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.statistics import DeflatedRatio, Floats, Interval, Ints, Overfitting
 from bot.lab.sweep.space import Dimension, Settings
-from bot.lab.sweep.sweep import Aim, Split, Sweep, Trial
+from bot.lab.sweep.sweep import Aim, Split, SweepResult, Trial
 
 BINS: Final = 8
 """In which near values are put together where a key took more of them than that."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
     """One trial over all cases. score: what is sought. gain: of its score over that of the
     configuration as it stands. p: of the gain, Holm's over every trial here. better, worse: cases.
     latched: lives that a breaker ended."""
@@ -83,8 +83,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     whole: bool
     cases: list[str]
-    base: Row
-    rows: list[Row]
+    base: TrialRow
+    rows: list[TrialRow]
     failed: list[Trial]
     followed: list[ForwardTest]
     followed_gain: Interval | None
@@ -96,12 +96,12 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     trace: list[float]
 
     @property
-    def best(self) -> Row | None:
+    def best(self) -> TrialRow | None:
         return self.rows[0] if self.rows else None
 
 
 def findings(
-    sweep: Sweep, dimensions: Sequence[Dimension], *, how: str, where: str, whole: bool
+    sweep: SweepResult, dimensions: Sequence[Dimension], *, how: str, where: str, whole: bool
 ) -> Findings:
     """What there is to be said of the trials that are there; the first one is the configuration as
     it stands."""
@@ -115,7 +115,7 @@ def findings(
     for place, (trial, row) in enumerate(zip(trials, nets, strict=True)):
         better, worse = stats.signs(row, nets[0])
         rows.append(
-            Row(
+            TrialRow(
                 number=trial.number,
                 settings=trial.settings,
                 score=float(scores[place]),

@@ -7,7 +7,7 @@ from typing import Final
 
 from bot.lab.evaluate.page import gains, html_tables, interval_text, markdown_table
 from bot.lab.evaluate.statistics import DeflatedRatio
-from bot.lab.sweep.findings import Findings, Marginal, Row
+from bot.lab.sweep.findings import Findings, Marginal, TrialRow
 from bot.lab.sweep.space import Settings
 from bot.page.plot import Plot, room_for, span_of
 from bot.page.skeleton import columns, figure, html_page, panel
@@ -67,7 +67,7 @@ def _summary(found: Findings) -> str:
     return "\n".join(lines)
 
 
-def _cells(row: Row, cases: int) -> dict[str, object]:
+def _cells(row: TrialRow, cases: int) -> dict[str, object]:
     is_base = row.number == 0
     return {
         "#": row.number,

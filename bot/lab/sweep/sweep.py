@@ -15,7 +15,7 @@ import numpy as np
 from bot.lab.evaluate.results import RunStore
 from bot.lab.evaluate.statistics import Floats, sds
 from bot.lab.sweep.space import ROUND, Search, Settings
-from bot.lab.sweep.trials import Case, Job, Outcome, Runner, TrialConfig, TrialFault, code_of
+from bot.lab.sweep.trials import Case, CaseResult, Job, Runner, TrialConfig, TrialFault, code_of
 
 SPLITS: Final = 4
 """Unless said otherwise, and unless there are too few cases for it."""
@@ -78,7 +78,7 @@ class Trial(msgspec.Struct, omit_defaults=True):
     fault: str = ""
 
 
-class Sweep:
+class SweepResult:
     """One sweep. trials: in the order of their proposal, the configuration as it stands first.
     code: names the code that its lives depend on."""
 
@@ -99,7 +99,7 @@ class Sweep:
         self.splits = splits
         self.trials: list[Trial] = []
         self._configured = configured
-        self._store = RunStore(results, Outcome)
+        self._store = RunStore(results, CaseResult)
         self._tried: set[str] = set()
 
     @property

@@ -33,7 +33,7 @@ from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders, winners
 from bot.lab.evaluate.life import AVERAGED, live, settings_for
 from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.results import code_digest, digest_of, draws_of
-from bot.lab.evaluate.worlds import SeedFault, World, is_held_out, span
+from bot.lab.evaluate.worlds import Scenario, SeedFault, is_held_out, span
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.exchange.terms import Terms
 from bot.lab.sim.venue.simulated import SERIES
@@ -81,7 +81,7 @@ class RunnerFault(Exception):
 class WorldCase(msgspec.Struct, frozen=True):
     """A seed of a world. name: for people; key: in a file of results."""
 
-    world: World
+    world: Scenario
     seed: int
     name: str
     key: str
@@ -110,7 +110,7 @@ class TapeCase(msgspec.Struct, frozen=True, kw_only=True):
 Case = WorldCase | TapeCase
 
 
-def seeded(world: World, seeds: range) -> tuple[Case, ...]:
+def seeded(world: Scenario, seeds: range) -> tuple[Case, ...]:
     """The seeds of a world, in order. Raises SeedFault for those of the holdout."""
     if is_held_out(seeds):
         raise SeedFault(
@@ -208,7 +208,7 @@ class TrialConfig:
     """A configuration file, and what becomes of it under other settings. Raises ConfigFault when
     the file as it stands is at fault."""
 
-    def __init__(self, path: Path, world: World | None) -> None:
+    def __init__(self, path: Path, world: Scenario | None) -> None:
         """world: where it is to be lived; None: on tapes."""
         self._world = world
         draft = read_draft(path)
@@ -320,7 +320,7 @@ class Job(msgspec.Struct, frozen=True):
         return f"{self.trial}/{self.case.key}/{self.code}"
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class CaseResult(msgspec.Struct, frozen=True):
     """What a life came to: numbers by name, money in dollars; or a fault, which is the trial's own.
 
     lasting: True if the same job would come to the same again, so that it may be kept.
@@ -339,23 +339,23 @@ class _StrategyRaised(Exception):
         super().__init__(f"the strategy raised {errors} times{text}")
 
 
-def run_job(job: Job) -> Outcome:
+def run_job(job: Job) -> CaseResult:
     """Carry a job out. Raises ClusterFault; everything else that goes wrong is the trial's."""
     here = code_of(job.setup, job.function)
     if here != job.code:
         raise ClusterFault(f"this program is {here}, the sweep's is {job.code}")
     try:
         with _ONE:
-            return Outcome(_scored(job) if job.function else measure(job))
+            return CaseResult(_scored(job) if job.function else measure(job))
     except _StrategyRaised as raised:
-        return Outcome({}, str(raised))
+        return CaseResult({}, str(raised))
     except Stalled as stalled:
         # How long it took depends on the host: another time it may come back.
-        return Outcome({}, str(stalled), lasting=False)
+        return CaseResult({}, str(stalled), lasting=False)
     except Exception as raised:  # noqa: BLE001 - a trial's fault ends that trial, never the sweep
         # What the host could not give now (a file, memory) it may give another time.
         lasting = not isinstance(raised, OSError | MemoryError | TapeFault)
-        return Outcome({}, named(raised), lasting)
+        return CaseResult({}, named(raised), lasting)
 
 
 def measure(job: Job) -> dict[str, float]:
@@ -429,7 +429,7 @@ def code_of(setup: Setup, function: str) -> str:
 # --- who carries jobs out -------------------------------------------------------------------------
 
 
-Runner = Callable[..., Iterator[tuple[Job, Outcome]]]
+Runner = Callable[..., Iterator[tuple[Job, CaseResult]]]
 """Of jobs and `wanted`: each job with its outcome, in their order, until no more is wanted."""
 
 

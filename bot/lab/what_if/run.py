@@ -17,7 +17,7 @@ from bot.core.trader import Trader
 from bot.lab.counted import Progress, no_progress
 from bot.lab.driver import Driver
 from bot.lab.evaluate.patience import ended_when_stalled
-from bot.lab.exchange.account import Account
+from bot.lab.exchange.account import PaperAccount
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
@@ -193,7 +193,7 @@ class WhatIfMarket(LiveMarket):
         self._acting_as_print = False
         self.exchange.apply(v.Withdraw(MAKER, Cents(self.gain_cents)), now_ns)
         held = {**self.account.shares}
-        self.account = Account()
+        self.account = PaperAccount()
         self.account.shares = held
 
     def play(self, event: MarketEvent, now_ns: int) -> None:

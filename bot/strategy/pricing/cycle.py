@@ -53,7 +53,7 @@ class CycleRules(msgspec.Struct, frozen=True):
     takes: bool = False
 
 
-class _Standing(msgspec.Struct):
+class _RestingWish(msgspec.Struct):
     """A wish that stands: shares left of those placed, since when, whether it hangs, and whether
     it has still to trade with what it crossed when it was placed."""
 
@@ -66,7 +66,7 @@ class _Standing(msgspec.Struct):
     crosses: bool = False
 
 
-def _price_of(standing: _Standing) -> int:
+def _price_of(standing: _RestingWish) -> int:
     return standing.price
 
 
@@ -82,7 +82,7 @@ class Cycle:
 
     def __init__(self, rules: CycleRules) -> None:
         self._rules = rules
-        self._standing: list[_Standing] = []
+        self._standing: list[_RestingWish] = []
         self._create_s = 0.0
         self._cancel_s = 0.0
         self._whole = {_BID: 0, _ASK: 0}
@@ -127,7 +127,7 @@ class Cycle:
                     self._completed(each, now_s)
         self._standing = [each for each in self._standing if each.left > 0]
 
-    def _completed(self, order: _Standing, now_s: float) -> None:
+    def _completed(self, order: _RestingWish, now_s: float) -> None:
         """An order filled whole: wait before the next, and leave the other side hanging."""
         if order.hangs:
             return
@@ -141,7 +141,7 @@ class Cycle:
 
     def _leave_hanging(self, side: BookSide) -> None:
         """Let the wishes of a side hang, one a price, so that there are never more than prices."""
-        at: dict[int, _Standing] = {}
+        at: dict[int, _RestingWish] = {}
         kept = []
         for each in self._standing:
             if each.side is not side:
@@ -180,7 +180,7 @@ class Cycle:
             return
         self._standing = [each for each in self._standing if each.hangs]
 
-    def _is_near(self, active: list[_Standing], proposal: Sequence[Wish]) -> bool:
+    def _is_near(self, active: list[_RestingWish], proposal: Sequence[Wish]) -> bool:
         """Whether both sides have as many orders as proposed, each within the tolerance. Sizes
         are not compared, as in the original."""
         for side in (_BID, _ASK):
@@ -229,7 +229,7 @@ class Cycle:
             if clear:
                 crosses = self._rules.takes and _crosses(wish.side, wish.price, rung)
                 placed.append(
-                    _Standing(wish.side, wish.price, wish.qty, wish.qty, now_s, crosses=crosses)
+                    _RestingWish(wish.side, wish.price, wish.qty, wish.qty, now_s, crosses=crosses)
                 )
         if placed:
             self._standing += placed

@@ -13,7 +13,7 @@ from typing import Final
 from bot.core import messages as m
 from bot.core.settings import RiskSettings
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.coverage import Seen
+from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.judge.truth import (
     DOLLAR,
     Fees,
@@ -60,7 +60,7 @@ Use = dict[tuple[str, str], int]
 """How much is in use of a limit in a place: an event, a side of a rung, or the whole series."""
 
 
-class Account:
+class AuditedAccount:
     """The series of one account, and its cash as the engine has it. available_cents: what no order
     locks."""
 
@@ -107,7 +107,7 @@ class Exposure:
         truth: Truth,
         flight: Flight,
         markets: Mapping[Ticker, Sequence[MarketId]],
-        account: Account,
+        account: AuditedAccount,
     ) -> None:
         self.risk = risk
         self.fees = fees
@@ -287,7 +287,12 @@ class Auditor:
     """Watches the engine and the traffic of every life of the bot."""
 
     def __init__(
-        self, odds: Odds, risk: RiskSettings, exchange: SimulatedVenue, seen: Seen, account: Account
+        self,
+        odds: Odds,
+        risk: RiskSettings,
+        exchange: SimulatedVenue,
+        seen: EventCounts,
+        account: AuditedAccount,
     ) -> None:
         self.truth = Truth()
         self._seen = seen

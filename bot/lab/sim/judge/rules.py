@@ -11,7 +11,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.settings import BudgetSettings, StartSettings, Strangers, TraderSettings
-from bot.lab.sim.coverage import Seen
+from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.judge.limits import Exposure
 from bot.lab.sim.judge.truth import DOLLAR, BookPlace, Truth, check, side_of
 from bot.lab.sim.odds import MS, SECOND
@@ -105,7 +105,7 @@ _BOOK_NS: Final = 10 * SECOND
 _GAP_NS: Final = 250 * MS
 
 
-class _Shown:
+class _DeliveredBook:
     """A rung's book as it reached the bot. suspect_ns: since when it has been in doubt. unasked:
     nothing has been asked for since a pause of the process."""
 
@@ -138,7 +138,7 @@ class FeedWatch:
         self._closed_ns = 0
         self._heard_ns = -_BOOK_NS
         self._last_ns: int | None = None
-        self._rungs: dict[MarketId, _Shown] = {}
+        self._rungs: dict[MarketId, _DeliveredBook] = {}
 
     def saw(self, event: m.Event, now_ns: int) -> None:
         if self._last_ns is not None and now_ns - self._last_ns > _GAP_NS:
@@ -168,7 +168,7 @@ class FeedWatch:
 
     def _book(self, seen: m.BookUpdate, now_ns: int) -> None:
         self._heard_ns = now_ns
-        rung = self._rungs.setdefault(seen.market_id, _Shown())
+        rung = self._rungs.setdefault(seen.market_id, _DeliveredBook())
         if rung.ts_ns is None or seen.ts_ns >= rung.ts_ns:
             rung.ts_ns, rung.book = seen.ts_ns, (seen.bids, seen.asks)
             rung.confirm(now_ns)
@@ -179,7 +179,7 @@ class FeedWatch:
         shown = answer.body.book
         if instant.is_zero(shown.as_of):
             return
-        rung = self._rungs.setdefault(request.market_id, _Shown())
+        rung = self._rungs.setdefault(request.market_id, _DeliveredBook())
         bids = tuple((level.price, level.size) for level in shown.bids)
         asks = tuple((level.price, level.size) for level in shown.asks)
         as_of_ns = instant.to_ns(shown.as_of)
@@ -251,7 +251,7 @@ class Tokens:
 class Bucket:
     """The tokens of one process, and how long it has to wait by what was answered."""
 
-    def __init__(self, budget: BudgetSettings, seen: Seen, now_ns: int) -> None:
+    def __init__(self, budget: BudgetSettings, seen: EventCounts, now_ns: int) -> None:
         self._seen = seen
         self._rate, self._reserve_e9 = budget.rate_per_second, budget.reserve * SECOND
         self._tokens = Tokens(budget.rate_per_second, budget.burst, now_ns)
@@ -327,7 +327,7 @@ class Traffic:
         self,
         settings: TraderSettings,
         truth: Truth,
-        seen: Seen,
+        seen: EventCounts,
         now_ns: int,
         bucket: Bucket | None = None,
     ) -> None:

@@ -25,7 +25,7 @@ from bot.core.settings import (
     TrustSettings,
 )
 from bot.io.settings.plugins import find_strategy, made
-from bot.lab.sim.coverage import Seen
+from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.judge.limits import LIMITS
 from bot.lab.sim.odds import MS, SECOND, Odds, account_loss_cents, series_of
 from bot.lab.sim.venue.simulated import RESOLUTION_NS
@@ -194,7 +194,7 @@ class Moody(Strategy):
     """Asks another strategy, except while a mood reigns. zero_ns: when the world began."""
 
     def __init__(
-        self, inner: Strategy, moods: list[Mood], zero_ns: int, skew_ns: int, seen: Seen
+        self, inner: Strategy, moods: list[Mood], zero_ns: int, skew_ns: int, seen: EventCounts
     ) -> None:
         super().__init__(inner.params)
         self._inner = inner

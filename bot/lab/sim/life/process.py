@@ -14,7 +14,7 @@ from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.io.journal.memory import RecoveredState, RunningState, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
-from bot.lab.sim.coverage import Seen
+from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.judge.limits import Auditor, is_looser
 from bot.lab.sim.judge.rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
 from bot.lab.sim.judge.truth import BookPlace, Broken, check, level_of, side_of
@@ -134,7 +134,7 @@ class Process:
         configured: m.Configuration,
         remake: Remake,
         auditor: Auditor,
-        seen: Seen,
+        seen: EventCounts,
         clock: HostClock,
         now_ns: int,
         *,

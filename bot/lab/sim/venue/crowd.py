@@ -31,7 +31,7 @@ _PATIENT_MAX = 6
 """Small quotes that rest on one market at once."""
 
 
-class Crowd:
+class BuyingCrowd:
     """Traders that only buy, YES or NO, so that no holdings need to be kept.
 
     value: what a YES share of each market is thought to be worth, cents. takes: whether values
