@@ -28,7 +28,7 @@ from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import PARK_MIN_NS, MarketQuoter
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
-from bot.core.risk.account_risk import AccountRisk
+from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Strategy
 from venue.wire.errors import Advice, Code

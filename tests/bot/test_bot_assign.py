@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.planning.assign import assign
+from bot.core.planning.diff import assign
 
 
 def total(costs, row_alone, column_alone, chosen) -> float:

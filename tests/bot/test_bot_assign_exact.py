@@ -4,7 +4,7 @@ import pytest
 
 from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
-from bot.core.planning.assign import assign
+from bot.core.planning.diff import assign
 from tests.bot import made
 from tests.bot.test_bot_reconcile import BID, LATER, plan
 from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.quoting.feed_latency import FeedLatency
+from bot.core.quoting.feed_monitor import FeedLatency
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 S, MS = NS_PER_SECOND, NS_PER_MS

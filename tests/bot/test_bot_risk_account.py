@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bot.core.report import Phase
-from bot.core.risk.account_risk import AccountRisk
+from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import BreakerSettings
 from bot.core.trader import Trader
 from bot.lab.sim.odds import SECOND

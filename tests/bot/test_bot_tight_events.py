@@ -10,7 +10,7 @@ from bot.core.account.reconciler import AccountReconciler
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.outbox import Outbox
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.risk.account_risk import AccountRisk
+from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.strategy.api import EventView, Quote, Quotes, Strategy

@@ -5,7 +5,7 @@ from typing import Any, Final
 from bot.core.orders import outbox
 from bot.core.orders.outbox import _Credential, _joined
 from bot.core.orders.request_budget import RequestBudget
-from bot.core.risk.account_risk import AccountRisk
+from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import BudgetSettings
 from tests.mutants.bug import Bug, Patch
 from venue.wire.money import Cents

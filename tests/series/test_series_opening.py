@@ -9,7 +9,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.quoting.portfolio_risk import TOGETHER_NS
 from bot.core.report import Phase
-from bot.core.risk.account_risk import AccountRisk
+from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import StartSettings, Strangers, TraderSettings
 from bot.core.trader import Trader
 from bot.strategy.api import EventView, Quote, Quotes, Strategy

@@ -1,8 +1,8 @@
 """All rungs of an event as one curve: fair values from every source at once.
 
 The chance that the value ends above a strike can only fall as the strike rises. Sources of all
-rungs, and the implied value, are fitted by two numbers (`probit_line`); each rung is then drawn
-back to its own data by as much as the line has proved wrong there (`model_error`); last, the curve
+rungs, and the implied value, are fitted by two numbers (`LineFit`); each rung is then drawn
+back to its own data by as much as the line has proved wrong there (`ModelError`); last, the curve
 is made non-increasing. Values in canonical YES cents.
 
 A rung is looked at anew when what is known of it changed, or when its age has made it a twentieth
@@ -21,7 +21,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from math import erfc
-from operator import sub
+from operator import mul, sub, truediv
 from typing import Final
 
 import msgspec
@@ -37,8 +37,6 @@ from bot.core.fair_value.estimators import (
     merged,
     stood_for,
 )
-from bot.core.fair_value.model_error import HALF_LIFE_S, STEP_MAX_S, ModelError
-from bot.core.fair_value.probit_line import LineFit, Prior, ProbitLine
 from bot.strategy.api import ImpliedView, Levels
 from bot.strategy.pricing.probit import (
     FAIR_MAX_CENTS,
@@ -50,6 +48,241 @@ from bot.strategy.pricing.probit import (
 )
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS
+
+HALF_LIFE_S: Final = 3600.0
+STEP_MAX_S: Final = 60.0
+"""One look counts for no more than a minute of evidence, however long the silence before it."""
+
+_ALLOWANCE_MIN: Final = 0.25
+_ALLOWANCE_PRIOR: Final = 1.0
+_PRIOR_S: Final = 60.0
+"""Cents squared by which the line may be wrong at a rung: its floor, and what is assumed for the
+first minute (judgement)."""
+
+_DOUBT: Final = 2.0
+
+_VARIANCE_MIN: Final = 0.3
+
+_ERROR_LASTS_S: Final = 120.0
+"""Looks closer than this show the same error of a book twice, not two errors (judgement)."""
+
+_LOOK_S: Final = 2 * _ERROR_LASTS_S
+"""So many seconds are worth one look."""
+
+
+class ModelError:
+    """How the line proves wrong at every rung: a shape that lasts, and what is left besides.
+
+    A value that is not lognormal bends the curve away from the line, at each rung in its own way.
+    The mean of that over an hour is the shape; how much of it is more than chance, all rungs say
+    together. What comes and goes on top of it is the allowance. shapes: cents to add to the line.
+    allowances: cents squared by which that may be off; never below a quarter.
+
+    Formulas: docs/pricing.md#section-1a, step 3.
+    """
+
+    __slots__ = ("_excess", "_noise", "_residuals", "_seconds", "allowances", "shapes")
+
+    def __init__(self, count: int) -> None:
+        self._residuals = [0.0] * count
+        self._noise = [0.0] * count
+        self._excess = [_ALLOWANCE_PRIOR * _PRIOR_S] * count
+        self._seconds = [_PRIOR_S] * count
+        self.shapes = [0.0] * count
+        self.allowances = [_ALLOWANCE_PRIOR] * count
+
+    def learn(self, residuals: Sequence[tuple[float, float] | None], elapsed_s: float) -> None:
+        """Take in, per rung, (data less line in cents, variance of the data); None: no data.
+
+        elapsed_s: since the last time, above zero.
+        """
+        fade = 0.5 ** (elapsed_s / HALF_LIFE_S)
+        step_s = min(elapsed_s, STEP_MAX_S)
+        means, noises = self._residuals, self._noise
+        excesses, seconds = self._excess, self._seconds
+        for index, seen in enumerate(residuals):
+            if seen is None:
+                continue
+            residual, variance = seen
+            means[index] = means[index] * fade + residual * step_s
+            noises[index] = noises[index] * fade + variance * step_s
+            excess = (residual * residual - variance) * step_s
+            excesses[index] = excesses[index] * fade + excess
+            seconds[index] = seconds[index] * fade + step_s
+        self._conclude()
+
+    def _conclude(self) -> None:
+        means, unsures, chances = [], [], []
+        surprise = 0.0
+        for residual, noise, seconds in zip(
+            self._residuals, self._noise, self._seconds, strict=True
+        ):
+            mean, variance = residual / seconds, noise / seconds
+            if variance < _VARIANCE_MIN:
+                variance = _VARIANCE_MIN
+            looks = seconds / _LOOK_S if seconds > _LOOK_S else 1.0
+            means.append(mean)
+            unsures.append(variance / looks)
+            # By how much the mean excess of a rung may be off, squared, by chance alone.
+            chances.append(2 * variance * variance / looks)
+            surprise += mean * mean * looks / variance
+        # The share of the means that is more than chance (James and Stein, its positive part).
+        chance = _DOUBT * len(means)
+        share = 1 - chance / surprise if surprise > chance else 0.0
+        explained = share * (2 - share)
+        self.shapes = [share * mean for mean in means]
+        excess = [
+            total / seconds - explained * mean * mean
+            for total, seconds, mean in zip(self._excess, self._seconds, means, strict=True)
+        ]
+        weight = sum([1 / chance for chance in chances])
+        pooled = sum(map(truediv, excess, chances)) / weight
+        spread = sum([((e - pooled) ** 2 - c) / c for e, c in zip(excess, chances, strict=True)])
+        spread = max(0.0, spread / weight)
+        allowances = self.allowances = []
+        for e, c, u in zip(excess, chances, unsures, strict=True):
+            allowance = pooled + (e - pooled) * spread / (spread + c)
+            allowances.append(
+                (allowance if allowance > _ALLOWANCE_MIN else _ALLOWANCE_MIN) + share * u
+            )
+
+
+_ROUNDS_MAX: Final = 4
+_NEAR: Final = 0.02
+"""Weights stand while the line stays this near to where they were taken, in standard deviations:
+within it none is off by more than a tenth."""
+
+_DEVIATIONS_MAX: Final = 2.5
+"""Weights are taken no further out: beyond it half a cent moves the probit by half a unit."""
+
+_STEEPNESS_MIN: Final = 0.05
+"""A noisy ladder may lean the wrong way, and the curve of a survival never rises: the line keeps
+this part of the steepness it should have."""
+
+
+class ProbitLine(msgspec.Struct, frozen=True):
+    """The fit d(u) = height - steepness * u and its covariance, u the log strike.
+
+    told: how much of what is known of the steepness comes from data and not from the prior, 0..1;
+    0 where the data say that it rises.
+    """
+
+    height: float
+    steepness: float
+    height_variance: float
+    covariance: float
+    steepness_variance: float
+    told: float
+
+    def at(self, u: float) -> float:
+        """Standard deviations in the money of a rung at this log strike."""
+        return self.height - self.steepness * u
+
+    def variance_at(self, u: float) -> float:
+        """How unsure that is, squared."""
+        return self.height_variance + (self.steepness_variance * u - 2 * self.covariance) * u
+
+
+class Prior(msgspec.Struct, frozen=True):
+    """What the line should be before any rung is looked at: its steepness with the relative
+    standard deviation of that, and where the feed has it cross one half, if there is a feed.
+
+    feed_u: log strike. feed_sd: standard deviation of that; 0 without a feed.
+    """
+
+    steepness: float
+    relative_sd: float
+    feed_u: float = 0.0
+    feed_sd: float = 0.0
+
+
+class LineFit:
+    """The line d(u) = height - steepness * u through the probits of all rungs, with u the logarithm
+    of the strike: a lognormal value. Weighted least squares. Each rung is weighted in cents by the
+    line itself, and only again once the line has moved.
+
+    Formulas: docs/pricing.md#section-1a, step 2.
+    """
+
+    def __init__(self, us: Sequence[float]) -> None:
+        """us: log strikes, rising, one per rung."""
+        self._us = tuple(us)
+        self._deviations = [0.0] * len(us)
+        self._inverse = [0.0] * len(us)  # one over the variance; 0 where a rung has no data
+        self._reference: ProbitLine | None = None
+        self.steep_squares = [0.0] * len(us)
+        """Of each rung, the square of the cents that the curve moved there per standard deviation,
+        when all were weighed last."""
+        self.line: ProbitLine | None = None
+        self.weighed = 0
+        """How often all rungs were weighted again because the line had moved."""
+
+    def take(self, index: int, deviations: float, variance: float) -> None:
+        """A rung's own data says this, in probits; variance in cents squared, above zero."""
+        self._deviations[index] = deviations
+        self._inverse[index] = 1 / variance
+        if self._reference is None:
+            self.steep_squares[index] = _steep_square(deviations)
+
+    def drop(self, index: int) -> None:
+        """Nothing is known of a rung by its own data."""
+        self._inverse[index] = 0.0
+
+    def outermost(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """(log strike, probit) of the lowest and the highest rung with data; None below two."""
+        known = [index for index, inverse in enumerate(self._inverse) if inverse > 0]
+        if len(known) <= 1:
+            return None
+        low, high = known[0], known[-1]
+        return (
+            (self._us[low], self._deviations[low]),
+            (self._us[high], self._deviations[high]),
+        )
+
+    def fit(self, prior: Prior) -> ProbitLine:
+        """The line through everything known, by weighted least squares: a 2 x 2 system. There must
+        be a feed, or data of some rung."""
+        us, guessed, feed_u = self._us, prior.steepness, prior.feed_u
+        sure = 1 / (prior.relative_sd * guessed) ** 2
+        for _ in range(_ROUNDS_MAX):
+            reference, feed = self._reference, 0.0
+            if prior.feed_sd > 0:
+                steepness = guessed if reference is None else reference.steepness
+                feed = 1 / (steepness * prior.feed_sd) ** 2
+            weights = list(map(mul, self.steep_squares, self._inverse))
+            weighted_us = list(map(mul, weights, us))
+            w = sum(weights, feed)
+            wu = sum(weighted_us, feed * feed_u)
+            wuu = sum(map(mul, weighted_us, us), feed * feed_u * feed_u + sure)
+            wd = sum(map(mul, weights, self._deviations))
+            wud = sure * guessed - sum(map(mul, weighted_us, self._deviations))
+            determinant = w * wuu - wu * wu
+            steepness = fitted = (w * wud + wu * wd) / determinant
+            # What is known of the steepness whatever the height is determinant / w, with the prior.
+            told = 1 - sure * w / determinant
+            if fitted < _STEEPNESS_MIN * guessed:
+                steepness, told = _STEEPNESS_MIN * guessed, 0.0
+            height = (wd + wu * steepness) / w
+            line = self.line = ProbitLine(
+                height, steepness, wuu / determinant, wu / determinant, w / determinant, told
+            )
+            if reference is not None:
+                # Whether the weights were taken by a line that agrees at both ends of the ladder.
+                up, steeper = height - reference.height, steepness - reference.steepness
+                if -_NEAR < up - steeper * us[0] < _NEAR and -_NEAR < up - steeper * us[-1] < _NEAR:
+                    break
+            self._reference = line
+            self.weighed += 1
+            self.steep_squares = [_steep_square(line.at(u)) for u in us]
+        return line
+
+
+def _steep_square(deviations: float) -> float:
+    """The square of the cents that the curve moves there per standard deviation."""
+    out = abs(deviations)
+    steep = slope(out if out < _DEVIATIONS_MAX else _DEVIATIONS_MAX)
+    return steep * steep
+
 
 _LOG_SD_PRIOR: Final = 0.30
 """Standard deviation of the logarithm of the final value before anything is known (judgement)."""

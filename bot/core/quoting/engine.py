@@ -23,7 +23,7 @@ from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.supervisor import StrategySupervisor, made_by
 from bot.core.quoting.suspensions import Suspensions
 from bot.core.quoting.takes import leaving
-from bot.core.risk.account_risk import AccountRisk
+from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
 from bot.strategy.api import ImpliedView, Resting, Strategy, Take
 from venue.wire import model

@@ -4,8 +4,10 @@ Silence, lateness and a pause of this process block every rung; an old confirmat
 anew, by a subscribe that costs no token (S9) and then by a read. Nothing is decided here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
+
+import msgspec
 
 from bot.core import messages as m
 from bot.core.inconsistency import Inconsistency
@@ -13,12 +15,161 @@ from bot.core.market_data.book import book_seen
 from bot.core.market_data.venue_clock import VenueClock
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
-from bot.core.quoting.feed_latency import FeedLatency
-from bot.core.quoting.stuck_feed import READS_PER_BEAT, StuckFeedDetector
 from bot.core.settings import TrustSettings
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId
+
+READS_PER_BEAT: Final = 2
+
+_LOOK_NS: Final = NS_PER_SECOND // 4
+"""Between two looks."""
+
+_LEAD_NS: Final = NS_PER_SECOND
+"""A write may be dated by another clock than a book: by so much they need not agree, as with
+prints."""
+
+
+class _Owed(msgspec.Struct):
+    """A change of ours that a book lacks: the venue's time of it, and when to ask, by ours."""
+
+    at_ns: int
+    due_ns: int
+
+
+class StuckFeedDetector:
+    """The rungs whose books lack changes of ours: the feed is stuck there.
+
+    A far end that has lost its own source goes on to answer pings, and sends the same old books at
+    each subscribe. But the venue dates our own writes, and a book of a market that is older than
+    one of them cannot hold it. Such a book is read by REST. look_ns: when to look again.
+    """
+
+    def __init__(self, trust: TrustSettings) -> None:
+        self._trust = trust
+        self._owed: dict[MarketId, _Owed] = {}
+        self.look_ns = 0
+
+    def to_read(self, ladders: Iterable[EventQuoter], now_ns: int) -> list[MarketId]:
+        """The rungs of these that take orders and whose book is to be read now, a few at a time."""
+        self.look_ns = now_ns + _LOOK_NS
+        owed: dict[MarketId, _Owed] = {}
+        out: list[MarketId] = []
+        for rung in [rung for each in ladders if each.is_open for rung in each.rungs]:
+            owed_ns = rung.others.owed_ns
+            # A book as new as our newest change holds the older one, too: most are.
+            if not owed_ns or not _is_before(rung.book.ts_ns, owed_ns) or not rung.is_active:
+                continue
+            held = self._owed.get(rung.market_id)
+            if held is None or not _is_before(rung.book.ts_ns, held.at_ns):
+                # By then a read shows it, too, so that an equal one says that nothing is lacking.
+                held = _Owed(owed_ns, now_ns + self._trust.read_lag_ns)
+            owed[rung.market_id] = held
+            if now_ns < held.due_ns or not rung.book.known:
+                continue
+            if len(out) == READS_PER_BEAT:
+                self.look_ns = now_ns
+                continue
+            held.due_ns = now_ns + self._trust.recheck_ns
+            rung.read_asked_ns = now_ns
+            out.append(rung.market_id)
+        self._owed = owed
+        return out
+
+    def is_paid_by(self, rung: MarketQuoter, ts_ns: int) -> bool:
+        """Whether a read of this instant holds a change that the rung's book has long lacked."""
+        held = self._owed.get(rung.market_id)
+        if held is None or not rung.book.known:
+            return False
+        return _is_before(rung.book.ts_ns, held.at_ns) and not _is_before(ts_ns, held.at_ns)
+
+
+def _is_before(book_ns: int | None, at_ns: int) -> bool:
+    return book_ns is None or book_ns < at_ns - _LEAD_NS
+
+
+_LAG_WINDOW_NS: Final = 60 * NS_PER_SECOND
+_LAG_MAX_NS: Final = 10 * NS_PER_SECOND
+"""What always comes as late is in time, but not with more than this beside the venue's clock."""
+
+_LATE_WINDOW_NS: Final = NS_PER_SECOND
+_SILENCE_NS: Final = 2 * NS_PER_SECOND
+_SILENCE_MAX_NS: Final = 8 * NS_PER_SECOND
+
+
+class FeedLatency:
+    """How late prints come, against the earliest they have come of late, or against the venue's
+    clock where even those came far too late.
+
+    Only prints tell: they are sent once, when they happen, while a book of a quiet market is as
+    old as its last change. The clocks of the two ends need not agree, nor run alike. One print
+    that comes late is an accident: late is a second in which none came in time.
+
+    allowed_ns: how much later is in time. Where nothing trades there is no telling, and late is
+    forgotten after two seconds; after twice as long, up to eight, each time that what comes then is
+    late again.
+    """
+
+    __slots__ = (
+        "_allowed_ns",
+        "_earliest",
+        "_earliest_before",
+        "_excess",
+        "_silence_ns",
+        "_since_ns",
+        "_window_ns",
+    )
+
+    def __init__(self, allowed_ns: int) -> None:
+        self._allowed_ns = allowed_ns
+        self._silence_ns = _SILENCE_NS
+        self._earliest: int | None = None
+        self._earliest_before: int | None = None
+        self._since_ns = 0
+        self._excess: int | None = None
+        self._window_ns = 0
+
+    def seen(self, ts_ns: int, now_ns: int, ahead_ns: int | None = None) -> None:
+        """A print of the venue's `ts_ns` arrived now. ahead_ns: how far the venue's clock leads, by
+        what else was stamped there: the first print may be late by that, and all of them may by far
+        more than any other thing; None where nobody knows.
+        """
+        took = now_ns - ts_ns
+        likely = took if ahead_ns is None else min(took, _LAG_MAX_NS - ahead_ns)
+        if self._earliest is None or took < self._earliest - _LAG_MAX_NS:
+            # The first, or the first by a clock set ahead, of which what came before tells nothing.
+            self._since_ns = now_ns
+            self._earliest = took if ahead_ns is None else min(took, -ahead_ns)
+        elif now_ns >= self._since_ns + _LAG_WINDOW_NS:
+            self._earliest_before, self._earliest = self._earliest, likely
+            self._since_ns = now_ns
+        self._earliest = min(self._earliest, likely)
+        least = self.least_ns
+        assert least is not None
+        if self._excess is None or now_ns >= self._window_ns + _LATE_WINDOW_NS:
+            # A quoter of a channel that is late now and then would come and go with each print.
+            if self._excess is None or self._excess <= self._allowed_ns:
+                self._silence_ns = _SILENCE_NS
+            elif took - least > self._allowed_ns and not self.is_late(now_ns):
+                self._silence_ns = min(2 * self._silence_ns, _SILENCE_MAX_NS)
+            self._excess, self._window_ns = took - least, now_ns
+        else:
+            self._excess = min(self._excess, took - least)
+
+    @property
+    def least_ns(self) -> int | None:
+        """The least that lay of late between a print, by the venue's clock, and its coming, by
+        ours; None before the first one. Below zero where the venue's clock is ahead."""
+        if self._earliest is None or self._earliest_before is None:
+            return self._earliest
+        return min(self._earliest, self._earliest_before)
+
+    def is_late(self, now_ns: int) -> bool:
+        """Whether prints come later than allowed. Without prints of late there is no telling, and
+        the age of the books speaks alone."""
+        is_fresh = now_ns < self._window_ns + self._silence_ns
+        return is_fresh and self._excess is not None and self._excess > self._allowed_ns
+
 
 _LATE: Final = "channel late"
 _RESUBSCRIBE_NS: Final = NS_PER_SECOND

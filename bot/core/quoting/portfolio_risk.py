@@ -10,7 +10,7 @@ from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
 from bot.core.planning.actions import CreateAction
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
-from bot.core.risk.account_risk import AccountRisk
+from bot.core.risk.buying_power import AccountRisk
 from bot.core.risk.effective_limits import (
     bounds_of,
     event_limit_cents,

@@ -12,6 +12,7 @@ balance: until then the venue refuses what they have taken.
 Readings: docs/assumptions.md#S13, #S16, #S17.
 """
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import msgspec
@@ -174,3 +175,43 @@ def _unshown(own: CashOrder, writes: list[_Write], from_ns: int) -> list[_Write]
         return writes
     answered_ns = [*(write.at_ns for write in writes[1:]), own.last_write_ns]
     return [write for write, at_ns in zip(writes, answered_ns, strict=True) if at_ns > from_ns]
+
+
+class AccountRisk:
+    """What all series of one account may lose together, and the cash they share.
+
+    Losses add up and gains are not set against them. Each trader asks what the others may lose at
+    the instant it wants to send something, so that no orders of two traders fit into the same room.
+    Books open only while nothing fills, so no trader quotes before all have opened theirs. Each has
+    a number, the first is 0. cash: what new orders of all of them may still lock.
+    """
+
+    def __init__(self) -> None:
+        self.cash = BuyingPower()
+        self._losses: list[Callable[[], Cents]] = []
+        self._opened: set[int] = set()
+
+    def join(self, loss_cents: Callable[[], Cents]) -> int:
+        """Let one more trader in. Its number.
+
+        loss_cents: what its series may lose now, >= 0; asked for by the others at any time.
+        """
+        self._losses.append(loss_cents)
+        return len(self._losses) - 1
+
+    def others_loss_cents(self, member: int) -> Cents:
+        """What the other traders may lose now, added up."""
+        return Cents(sum(loss() for number, loss in enumerate(self._losses) if number != member))
+
+    def loss_cents(self) -> Cents:
+        """What all of them may lose now, added up."""
+        return Cents(sum(loss() for loss in self._losses))
+
+    def opened(self, member: int) -> None:
+        """The books of one are open, or it is not going to quote; again changes nothing."""
+        self._opened.add(member)
+
+    @property
+    def all_opened(self) -> bool:
+        """Whether nobody's books are still to be opened."""
+        return len(self._opened) == len(self._losses)
