@@ -178,7 +178,7 @@ def test_a_fok_larger_than_what_rests_is_canceled_without_a_look_at_every_order(
     def looked(level):
         raise AssertionError(f"the orders at {level.price} were looked at")
 
-    monkeypatch.setattr("venue.engine.orderbook.Level.__iter__", looked)
+    monkeypatch.setattr("venue.engine.orderbook.PriceQueue.__iter__", looked)
     order = world.buy("b", NO, 40, 11, FOK).order
     assert (order.status, order.filled_qty) == (OrderStatus.CANCELED, 0)
 

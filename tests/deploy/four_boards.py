@@ -219,7 +219,7 @@ FLOW = Board(
                       "By kind."),
                 Panel("Answers", "reqps",
                       [(rate("answers_total", "kind, outcome"), "{{kind}} {{outcome}}")],
-                      "Done, refused, unknown."),
+                      "Ok, rejected, unknown."),
                 Panel("Refusals", "reqps",
                       [(rate("answers_total", "kind, code", ',outcome="refused"'),
                         "{{kind}} {{code}}")], "By code.", quiet=True),

@@ -75,7 +75,7 @@ def test_whoever_leads_the_touch_with_one_share_earns_nothing_of_the_bot(monkeyp
     acts = [(STEP_NS * (step + 1) + 1_000, Noise(0, True, 50, 1)) for step in range(STEPS)]
     draws = draw(world, 1)._replace(acts=acts[:-2], stalls=())
     strategy = find_strategy("ladder_joint", Path())
-    monkeypatch.setattr("bot.lab.evaluate.life.Crowd", Leader)
+    monkeypatch.setattr("bot.lab.evaluate.life.DrawnCrowd", Leader)
     lived = live(world, draws, lambda: strategy(strategy.Params()))
     assert lived.fills > 0
     assert Leader.lost_to_it_cents <= 0

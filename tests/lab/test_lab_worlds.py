@@ -40,10 +40,10 @@ _PRINT_DIGEST = """
 import hashlib
 from bot.lab.evaluate.worlds import draw
 from bot.lab.evaluate.life import live
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.worlds import Scenario
 from strategies.fixed_spread import FixedSpread
-draws = draw(World(steps=40, rungs=3), 5)
-came = live(World(steps=40, rungs=3), draws, lambda: FixedSpread(FixedSpread.Params()))
+draws = draw(Scenario(steps=40, rungs=3), 5)
+came = live(Scenario(steps=40, rungs=3), draws, lambda: FixedSpread(FixedSpread.Params()))
 print(hashlib.blake2b(repr((draws.acts, draws.stalls, came)).encode()).hexdigest())
 """
 

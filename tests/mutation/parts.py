@@ -60,7 +60,6 @@ PARTS = (
         (
             "bot/core/planning/diff.py",
             "bot/core/planning/actions.py",
-            "bot/core/planning/diff.py",
         ),
         (
             "tests/bot/test_bot_wishes_exact.py",

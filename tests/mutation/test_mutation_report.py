@@ -133,7 +133,7 @@ def test_every_function_that_the_page_names_is_in_the_file_it_is_named_for():
 
 
 FIGURES = re.compile(
-    r"^\| `([a-z/]+\.py)` \| (\d+) \| (\d+) \((\d+\.\d) %\) \| (\d+) \|", re.MULTILINE
+    r"^\| `([a-z_/]+\.py)` \| (\d+) \| (\d+) \((\d+\.\d) %\) \| (\d+) \|", re.MULTILINE
 )
 
 
