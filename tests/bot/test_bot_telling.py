@@ -47,18 +47,18 @@ def test_a_book_that_is_believed_no_longer_does_not_hold_back_the_values_beside_
 
     def move() -> None:
         nonlocal worth
-        worth *= math.exp(rng.gauss(0, 0.0006) + (0.15 / 1_800 if goes_on else 0))
+        worth *= math.exp(rng.gauss(0, 0.0006) + (0.15 / 600 if goes_on else 0))
         for index, value in enumerate(values(worth)):
             if not (goes_on and index == MIDDLE):
                 thin.mids[index] = value
                 thin.show(index)
 
-    thin.run(300, move, NS_PER_SECOND)
+    thin.run(150, move, NS_PER_SECOND)
     goes_on = thin.lost = True
     if is_halted:
         halted = model.MarketState.HALTED
         thin.markets[MIDDLE] = msgspec.structs.replace(thin.markets[MIDDLE], state=halted)
-    thin.run(1_500, move, NS_PER_SECOND)
+    thin.run(500, move, NS_PER_SECOND)
     assert thin.rung(MIDDLE).blocked == ("market halted" if is_halted else "book stale")
     for index in (MIDDLE - 1, MIDDLE + 1):
         fair = thin.rung(index).fair

@@ -34,7 +34,7 @@ def closed(folder: Path) -> list[Path]:
 
 
 class Archivist:
-    """Stands beside a run (`bot.io.run.sidecar.Companion`) on the journal of a state directory."""
+    """Stands beside a run (`bot.io.run.sidecar.Sidecar`) on the journal of a state directory."""
 
     name = "archivist"
     secrets: tuple[Secret, ...] = ()

@@ -2,7 +2,7 @@
 age, and for the room that it takes in the event's limit of loss.
 
 All in cents per share. A rung's slope is 100 phi(d) cents per standard deviation, d how many of
-them it is in the money (`bot.core.fair_value.estimators.slope`).
+them it is in the money (`bot.strategy.pricing.probit.slope`).
 
 Formulas: docs/pricing.md#section-1c, #section-1f, #section-1g.
 """
