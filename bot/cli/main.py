@@ -1,4 +1,4 @@
-"""The command line of the bot: `bot run`, `bot check`, `bot version`, and those beside it.
+"""The command line of the bot: `bot run`, `bot check`, `bot version`, and the other subcommands.
 
 Exit codes: 0 ended as asked, 1 a bug, 2 the configuration or an option is wrong, 3 the venue, the
 key, its scopes, the state directory or another bot on the account stand in the way, 4 stopped with
