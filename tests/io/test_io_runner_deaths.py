@@ -108,7 +108,7 @@ def once_broken(real: Callable[..., object]) -> Callable[..., object]:
     [
         (ConflatingQueue, "take", "loop"),
         (Journal, "append", "journal"),
-        (Metrics, "saw", "shell"),
+        (Metrics, "on_event", "shell"),
         (Runner, "_receive", "loop"),
         (FakeTrader, "receive", "trader"),
     ],

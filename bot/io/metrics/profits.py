@@ -1,12 +1,12 @@
 """The account of profit for people and metrics: whole cents that add up, and labelled samples."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
-from bot.core.report import Against, MarkoutReport, ProfitReport, ProfitRow, Report, ShadowReport
-from venue.wire.money import BookSide, Cents
+from bot.core.report import MarkoutReport, ProfitReport, ProfitRow, ShadowReport
+from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
 MILLI: Final = 1_000
@@ -112,80 +112,3 @@ class StatusReport(msgspec.Struct, frozen=True):
     """A status page; its report is None while the bot is only starting."""
 
     report: ShownReport | None
-
-
-# --- samples --------------------------------------------------------------------------------------
-
-_UNFILLED: Final = ProfitRow("", 0, 0, 0, 0, 0, 0, 0, ())
-
-
-def _parts(row: ProfitRow) -> Iterator[tuple[str, float]]:
-    yield "spread", row.spread_millicents / MILLI
-    yield "adverse", row.adverse_millicents / MILLI
-    yield "drift", row.drift_millicents / MILLI
-    yield "fees", float(-row.fees_cents)
-
-
-def _markouts(row: ProfitRow) -> Iterator[Sample]:
-    for each in row.markouts:
-        yield (each.against.value, str(each.horizon_s)), each.mean_cents
-
-
-def part_samples(report: Report) -> list[Sample]:
-    """The parts of the profit; they add up to it."""
-    return [] if report.profit is None else [((n,), v) for n, v in _parts(report.profit.total)]
-
-
-def rung_samples(report: Report) -> list[Sample]:
-    """The parts of the profit of every rung that the report shows."""
-    if report.profit is None:
-        return []
-    known = {row.name: row for row in report.profit.by["rung"]}
-    shown = [rung.ticker for event in report.events for rung in event.rungs]
-    rows = [(ticker, known.get(ticker, _UNFILLED)) for ticker in shown]
-    return [((ticker, name), value) for ticker, row in rows for name, value in _parts(row)]
-
-
-def side_markout_samples(report: Report) -> list[Sample]:
-    """Mean markouts by side, what they are against, and horizon."""
-    if report.profit is None:
-        return []
-    sides = {side.value for side in BookSide}
-    return [
-        ((row.name, *labels), value)
-        for row in report.profit.by["side"]
-        if row.name in sides
-        for labels, value in _markouts(row)
-    ]
-
-
-def rung_markout_samples(report: Report) -> list[Sample]:
-    """Mean markouts against fair by rung and horizon."""
-    if report.profit is None:
-        return []
-    shown = {rung.ticker for event in report.events for rung in event.rungs}
-    return [
-        ((row.name, str(each.horizon_s)), each.mean_cents)
-        for row in report.profit.by["rung"]
-        if row.name in shown
-        for each in row.markouts
-        if each.against is Against.FAIR
-    ]
-
-
-def shadow_part_samples(report: Report) -> list[Sample]:
-    """The parts of the profit of every candidate, under both readings of the queue."""
-    return [
-        ((shadow.name, shadow.bound, name), value)
-        for shadow in report.shadows
-        for name, value in _parts(shadow.profit.total)
-    ]
-
-
-def shadow_markout_samples(report: Report) -> list[Sample]:
-    """Mean markouts of every candidate."""
-    return [
-        ((shadow.name, shadow.bound, *labels), value)
-        for shadow in report.shadows
-        for labels, value in _markouts(shadow.profit.total)
-    ]

@@ -29,7 +29,7 @@ from bot.io.clock import Clock
 from bot.io.journal.journal import IN_TIME_S, Journal
 from bot.io.journal.recovery import NOTHING_LEFT
 from bot.io.logs import log_note
-from bot.io.metrics.metrics import Metrics, Surroundings
+from bot.io.metrics.metrics import Metrics
 from bot.io.metrics.table import Family
 from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.result import Exit, RunResult, tell_left
@@ -321,21 +321,21 @@ class Runner:
         self._drawn: Report | None = None
         self.metrics = Metrics(
             lambda: self._drawn,
-            around=Surroundings(
-                clock.now_ns,
-                self._journal,
-                None if watch is None else lambda: watch.asked,
-                state,
-                reaper=reaper,
-                unheard=lambda: self._vigil is not None and self._vigil.is_unheard,
-                dropped=lambda: self._inbox.dropped,
-            ),
+            now_ns=clock.now_ns,
+            journal=self._journal,
+            strategy_calls=None if watch is None else lambda: watch.asked,
+            state=state,
+            expects_reaper=reaper,
+            heartbeat_fails=lambda: self._vigil is not None and self._vigil.is_unheard,
+            dropped=lambda: self._inbox.dropped,
         )
         if watch is not None:
-            watch.timed = self.metrics.tally.asked
+            watch.timed = self.metrics.on_strategy_call
         for companion in companions:
             companion.begin(self.newest, clock.now_ns)
-        self.metrics.beside = lambda: [row for each in companions for row in each.families]
+        self.metrics.sidecar_families = lambda: [
+            row for each in companions for row in each.families
+        ]
         self._notes: list[str] = []
         self._paused = ""
         self._log = structlog.stdlib.get_logger("bot")
@@ -374,7 +374,7 @@ class Runner:
 
     def _draw(self, now_ns: int) -> None:
         self._drawn = self._report(now_ns)
-        self.metrics.tally.watched(self._drawn)
+        self.metrics.on_report(self._drawn)
 
     def _report(self, now_ns: int) -> Report:
         return msgspec.structs.replace(self._trader.report(now_ns), shadows=self._shadows())
@@ -574,7 +574,7 @@ class Runner:
             self._keep(at_ns, effect)
         for effect in effects:
             try:
-                self.metrics.did(effect, at_ns)
+                self.metrics.on_effect(effect, at_ns)
                 self._perform(effect)
                 for companion in self._companions:
                     companion.did(effect, at_ns)
@@ -583,7 +583,7 @@ class Runner:
                 if isinstance(effect, m.Send):
                     self.tell(m.Response(effect.request_id, m.Unknown("a fault of ours")))
         try:
-            self.metrics.saw(event, at_ns, took_ns)
+            self.metrics.on_event(event, at_ns, took_ns)
         except Exception:  # noqa: BLE001 - the rest of the batch must not go with it
             self._failed("shell", type(event).__name__)
 
@@ -612,7 +612,7 @@ class Runner:
         may = not wait or await self._on_disk()
         try:
             if may:
-                self.metrics.tally.left(send.request_id, self._clock.now_ns())
+                self.metrics.on_request_sent(send.request_id, self._clock.now_ns())
         except Exception:  # noqa: BLE001 - what is counted must hold no request back
             self._failed("shell", type(send.request).__name__)
         return may

@@ -157,7 +157,7 @@ class StatusApp:
             return
         if header(scope, REAPER_HEADER.encode()):
             for each in self._shown.values():
-                each.metrics.tally.reaper_called()
+                each.metrics.on_reaper_visit()
         if asked is not None and asked not in self._shown:
             answer = said(404, "no such series")
         elif path in _ACTIONS:
