@@ -112,8 +112,8 @@ def cancel_all(
         series_ticker=None if whole else fold_ticker(draft.file.series),
         verify=verify,
         deadline_ns=deadline_ns,
-        requests_in_flight=draft.file.pace.requests_in_flight,
-        read_lag_ns=draft.file.trust.read_lag_ms * NS_PER_MS,
+        requests_in_flight=draft.file.throttle.requests_in_flight,
+        read_lag_ns=draft.file.staleness.read_lag_ms * NS_PER_MS,
         budget=BudgetSettings(**draft.file.budget.model_dump()),
     )
     with acting("orders may rest, and cancels may be under way; run it again"):

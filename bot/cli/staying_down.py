@@ -2,8 +2,9 @@
 
 A killed run leaves its orders at the venue, and the start that would take them over may be refused:
 after three crashes, or for its configuration, key, address, state directory or port. Before it
-exits, it cancels what the journal knows as ours and, unless `start.strangers` is `refuse`, whatever
-rests in the rungs of its series. Two lists prove that nothing is left; else it says what may be.
+exits, it cancels what the journal knows as ours and, unless `start.unknown_orders` is `refuse`,
+whatever rests in the rungs of its series. Two lists prove that nothing is left; else it says what
+may be.
 """
 
 import contextlib
@@ -144,8 +145,8 @@ def _cancelled(
     keys, read_key = _keys(draft, venue)
     if not keys:
         return False, f"no key can be read, so nothing was cancelled: {_may_rest(memory)}", 0
-    known_alone = draft.file.start.strangers is Strangers.REFUSE
-    why_alone = "start.strangers: refuse"
+    known_alone = draft.file.start.unknown_orders is Strangers.REFUSE
+    why_alone = "start.unknown_orders: refuse"
     try:
         held.callback(AccountLock.take(venue.base_url, keys[0], folder).close)
     except AccountFault:
@@ -208,8 +209,8 @@ def _settings(draft: "Draft", series: "Ticker | None", names: frozenset[str]) ->
         series_ticker=series,
         known=names,
         deadline_ns=DEADLINE_NS,
-        requests_in_flight=draft.file.pace.requests_in_flight,
-        read_lag_ns=draft.file.trust.read_lag_ms * NS_PER_MS,
+        requests_in_flight=draft.file.throttle.requests_in_flight,
+        read_lag_ns=draft.file.staleness.read_lag_ms * NS_PER_MS,
         budget=BudgetSettings(**draft.file.budget.model_dump()),
     )
 

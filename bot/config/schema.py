@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from bot.config.plugins import find_strategy, shipped_strategies
-from bot.config.sections import File, applies_of
+from bot.config.sections import File, applies_of, section_of
 
 URI: Final = "https://json-schema.org/draft/2020-12/schema"
 APPLIES: Final = "x-applies"
@@ -26,6 +26,7 @@ def schema() -> dict[str, Any]:
             key = part["properties"][name]
             key.pop("title", None)
             key.pop("applies", None)
+            key.pop("was", None)
             key[APPLIES] = applies_of(model, field)
     for name in shipped_strategies():
         definitions |= _params(name)
@@ -42,9 +43,9 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
     """A model and those of its sections, each once."""
     found = [model]
     for field in model.model_fields.values():
-        for each in (field.annotation, *getattr(field.annotation, "__args__", ())):
-            if isinstance(each, type) and issubclass(each, BaseModel):
-                found += [sub for sub in _models(each) if sub not in found]
+        section = section_of(field)
+        if section is not None:
+            found += [each for each in _models(section) if each not in found]
     return found
 
 

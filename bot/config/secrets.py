@@ -55,7 +55,7 @@ def check_key(name: str, place: KeyPlace, wrong: Wrong, prefix: str = "") -> Non
     if (place.key_file is None) == (place.key_env is None):
         wrong((name,), f"exactly one of {file} and {variable} is wanted in {name}")
     if place.key_name is not None and place.key_file is None:
-        wrong((name, f"{prefix}key_name"), f"only beside {file}")
+        wrong((name, f"{prefix}key_name"), f"only with {file}")
     if place.key_env is not None and VARIABLE.fullmatch(place.key_env) is None:
         wrong((name, variable), "not the name of a variable; never write the key itself here")
 

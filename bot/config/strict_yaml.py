@@ -47,13 +47,13 @@ class YamlText(msgspec.Struct, frozen=True):
 
 
 class YamlFault(Exception):
-    """A file is not such YAML. `told` has all that is wrong, with file and line."""
+    """A file is not such YAML. `lines` has all faults, with file and line."""
 
     def __init__(self, path: Path, faults: list[Fault]) -> None:
         self.path = path
         self.faults = tuple(sorted(faults))
-        self.told = tuple(f"{path}:{fault.line}: {fault.text}" for fault in self.faults)
-        super().__init__("\n".join(self.told))
+        self.lines = tuple(f"{path}:{fault.line}: {fault.text}" for fault in self.faults)
+        super().__init__("\n".join(self.lines))
 
 
 def read_yaml(path: Path, raw: bytes | None = None) -> YamlText:

@@ -290,6 +290,7 @@ def configure_logs(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
         )
     )
+    logging.captureWarnings(True)
     root = logging.getLogger()
     for old in root.handlers:
         old.close()

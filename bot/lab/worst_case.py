@@ -159,7 +159,7 @@ def event_of_file(path: Path) -> GivenEvent:
     try:
         source = read_yaml(path)
     except YamlFault as fault:
-        raise WhatIfFault("\n".join(fault.told)) from None
+        raise WhatIfFault("\n".join(fault.lines)) from None
     event, faults = typed(GivenEvent, source.content, (), source)
     if event is None:
         raise WhatIfFault("\n".join(f"{path}:{each.line}: {each.text}" for each in sorted(faults)))

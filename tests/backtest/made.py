@@ -28,10 +28,10 @@ risk:
   series_loss_cents: 90000
   rung_position_qty: 500
   order_qty: 500
-news:
+jump_guard:
   print_qty: 0
   jump_cents: 0
-curfew:
+wind_down:
   halve_ms: 0
   reduce_ms: 0
 """

@@ -18,7 +18,7 @@ from tests.e2e.runs import (
     what_a_bot_says,
 )
 
-NO_NEWS = "news:\n  jump_cents: 0\n  print_qty: 0\n"
+NO_NEWS = "jump_guard:\n  jump_cents: 0\n  print_qty: 0\n"
 """News would pull a whole event for half a minute, and again, with nothing of ours in the book."""
 
 

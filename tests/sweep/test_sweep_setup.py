@@ -63,7 +63,8 @@ def test_a_file_that_fails_as_it_stands_is_told_as_ever(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["status.port=1,2", "trust.lag_ms=100,200", "pace.decide_ms=50,100", "state.dir=a,b"]
+    "text",
+    ["status.port=1,2", "staleness.lag_ms=100,200", "throttle.decide_ms=50,100", "state.dir=a,b"],
 )
 def test_a_key_on_which_nothing_that_is_lived_hangs_is_refused(demo, text):
     with pytest.raises(SpaceFault, match="nothing that is lived in worlds hangs on it"):
@@ -72,7 +73,7 @@ def test_a_key_on_which_nothing_that_is_lived_hangs_is_refused(demo, text):
 
 
 def test_on_tapes_the_trader_trusts_as_it_is_configured():
-    TrialConfig(CONFIG, None).probe(space(["trust.lag_ms=100,200"]), is_lived=True)
+    TrialConfig(CONFIG, None).probe(space(["staleness.lag_ms=100,200"]), is_lived=True)
 
 
 def test_a_key_with_no_value_that_is_accepted_is_refused_and_one_with_some_is_not(demo):

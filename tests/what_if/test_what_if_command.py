@@ -51,10 +51,10 @@ def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
 
 
 def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
-    done = invoke(state, "--set", "pace.dwell_ms=100")
+    done = invoke(state, "--set", "throttle.dwell_ms=100")
     assert done.exit_code == 0, done.output
     for word in (
-        "changed  pace.dwell_ms: 500 -> 100",
+        "changed  throttle.dwell_ms: 500 -> 100",
         "under averse",
         "under likely",
         "happened",
@@ -135,7 +135,7 @@ def test_a_part_of_a_session_is_told_up_to_there(state):
     "options",
     [
         ("--set", "strategy.params.levls=3"),
-        ("--set", "pace.dwell_ms=0"),
+        ("--set", "throttle.dwell_ms=0"),
         ("--bound", "kind"),
         ("--read-lag", "5"),
         ("--until", "soon"),

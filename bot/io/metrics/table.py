@@ -294,7 +294,7 @@ FEED: Final[tuple[Family[Report], ...]] = (
     ),
     gauge(
         "feed_silent_after_seconds",
-        "Feed silence that counts as a fault: ten seconds, or `trust.heard_ms` if longer.",
+        "Feed silence that counts as a fault: 10 s, or `staleness.feed_silence_ms` if longer.",
         lambda r: seconds(r.feed_silent_after_ns),
     ),
     gauge(
@@ -343,8 +343,8 @@ QUOTES: Final[tuple[Family[Report], ...]] = (
     gauge("rung_resting_shares", "Shares of ours that rest.", per_side(_resting), "rung side"),
     gauge(
         "rung_on_target",
-        "1 when all that is wanted on a side of a rung rests there, within pace.tolerance_ticks "
-        "and pace.resize_pct.",
+        "1 when all that is wanted on a side of a rung rests there, within "
+        "throttle.tolerance_ticks and throttle.resize_pct.",
         per_side(lambda g, side: side in g.on_target),
         "rung side",
     ),
@@ -655,7 +655,7 @@ COUNTED: "Final[tuple[Family[Metrics], ...]]" = (
     counter(
         "rung_on_target_seconds",
         "Time in which all that was wanted on a side of a rung rested there, within "
-        "pace.tolerance_ticks and pace.resize_pct.",
+        "throttle.tolerance_ticks and throttle.resize_pct.",
         lambda t: [(key, ns / NS_PER_SECOND) for key, ns in sorted(t.on_target_ns.items())],
         "rung side",
     ),

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bot.config.renamed import current_key
+
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import Trial
@@ -112,6 +114,7 @@ def dimension(text: str) -> Dimension:
     key, equals, said = text.partition("=")
     if not equals or _KEY.fullmatch(key) is None:
         raise SpaceFault(f"--over {text[:80]!r}: KEY=VALUES, such as strategy.params.levels=1,2,3")
+    key = current_key(key)
     parts = said.split(":")
     if len(parts) > 1 and all(_NUMBER.fullmatch(part) for part in parts[:2]):
         return _range(key, said, parts)

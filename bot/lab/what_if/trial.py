@@ -14,13 +14,13 @@ from msgspec import Struct, structs, to_builtins
 
 from bot.config.bot_config import BotConfig, ConfigFault, draft_of, finish, read_draft
 from bot.config.diff import Change, changes
-from bot.config.sections import File
+from bot.config.renamed import current_key
+from bot.config.sections import SETTINGS_OF, File, key_of_field
 from bot.config.strict_yaml import Place, Plain, YamlFault, YamlText, read_yaml
 from bot.core import messages as m
 from venue.wire.instant import NS_PER_MS
 
-SECTIONS: Final = ("risk", "pace", "budget", "trust", "news", "curfew", "breakers", "start")
-"""The parts of the configuration that the trader's settings hold under the same names."""
+SECTIONS: Final = tuple(SETTINGS_OF)
 
 _STRATEGY: Final = "strategy"
 _SETTABLE: Final = (_STRATEGY, *SECTIONS)
@@ -46,8 +46,8 @@ class Trial:
     """
 
     def __init__(self, sets: Sequence[str], file: Path | None, folder: Path) -> None:
-        """sets: texts such as `pace.dwell_ms=200`. file: instead of what the run had; None: it is
-        what the sets change. folder: what paths of strategy files start from."""
+        """sets: texts such as `throttle.dwell_ms=200`. file: instead of what the run had; None: it
+        is what the sets change. folder: what paths of strategy files start from."""
         self._sets = _parsed(sets)
         self.file = file
         self._folder = folder
@@ -64,7 +64,7 @@ class Trial:
         wanted = _finished(self._with_sets(base))
         settings = wanted.trader
         if self.file is None:
-            parts = {section: getattr(settings, section) for section in SECTIONS}
+            parts = {field: getattr(settings, field) for field in SETTINGS_OF.values()}
             settings = structs.replace(then.settings, **parts)
         elif settings.series_ticker != then.settings.series_ticker:
             raise ConfigFault(
@@ -123,6 +123,7 @@ def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
     faults: list[str] = []
     for text in sets:
         key, equals, value = text.partition("=")
+        key = current_key(key)
         place: Place = tuple(key.split("."))
         if not equals or not all(place):
             faults.append(f"--set {text[:80]!r}: KEY=VALUE, such as strategy.params.levels=3")
@@ -136,7 +137,7 @@ def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
         elif key == _NO_PART:
             faults.append(f"--set {key}: nobody measures a strategy's time here")
         elif len(place) == 1:
-            faults.append(f"--set {key}: a key inside of it is wanted, such as pace.dwell_ms=200")
+            faults.append(f"--set {key}: a key inside of it is wanted: throttle.dwell_ms=200")
         elif not value.startswith(("[", "{", '"', "'")):
             found[place] = value
         else:
@@ -163,10 +164,9 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
     }
     for section in SECTIONS:
         part: dict[str, Plain] = {}
-        for name, value in to_builtins(getattr(then.settings, section)).items():
+        for name, value in to_builtins(getattr(then.settings, SETTINGS_OF[section])).items():
             in_ms = name.endswith("_ns")
-            key = f"{name[:-3]}_ms" if in_ms else name
-            part[key] = str(max(1, value // NS_PER_MS) if in_ms and value else value)
+            part[key_of_field(name)] = str(max(1, value // NS_PER_MS) if in_ms and value else value)
         content[section] = part
     return YamlText(folder / _SESSION, content, {(): 1})
 
