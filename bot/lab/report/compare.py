@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.core.profit.markouts import MILLI
+from bot.core.account.markouts import MILLI
 from bot.lab.evaluate.statistics import mean_difference, resamples
 from bot.lab.report.session import Session, SessionSample
 from bot.lab.report.sources import ReportFault

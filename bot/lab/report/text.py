@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.profit.markouts import MILLI
+from bot.core.account.markouts import MILLI
 from bot.io.metrics.profits import plain_profit, row_cents
 from bot.lab.report.session import SeenMarket, Session, SessionSample
 from venue.wire.instant import from_ns
