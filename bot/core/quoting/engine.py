@@ -309,7 +309,7 @@ class QuotingEngine:
             rung.news.add(rung.place)
             rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, now_ns)
             fair = None if rung.fair is None else rung.fair.value_cents
-            rung.ladder.learner.filled(fill.market_id, fair, side, now_ns)
+            rung.ladder.learner.on_own_fill(fill.market_id, fair, side, now_ns)
             own = self._desk.owner(fill.order_id)
             tag = UNTAGGED if own is None else own.tag
             self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
