@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.io.settings.plugins import StrategyFault
+from bot.config.plugins import StrategyFault
 from bot.lab.evaluate import patience
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.lineup import Contender

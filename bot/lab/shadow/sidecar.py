@@ -39,7 +39,7 @@ _REPORTS: Final = msgspec.json.Decoder(_Reports)
 
 
 class ShadowSidecar:
-    """Stands beside a run (`bot.io.run.sidecar.Sidecar`). reports: the newest score of each
+    """Stands beside a run (`bot.io.run.runner.Sidecar`). reports: the newest score of each
     candidate."""
 
     name = "shadow"
