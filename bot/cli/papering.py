@@ -59,8 +59,8 @@ def on_paper(
     from bot.io.journal.address import EMBEDDED
     from bot.io.run.connection import Paper
     from bot.io.run.session import SiteFault
+    from bot.lab.exchange.assumptions import Terms
     from bot.lab.exchange.queue_model import QueueModel
-    from bot.lab.exchange.terms import Terms
     from bot.lab.paper import FOLDER, PaperExchange, PaperVenue
 
     site, series = plan.site, plan.trader.series_ticker
