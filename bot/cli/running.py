@@ -277,7 +277,7 @@ def _plan(
     from bot.io.journal.journal import Archivist
     from bot.io.run.session import Plan
     from bot.io.run.watchdog import StrategyWatchdog
-    from bot.lab.shadow.sidecar import ShadowSidecar
+    from bot.lab.shadow_sidecar import ShadowSidecar
 
     watch = StrategyWatchdog(config.strategy_budget_ns)
     shadows = [ShadowSidecar(config.source.path, state)] if config.shadows else []

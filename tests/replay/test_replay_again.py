@@ -25,8 +25,7 @@ from bot.core.trader import Trader
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
 from bot.io.run.watchdog import Retold
-from bot.lab.replay.replay import Replayed, replay
-from bot.lab.replay.together import replayer_of
+from bot.lab.replay import Replayed, replay, replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.strategy.api import EventView, Quotes, Strategy
 from tests.mutants.bug import Patch, planted

@@ -18,8 +18,8 @@ import numpy as np
 
 from bot.core.fair_value.curve import FairCurve, RungInput
 from bot.core.fair_value.estimators import TradedPrice
-from bot.lab.counted import Counted, Progress, no_progress
 from bot.lab.evaluate.statistics import interval
+from bot.lab.progress import Counted, Progress, no_progress
 from bot.strategy.api import ImpliedView, Levels
 from venue.crowd.tape import (
     BookRecord,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
-from bot.lab.exchange.faults import BEFALLING
+from bot.lab.exchange.assumptions import BEFALLING
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
 
@@ -26,7 +26,7 @@ REQUEST_FAULTS: Final = (
     "delayed",  # slow on its way out or back; later ones overtake it
     "garbled_reply",  # carried out, and the reply is cut, no JSON, or a gateway's page
     "headers_odd",  # X-RateLimit-Remaining is absent, or a thousand million
-    *BEFALLING,  # refused by the venue, failed, or lost (`bot.lab.exchange.faults`)
+    *BEFALLING,  # refused by the venue, failed, or lost (`bot.lab.exchange.assumptions`)
 )
 WRITE_FAULTS: Final = (
     "duplicated",  # delivered twice

@@ -22,8 +22,8 @@ import msgspec
 
 from bot.config.bot_config import finish, read_draft
 from bot.lab.backtest.run import Backtest
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from bot.lab.pool import deaf
 from bot.strategy.api import EventView, Quotes, Strategy
 from venue.crowd.tape import Tape, closes_ns, decode_record

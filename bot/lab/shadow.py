@@ -20,10 +20,10 @@ from bot.core.report import ShadowReport
 from bot.core.settings import Candidate, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
-from bot.lab.evaluate.patience import Stalled, ended_when_stalled
+from bot.lab.evaluate.timeout import Stalled, ended_when_stalled
+from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel
-from bot.lab.exchange.terms import Latency, Terms
 from bot.lab.exchange.trader_run import TermsLink, TraderRun, alone
 from bot.lab.own_orders import OwnOrders
 from bot.lab.session import UNCAUSED, Run, placed_entries

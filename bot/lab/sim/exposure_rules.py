@@ -14,7 +14,8 @@ from bot.core import messages as m
 from bot.core.settings import RiskSettings
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.judge.truth import (
+from bot.lab.sim.scenario import Odds
+from bot.lab.sim.truth import (
     DOLLAR,
     Fees,
     Flight,
@@ -25,8 +26,7 @@ from bot.lab.sim.judge.truth import (
     may_rest,
     side_of,
 )
-from bot.lab.sim.odds import Odds
-from bot.lab.sim.venue.simulated import SimulatedVenue
+from bot.lab.sim.venue import SimulatedVenue
 from venue.engine import messages as v
 from venue.wire.model import Liquidity
 from venue.wire.money import Outcome, Side

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from bot.lab.digits import is_whole
+from bot.lab.progress import is_whole
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, FeeRate
 

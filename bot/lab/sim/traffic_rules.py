@@ -12,9 +12,9 @@ from typing import Final
 from bot.core import messages as m
 from bot.core.settings import BudgetSettings, StartSettings, Strangers, TraderSettings
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.judge.limits import Exposure
-from bot.lab.sim.judge.truth import DOLLAR, BookPlace, Truth, check, side_of
-from bot.lab.sim.odds import MS, SECOND
+from bot.lab.sim.exposure_rules import Exposure
+from bot.lab.sim.scenario import MS, SECOND
+from bot.lab.sim.truth import DOLLAR, BookPlace, Truth, check, side_of
 from bot.strategy.api import Levels
 from venue.wire import instant
 from venue.wire.errors import Advice, Code, row_for

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.life.configured import MOODS, Mood
-from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import EPISODES, MS, SECOND
+from bot.lab.sim.configured import MOODS, Mood
+from bot.lab.sim.process import Process
+from bot.lab.sim.scenario import EPISODES, MS, SECOND
 from venue.engine import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Side, canonical
@@ -22,6 +22,7 @@ from venue.wire.requests import TimeInForce
 
 if TYPE_CHECKING:
     from bot.lab.sim.world import SimulatedWorld
+
 
 Steps = Iterator[int]
 """How long to wait, ns, until the next part of an episode."""

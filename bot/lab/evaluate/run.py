@@ -24,8 +24,7 @@ from bot.core.settings import (
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
 from bot.lab.evaluate.market import CASH_CENTS, DrawnCrowd, TrueValueMarket
-from bot.lab.evaluate.patience import ended_when_stalled
-from bot.lab.evaluate.worlds import (
+from bot.lab.evaluate.scenarios import (
     GRID,
     MILLICENTS,
     NATURE,
@@ -36,10 +35,10 @@ from bot.lab.evaluate.worlds import (
     Published,
     Scenario,
 )
-from bot.lab.exchange.account import DoesNotClose
-from bot.lab.exchange.exchange import Exchange, Response
+from bot.lab.evaluate.timeout import ended_when_stalled
+from bot.lab.exchange.exchange import DoesNotClose, Exchange, Response
 from bot.lab.exchange.trader_run import TraderRun
-from bot.lab.sim.venue.simulated import PROJECT, SERIES
+from bot.lab.sim.venue import PROJECT, SERIES
 from bot.strategy.api import Strategy
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

@@ -15,10 +15,10 @@ from bot.core.trader import Trader
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.io.journal.recovery import RecoveredState, RunningState, recall
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.judge.limits import Auditor, is_looser
-from bot.lab.sim.judge.rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
-from bot.lab.sim.judge.truth import BookPlace, Broken, check, level_of, side_of
-from bot.lab.sim.odds import MS
+from bot.lab.sim.exposure_rules import Auditor, is_looser
+from bot.lab.sim.scenario import MS
+from bot.lab.sim.traffic_rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
+from bot.lab.sim.truth import BookPlace, Broken, check, level_of, side_of
 from venue.engine import messages as v
 from venue.wire.money import Price
 from venue.wire.names import MarketId

@@ -26,9 +26,9 @@ from bot.core.settings import (
     TrustSettings,
 )
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.judge.limits import LIMITS
-from bot.lab.sim.odds import MS, SECOND, Odds, account_loss_cents, series_of
-from bot.lab.sim.venue.simulated import RESOLUTION_NS
+from bot.lab.sim.exposure_rules import LIMITS
+from bot.lab.sim.scenario import MS, SECOND, Odds, account_loss_cents, series_of
+from bot.lab.sim.venue import RESOLUTION_NS
 from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from venue.wire.money import BookSide, Cents, Price, Qty, is_price
 

@@ -82,7 +82,7 @@ class ShadowSidecar:
         # An end in the middle of this would leave a child of which nobody knows.
         with anyio.CancelScope(shield=True):
             child = self._child = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "bot.lab.shadow.sidecar"),
+                *(sys.executable, "-P", "-m", "bot.lab.shadow_sidecar"),
                 *map(str, (*self._command, self._after)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -168,7 +168,7 @@ def follow(config: Path, state: Path, after: int) -> None:
     """Follow a journal and print the scores of the candidates, a line each second, until stdin
     ends."""
     from bot.config.bot_config import finish, read_draft
-    from bot.lab.shadow.shadow import Shadow
+    from bot.lab.shadow import Shadow
 
     whole = finish(read_draft(config))
     shadow, tail = Shadow(whole.shadows, whole.trader), JournalTail(state, after)
