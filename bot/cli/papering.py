@@ -58,8 +58,8 @@ def on_paper(
     from bot.io.journal.recovery import EMBEDDED
     from bot.io.run.runner import Paper
     from bot.io.run.session import SiteFault
+    from bot.lab.exchange.assumptions import Terms
     from bot.lab.exchange.queue_model import QueueModel
-    from bot.lab.exchange.terms import Terms
     from bot.lab.paper import FOLDER, PaperExchange, PaperVenue
 
     site, series = plan.site, plan.trader.series_ticker

@@ -234,7 +234,7 @@ def _trade_at(
         trader = plans[0].trader if plans else None
         beside = tuple(ticker for ticker in series if ticker != series[place])
         settings = msgspec.structs.replace(
-            config.trader, series_ticker=series[place], beside=beside
+            config.trader, series_ticker=series[place], other_series=beside
         )
         plan = _plan(config, settings, trader, site, state, page, options)
         if options.paper:
@@ -277,7 +277,7 @@ def _plan(
     from bot.io.journal.journal import Archivist
     from bot.io.run.session import Plan
     from bot.io.run.watchdog import StrategyWatchdog
-    from bot.lab.shadow.sidecar import ShadowSidecar
+    from bot.lab.shadow_sidecar import ShadowSidecar
 
     watch = StrategyWatchdog(config.strategy_budget_ns)
     shadows = [ShadowSidecar(config.source.path, state)] if config.shadows else []

@@ -20,9 +20,9 @@ from bot.core.settings import (
     NewsSettings,
     PaceSettings,
     RiskSettings,
+    StalenessSettings,
     StartSettings,
     Strangers,
-    TrustSettings,
 )
 from bot.io.notices import Form, What
 from venue.wire.instant import NS_PER_MS
@@ -86,7 +86,7 @@ def section_of(field: FieldInfo) -> type[BaseModel] | None:
 _RISK: Final = RiskSettings(series_loss_cents=Cents(1), rung_position_qty=Qty(1), order_qty=Qty(1))
 _THROTTLE: Final = PaceSettings()
 _BUDGET: Final = BudgetSettings()
-_STALENESS: Final = TrustSettings()
+_STALENESS: Final = StalenessSettings()
 _JUMP_GUARD: Final = NewsSettings()
 _WIND_DOWN: Final = CurfewSettings()
 _BREAKERS: Final = BreakerSettings()
@@ -223,7 +223,7 @@ class Throttle(LivePart):
         le=100,
     )
     orders_per_level_max: int = key(
-        _THROTTLE.siblings,
+        _THROTTLE.orders_per_level_max,
         "most orders of ours at one price by one route",
         was="siblings",
         ge=1,
@@ -279,7 +279,7 @@ class Staleness(Part):
     """When data is too stale to quote on, and how often it is polled."""
 
     feed_silence_ms: Milliseconds = _ms(
-        _STALENESS.heard_ns, "longest silence of the channel", was="heard_ms"
+        _STALENESS.feed_silence_ns, "longest silence of the channel", was="heard_ms"
     )
     book_ms: Milliseconds = _ms(
         _STALENESS.book_ns, "oldest confirmation of a book that may still be quoted on"
@@ -287,15 +287,15 @@ class Staleness(Part):
     recheck_ms: Milliseconds = _ms(_STALENESS.recheck_ns, "age at which a book is read again")
     read_lag_ms: Milliseconds = _ms(_STALENESS.read_lag_ns, "reads may lag a write by so much")
     poll_orders_ms: Milliseconds = _ms(
-        _STALENESS.sweep_ns, "between reads of resting orders and fills", was="sweep_ms"
+        _STALENESS.poll_orders_ns, "between reads of resting orders and fills", was="sweep_ms"
     )
-    poll_suspect_orders_ms: Milliseconds = _ms(
-        _STALENESS.suspect_sweep_ns,
+    poll_orders_fast_ms: Milliseconds = _ms(
+        _STALENESS.poll_orders_fast_ns,
         "the same while an order of ours may have filled or is unknown, or the channel is silent",
         was="suspect_sweep_ms",
     )
     poll_account_ms: Milliseconds = _ms(
-        _STALENESS.audit_ns,
+        _STALENESS.poll_account_ns,
         "between reads of positions, balance and the series",
         was="audit_ms",
     )
@@ -314,7 +314,7 @@ class Staleness(Part):
         _STALENESS.lag_ns, "how far the channel's latency may rise above its usual one"
     )
     empty_book_grace_ms: Milliseconds = _ms(
-        _STALENESS.emptied_ns,
+        _STALENESS.empty_book_grace_ns,
         "how long a book that was emptied at once is not used",
         was="emptied_ms",
     )
@@ -581,7 +581,7 @@ SETTINGS_OF: Final = {
     "risk": "risk",
     "throttle": "pace",
     "budget": "budget",
-    "staleness": "trust",
+    "staleness": "staleness",
     "start": "start",
     "jump_guard": "news",
     "wind_down": "curfew",
@@ -589,25 +589,16 @@ SETTINGS_OF: Final = {
 }
 """The field of `TraderSettings` that a section turns into."""
 
-_FIELDS: Final = {
-    "orders_per_level_max": "siblings",
-    "feed_silence_ns": "heard_ns",
-    "poll_orders_ns": "sweep_ns",
-    "poll_suspect_orders_ns": "suspect_sweep_ns",
-    "poll_account_ns": "audit_ns",
-    "empty_book_grace_ns": "emptied_ns",
-    "unknown_orders": "strangers",
-}
-"""Fields of the settings that are called otherwise than their keys."""
-
 
 def field_of(key: str) -> str:
     """The field of the trader's settings for a key: `dwell_ns` for `dwell_ms`."""
-    field = f"{key[:-3]}_ns" if key.endswith("_ms") else key
-    return _FIELDS.get(field, field)
+    if key == "unknown_orders":
+        return "strangers"
+    return f"{key[:-3]}_ns" if key.endswith("_ms") else key
 
 
 def key_of_field(field: str) -> str:
     """The inverse of `field_of`."""
-    key = next((name for name, other in _FIELDS.items() if other == field), field)
-    return f"{key[:-3]}_ms" if key.endswith("_ns") else key
+    if field == "strangers":
+        return "unknown_orders"
+    return f"{field[:-3]}_ms" if field.endswith("_ns") else field

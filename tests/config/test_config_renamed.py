@@ -20,7 +20,7 @@ throttle:
 staleness:
   feed_silence_ms: 4000
   poll_orders_ms: 3000
-  poll_suspect_orders_ms: 900
+  poll_orders_fast_ms: 900
   poll_account_ms: 6000
   empty_book_grace_ms: 50000
   book_ms: 9000
@@ -34,7 +34,7 @@ OLD_NAMES = {
     "staleness": "trust",
     "staleness.feed_silence_ms": "trust.heard_ms",
     "staleness.poll_orders_ms": "trust.sweep_ms",
-    "staleness.poll_suspect_orders_ms": "trust.suspect_sweep_ms",
+    "staleness.poll_orders_fast_ms": "trust.suspect_sweep_ms",
     "staleness.poll_account_ms": "trust.audit_ms",
     "staleness.empty_book_grace_ms": "trust.emptied_ms",
     "start.unknown_orders": "start.strangers",

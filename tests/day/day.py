@@ -26,7 +26,7 @@ from bot.io.logs import LogTail, SecretRedactor, configure_logs
 from bot.io.run.runner import Child, Runner
 from bot.io.run.terminal import show_lines
 from bot.io.run.watchdog import StrategyWatchdog
-from bot.lab.sim.venue.simulated import SERIES
+from bot.lab.sim.venue import SERIES
 from tests.day.growth import Counts, counted, grown, resident_bytes, slope
 from tests.day.leap import LeapingClock, LeapingLoop
 from tests.day.market import START_NS, Distant, MarketLike, serve

@@ -17,7 +17,7 @@ from bot.core.report import Phase
 from bot.core.settings import Strangers
 from bot.io.journal.records import Segment
 from bot.io.journal.recovery import recall
-from bot.lab.sim.odds import MS, SECOND
+from bot.lab.sim.scenario import MS, SECOND
 from tests.io.crash_world import DISKS, RUNG, START_NS, Photograph, World
 from venue.wire.money import Outcome
 

@@ -11,7 +11,7 @@ from bot.config import sections
 from bot.config.bot_config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
 from bot.config.strict_yaml import read_yaml
 from bot.config.validation import RETIRED_KEYS, typed
-from bot.core.settings import BudgetSettings, TrustSettings
+from bot.core.settings import BudgetSettings, StalenessSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """\
@@ -52,7 +52,7 @@ def test_a_good_file_becomes_the_traders_settings(tmp_path):
     assert config.trader.risk.event_loss_cents == 10_000
     assert config.trader.pace.decide_ns == 20_000_000
     assert config.trader.budget == BudgetSettings(burst=300)
-    assert config.trader.trust == TrustSettings()
+    assert config.trader.staleness == StalenessSettings()
     assert config.make_strategy().params.half_spread_cents == 3
     assert config.venue.config == tmp_path / "venue.yaml"
     assert config.state.directory == Path("state/demo")
