@@ -1,4 +1,4 @@
-"""Checks over several keys of the configuration file; each key's own bounds are in its row."""
+"""Checks over several keys of the configuration file; the bounds of one key are in its row."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The configuration file as a JSON Schema for editors: made from the sections, never written."""
+"""The JSON Schema of the configuration file, made from the sections, for editors."""
 
 import json
 from pathlib import Path
@@ -11,12 +11,11 @@ from bot.config.sections import File, applies_of, section_of
 
 URI: Final = "https://json-schema.org/draft/2020-12/schema"
 APPLIES: Final = "x-applies"
-"""Beside each key: `live`, or `restart`."""
+"""The property of each key that says `live` or `restart`."""
 
 
 def schema() -> dict[str, Any]:
-    """The schema, as plain values. The parameters of a strategy that comes with the program are
-    described where its name stands."""
+    """As plain values, with the parameters of the shipped strategies."""
     made = File.model_json_schema()
     definitions: dict[str, Any] = made.pop("$defs")
     for model in _models(File):
@@ -35,7 +34,6 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as the text of a file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -50,7 +48,7 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
 
 
 def _params(name: str) -> dict[str, Any]:
-    """What the parameters of a strategy are, and what those are made of, under names of its own."""
+    """The parameters of a strategy and what they are made of, under names of their own."""
     params = find_strategy(name, Path()).Params.model_json_schema(
         ref_template=f"#/$defs/{name}.{{model}}"
     )
@@ -62,7 +60,7 @@ def _params(name: str) -> dict[str, Any]:
 
 
 def _when(name: str) -> dict[str, Any]:
-    """What holds of the parameters when the name stands there."""
+    """The parameters that hold for this strategy name."""
     return {
         "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
         "then": {"properties": {"params": {"$ref": f"#/$defs/{name}.params"}}},

@@ -1,4 +1,4 @@
-"""The account of profit for people and metrics: whole cents that add up, and labelled samples."""
+"""The profit of a run for people: whole cents that add up."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -16,8 +16,8 @@ Sample = tuple[tuple[str, ...], float]
 
 
 def row_cents(row: ProfitRow) -> dict[str, int]:
-    """profit = spread + adverse + drift - fees in whole cents, exactly: the rest that rounding
-    leaves, two cents at most, is in the drift."""
+    """profit = spread + adverse + drift - fees in whole cents, exactly: the drift takes the
+    rounding, two cents at most."""
     profit = round(row.profit_millicents / MILLI)
     spread = round(row.spread_millicents / MILLI)
     adverse = round(row.adverse_millicents / MILLI)
@@ -32,8 +32,8 @@ def row_cents(row: ProfitRow) -> dict[str, int]:
 
 
 def sure_cents(profit: ProfitReport) -> dict[str, int]:
-    """realised + settled + open less the fees = profit in whole cents, exactly: the rest that
-    rounding leaves is in what is open."""
+    """realised + settled + open less the fees = profit in whole cents, exactly: open takes the
+    rounding."""
     row = row_cents(profit.total)
     realised = round(profit.realised_millicents / MILLI)
     settled = round(profit.settled_millicents / MILLI)
@@ -45,7 +45,6 @@ def sure_cents(profit: ProfitReport) -> dict[str, int]:
 
 
 def plain_row(row: ProfitRow) -> dict[str, object]:
-    """A row as plain values, its markouts with it."""
     return {
         "name": row.name,
         "fills": row.fills,
@@ -56,8 +55,7 @@ def plain_row(row: ProfitRow) -> dict[str, object]:
 
 
 def plain_markout(each: MarkoutReport) -> dict[str, object]:
-    """A markout as plain values; cents a share, to the millionth: whoever shows hundredths rounds
-    them once."""
+    """Cents a share, to the millionth: whoever shows hundredths rounds once."""
     error = each.error_cents
     return {
         "horizon_s": each.horizon_s,
@@ -70,7 +68,7 @@ def plain_markout(each: MarkoutReport) -> dict[str, object]:
 
 
 def plain_profit(profit: ProfitReport, by: Iterable[str] = ()) -> dict[str, object]:
-    """An account as plain values. by: the dimensions to show row by row."""
+    """by: the dimensions to show row by row."""
     return {
         "total": plain_row(profit.total),
         **sure_cents(profit),
@@ -81,7 +79,7 @@ def plain_profit(profit: ProfitReport, by: Iterable[str] = ()) -> dict[str, obje
 
 
 def plain_shadow(shadow: ShadowReport, by: Iterable[str] = ()) -> dict[str, object]:
-    """A candidate under one reading of the queue as plain values."""
+    """A candidate under one queue model as plain values."""
     return {
         "name": shadow.name,
         "strategy": shadow.strategy,
@@ -98,7 +96,7 @@ def plain_shadow(shadow: ShadowReport, by: Iterable[str] = ()) -> dict[str, obje
 
 
 class ShownReport(msgspec.Struct, frozen=True):
-    """Of a report on a status page, what tells of profit."""
+    """The parts of a status page's report that show profit."""
 
     now_ns: int
     started_ns: int
@@ -109,6 +107,6 @@ class ShownReport(msgspec.Struct, frozen=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True):
-    """A status page; its report is None while the bot is only starting."""
+    """A status page; its report is None while the bot is starting."""
 
     report: ShownReport | None
