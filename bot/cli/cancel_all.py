@@ -183,7 +183,7 @@ def _warn_of_a_bot(settings: "ExternalSettings", key: "Secret") -> None:
         return
     pause = f"kill -USR1 {holder.pid}" if holder.pid else "kill -USR1 with its process id"
     typer.echo(
-        f"warning: {holder.told()} trades this account and will quote again; "
+        f"warning: {holder.description()} trades this account and will quote again; "
         f"pause it with: {pause}",
         err=True,
     )

@@ -75,7 +75,7 @@ def reset(
             if not yes:
                 _ask(aside=json_line)
         # The latch goes last: where the disk refuses either, the bot is not let go.
-        forgot = folder.is_dir() and CrashLog(folder).forget()
+        forgot = folder.is_dir() and CrashLog(folder).forget_crashes()
         if record is not None:
             latch.clear()
     reason = "" if record is None else record.reason

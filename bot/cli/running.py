@@ -326,7 +326,7 @@ def _account_held(site: "Site", state: Path) -> Iterator[None]:
         return
     from bot.io.state.locks import AccountLock
 
-    lock = AccountLock.take(site.base_url, site.key, state)
+    lock = AccountLock.acquire(site.base_url, site.key, state)
     try:
         yield
     finally:

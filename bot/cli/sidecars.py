@@ -48,7 +48,7 @@ def companions_of(config: "BotConfig", state: Path, *, paper: bool = False) -> t
                 is_lasting=is_lasting,
                 password=password,
                 teller=Teller(place, password) if is_wanted else None,
-                told=lambda text, at_ns: notices.tell(What.DAILY_SUMMARY, text, at_ns),
+                told=lambda text, at_ns: notices.notify(What.DAILY_SUMMARY, text, at_ns),
             )
         )
     return tuple(found)
@@ -102,7 +102,7 @@ def password_of(records: RecordsSettings) -> Secret | None:
 
 def _target(part: NoticePart, folder: Path) -> Target:
     """A receiver with its address. Raises SecretFault when that is none to send to."""
-    place = KeyPlace.of(folder, part.url_file, None, part.url_env)
+    place = KeyPlace.named(folder, part.url_file, None, part.url_env)
     address = _secret(place, "address of the webhook")
     faults: list[str] = []
     wrong: Wrong = lambda _, text: faults.append(text)  # noqa: E731 - a list with a name

@@ -148,7 +148,7 @@ def _cancelled(
     known_alone = draft.file.start.unknown_orders is Strangers.REFUSE
     why_alone = "start.unknown_orders: refuse"
     try:
-        held.callback(AccountLock.take(venue.base_url, keys[0], folder).close)
+        held.callback(AccountLock.acquire(venue.base_url, keys[0], folder).close)
     except AccountFault:
         if not names:
             return None

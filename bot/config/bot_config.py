@@ -136,7 +136,9 @@ class Draft:
     def records(self) -> RecordsSettings:
         part, folder = self.file.records, self._folder
         file = None if part.file is None else file_in(folder, part.file)
-        place = KeyPlace.of(folder, part.postgres_password_file, None, part.postgres_password_env)
+        place = KeyPlace.named(
+            folder, part.postgres_password_file, None, part.postgres_password_env
+        )
         named = place.key_file is not None or place.key_env is not None
         address = None
         if part.postgres_url is not None:
@@ -159,9 +161,9 @@ class Draft:
             return EmbeddedSettings(folder / venue.embedded)
         assert venue.base_url is not None
         base_url = venue.base_url.rstrip("/")
-        own = KeyPlace.of(folder, venue.key_file)
-        read = KeyPlace.of(folder, venue.read_key_file, venue.read_key_name, venue.read_key_env)
-        standby = KeyPlace.of(folder, venue.standby_key_file, venue.standby_key_name)
+        own = KeyPlace.named(folder, venue.key_file)
+        read = KeyPlace.named(folder, venue.read_key_file, venue.read_key_name, venue.read_key_env)
+        standby = KeyPlace.named(folder, venue.standby_key_file, venue.standby_key_name)
         return ExternalSettings(
             base_url,
             venue.stream_url or default_stream_url(base_url),
@@ -192,7 +194,7 @@ class Draft:
         part, venue = self.file.paper, self.venue
         key: KeyPlace | None = None
         if part.names_key:
-            key = KeyPlace.of(self._folder, part.key_file, part.key_name, part.key_env)
+            key = KeyPlace.named(self._folder, part.key_file, part.key_name, part.key_env)
         elif isinstance(venue, ExternalSettings):
             key = venue.read_key or KeyPlace(venue.key_file, venue.key_name, venue.key_env)
         latency_ns = None if part.latency_ms is None else part.latency_ms * NS_PER_MS

@@ -81,10 +81,10 @@ def _check_venue(venue: Venue, wrong: Wrong) -> None:
             if key != "embedded" and getattr(venue, key) is not None:
                 wrong(("venue", key), "not with embedded, which gives its own")
         return
-    own = KeyPlace.of(Path(), venue.key_file, venue.key_name, venue.key_env)
+    own = KeyPlace.named(Path(), venue.key_file, venue.key_name, venue.key_env)
     check_key("venue", own, wrong)
     if venue.names_read_key:
-        read = KeyPlace.of(Path(), venue.read_key_file, venue.read_key_name, venue.read_key_env)
+        read = KeyPlace.named(Path(), venue.read_key_file, venue.read_key_name, venue.read_key_env)
         check_key("venue", read, wrong, "read_")
     if venue.standby_key_name is not None and venue.standby_key_file is None:
         wrong(("venue", "standby_key_name"), "only with standby_key_file")
@@ -103,13 +103,15 @@ def _check_own_keys(file: File, wrong: Wrong) -> None:
         if is_embedded:
             wrong(("reaper",), "not with an embedded venue, which ends with its bot")
         part = file.reaper
-        check_key("reaper", KeyPlace.of(Path(), part.key_file, part.key_name, part.key_env), wrong)
+        check_key(
+            "reaper", KeyPlace.named(Path(), part.key_file, part.key_name, part.key_env), wrong
+        )
     if file.paper.names_key:
         if is_embedded:
             wrong(("paper",), "no key with an embedded venue, which gives its own")
         paper = file.paper
         check_key(
-            "paper", KeyPlace.of(Path(), paper.key_file, paper.key_name, paper.key_env), wrong
+            "paper", KeyPlace.named(Path(), paper.key_file, paper.key_name, paper.key_env), wrong
         )
 
 

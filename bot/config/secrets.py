@@ -1,4 +1,4 @@
-"""Where a configuration finds keys and addresses, and what is wrong with them; never a
+"""Where a configuration finds keys and addresses, and their faults; never a
 key itself."""
 
 import difflib
@@ -32,7 +32,7 @@ class KeyPlace(msgspec.Struct, frozen=True):
     key_env: str | None
 
     @classmethod
-    def of(
+    def named(
         cls, folder: Path, file: str | None, name: str | None = None, variable: str | None = None
     ) -> "KeyPlace":
         """A file is taken from this folder."""
@@ -82,7 +82,7 @@ def check_address(place: Place, text: str, schemes: tuple[str, str], wrong: Wron
         names = "letters, digits, dots and hyphens, of other scripts in its xn-- form"
         wrong(place, f"no host can be called so; accepted: a name of {names}, or an IP address")
     elif address.username is not None or address.query or address.fragment:
-        # What stands there may be a secret: it is not shown.
+        # It may be a secret, and is not shown.
         wrong(place, "no user, query or fragment in an address")
     elif address.scheme == plain and not is_loopback(host):
         wrong(place, f"{plain}:// is for loopback only; use {secure}://")

@@ -180,7 +180,7 @@ def _mapping(
             faults.append(Fault(line, "merge key << is refused; write the values out"))
         elif key in fields:
             first = lines[(*place, key)]
-            faults.append(Fault(line, f"{key}: stands twice, first on line {first}"))
+            faults.append(Fault(line, f"{key}: is there twice, first on line {first}"))
         else:
             fields[key] = _plain(value_node, (*place, key), lines, faults)
             # The key's own line: a value that is a block begins on the next one.

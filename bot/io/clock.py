@@ -38,7 +38,7 @@ class Clock:
 def _process_age_ns() -> int:
     """From the kernel's account, in ticks of 10 ms."""
     try:
-        # The name of the program stands in parentheses and may hold spaces: count from its end.
+        # The program's name is in parentheses and may hold spaces: count from its end.
         fields = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         uptime_s = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
         started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -1,6 +1,6 @@
-"""What stands in the way of a run and a person can mend; what a person ends by Ctrl-C.
+"""Faults that prevent a run and that a person can mend.
 
-ShellFault
+OperatorError
   VenueFault    the embedded venue does not start          (embedded)
     OpeningFault  its file or its tape is at fault         (embedded)
   SiteFault     the venue refuses us or does not answer   (session)

@@ -82,15 +82,15 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     parser.add_argument(
         "--live", action="store_true", help="only whether it still decides, well or not"
     )
-    told = parser.parse_args(arguments)
-    if not told.url.startswith("http://"):
+    asked = parser.parse_args(arguments)
+    if not asked.url.startswith("http://"):
         parser.error("--url: begins with http://, for this is asked on the spot")
     try:
-        good, text = alive(told.url) if told.live else well(told.url)
+        good, text = alive(asked.url) if asked.live else well(asked.url)
     except (OSError, ValueError, http.client.HTTPException) as fault:
         good, text = False, f"no answer: {fault}"
-    if sys.stdout is not None:  # as where it was closed by whoever asks for the code alone
-        # A page repeats what a strategy or a venue said: nothing of it may steer a terminal.
+    if sys.stdout is not None:  # it may be closed by a caller that wants the code alone
+        # A page repeats foreign text, which must not control a terminal.
         line = "".join(sign if sign.isprintable() else "?" for sign in text)
         sys.stdout.write(f"{line}\n")
     sys.exit(0 if good else 1)

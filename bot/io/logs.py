@@ -120,7 +120,7 @@ class _Writer(logging.Handler):
             self._lines.put_nowait(self.format(record) + "\n")
         except queue.Full:
             self.dropped += 1
-        except Exception:  # noqa: BLE001 - as every handler: what cannot be formatted is told of
+        except Exception:  # noqa: BLE001 - as every handler: a line that cannot be formatted is reported
             self.handleError(record)
 
     def close(self) -> None:
@@ -138,10 +138,10 @@ class _Writer(logging.Handler):
             if self.dropped != self._told:
                 count, self._told = self.dropped - self._told, self.dropped
                 lost = {"count": count, "event": "log_lines_dropped", "level": "warning"}
-                self._write(json.dumps(lost) + "\n")
-            self._write(line)
+                self._write_line(json.dumps(lost) + "\n")
+            self._write_line(line)
 
-    def _write(self, text: str) -> None:
+    def _write_line(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # nobody is there to read it, or to keep it
             self._put(text.encode("utf-8", "backslashreplace"))
 

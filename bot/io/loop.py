@@ -66,7 +66,7 @@ class Loop(uvloop.Loop):
             rows = socket.getaddrinfo(*asked)
         except UnicodeError:  # a part of it is longer than any
             fault = OSError(f"{asked[0]!r}: no name of a host")
-        except Exception as raised:  # noqa: BLE001 - the thread's boundary: told to whoever waits
+        except Exception as raised:  # noqa: BLE001 - the thread's boundary: raised where it is awaited
             fault = raised
         with suppress(RuntimeError):  # the loop has been closed
             self.call_soon_threadsafe(self._looked_up, asked, found, rows, fault)

@@ -106,7 +106,7 @@ class Courier:
             if not self._queue:
                 self._empty.set()
 
-    async def drain(self) -> None:
+    async def deliver_all(self) -> None:
         """Return once nothing waits, without the throttle; `run` need not be running any more."""
         self._hurry.set()
         if not self._queue:
@@ -295,24 +295,24 @@ class Notices:
     def did(self, effect: m.Effect, at_ns: int) -> None:
         match effect:
             case m.Latched(by=m.LatchedBy.BREAKER):
-                self.tell(What.BREAKER, effect.reason, at_ns)
+                self.notify(What.BREAKER, effect.reason, at_ns)
             case m.Noted(name=name, fields=fields) if name in _NOTES:
                 text = str(fields.get("text") or fields.get("reason") or name)
-                self.tell(_NOTES[name], text, at_ns)
+                self.notify(_NOTES[name], text, at_ns)
             case m.Noted(name=name) if name in _CLEARED:
                 text = f"{name.removesuffix('_cleared')}: over"
-                self.tell(_CLEARED[name], text, at_ns, resolved=True)
+                self.notify(_CLEARED[name], text, at_ns, resolved=True)
             case m.DrainComplete(left=left, unknown=unknown) if left or unknown:
                 named = (*left, *unknown)
                 more = f" and {len(named) - NAMED_MAX} more" if len(named) > NAMED_MAX else ""
                 told = ", ".join(named[:NAMED_MAX]) + more
-                self.tell(What.STOP, f"stopped with orders left: {told}", at_ns)
+                self.notify(What.STOP, f"stopped with orders left: {told}", at_ns)
             case m.DrainComplete(unshown=True):
-                self.tell(What.STOP, "stopped, and no list shows that nothing rests", at_ns)
+                self.notify(What.STOP, "stopped, and no list shows that nothing rests", at_ns)
             case m.DrainComplete():
-                self.tell(What.STOP, "stopped, nothing rests", at_ns, resolved=True)
+                self.notify(What.STOP, "stopped, nothing rests", at_ns, resolved=True)
 
-    def tell(self, what: What, text: str, at_ns: int, *, resolved: bool = False) -> None:
+    def notify(self, what: What, text: str, at_ns: int, *, resolved: bool = False) -> None:
         """Notify every receiver that wants such things."""
         report = self._look()
         series = "" if report is None else str(report.series_ticker)
@@ -380,7 +380,7 @@ class Notices:
         """Deliver what waits, if that takes no longer than a few seconds."""
         try:
             async with asyncio.timeout(FINISH_S):
-                await asyncio.gather(*(courier.drain() for courier in self._couriers))
+                await asyncio.gather(*(courier.deliver_all() for courier in self._couriers))
         except TimeoutError:
             left = sum(len(courier) for courier in self._couriers)
             structlog.stdlib.get_logger("bot").warning("notices_undelivered", count=left)

@@ -98,11 +98,11 @@ def _on_the_loop(number: signal.Signals, act: Callable[[], object]) -> Iterator[
     before = signal.getsignal(number)
     is_over = False
 
-    def told() -> None:
+    def on_signal() -> None:
         if not is_over:
             act()
 
-    loop.add_signal_handler(number, told)
+    loop.add_signal_handler(number, on_signal)
     try:
         yield
     finally:

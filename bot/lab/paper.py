@@ -273,7 +273,7 @@ class PaperVenue:
             return refused, None
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
-        reply = await self._public.read(request)
+        reply = await self._public.read_public(request)
         answer, tokens = reply.answer, exchange.tokens_left(send.key)
         if reply.tokens_left is not None:
             tokens = min(tokens, reply.tokens_left)
@@ -383,7 +383,7 @@ class PaperVenue:
         longest_s = REQUEST_S_MAX + DRAIN_SLACK_S
         await _wait(self._ours, longest_s)
         await _wait(self._reads, longest_s if reads_s is None else reads_s)
-        await self._public.drain()
+        await self._public.close()
         await _wait(self._reads, DRAIN_SLACK_S)
         unanswered = len(self._ours)
         try:

@@ -200,7 +200,7 @@ TRAPS = [
     ("  order_qty: 50\n", "", "risk.order_qty: missing"),
     # keys
     ("order_qty: 50", "order_qyt: 50", "did you mean order_qty?"),
-    ("order_qty: 50", "order_qty: 50\n  order_qty: 60", "stands twice, first on line 12"),
+    ("order_qty: 50", "order_qty: 50\n  order_qty: 60", "is there twice, first on line 12"),
     ("order_qty: 50", "order_qty: 50\n  max_loss: 3", "no such key"),
     ("series: AURELIA-VAL", "sereis: AURELIA-VAL", "did you mean series?"),
     ("series: AURELIA-VAL", "series: ../etc", "letters, digits, dots and hyphens"),

@@ -278,8 +278,8 @@ def test_reset_tells_a_script_what_was_latched(tmp_path):
 def test_reset_forgets_the_crashes_and_leaves_the_mark_of_a_run(tmp_path):
     latched(tmp_path)
     log = CrashLog(tmp_path / "state")
-    log.begin()
-    log.begin()
+    log.mark_begun()
+    log.mark_begun()
     assert json.loads(reset(tmp_path, "--yes", "--json").stdout)["crashes"] is True
     kept = json.loads((tmp_path / "state" / "crashes.json").read_bytes())
     assert kept["unclean"] == []
@@ -293,8 +293,8 @@ def test_on_a_full_disk_a_reset_lets_the_bot_go_or_says_that_it_does_not(
     """takes: whether the room of what stands there already can be written."""
     latch = latched(tmp_path)
     log = CrashLog(tmp_path / "state")
-    log.begin()
-    log.begin()
+    log.mark_begun()
+    log.mark_begun()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -229,7 +229,7 @@ async def test_a_run_that_ended_well_is_not_mourned(tmp_path):
     account, bot = Account("1"), Bot(tmp_path)
     async with watching(account, tmp_path) as reaper:
         await bot.beats(0.1)
-        bot.heart.end()
+        bot.heart.write_end()
         await asyncio.sleep(3 * AFTER_NS / 1e9)
         assert reaper.phase is Phase.WAITING
         await Bot(tmp_path).beats(0.1)

@@ -127,7 +127,7 @@ async def test_what_nobody_asked_for_is_not_told():
         async with going(made):
             for effect in (m.Latched("x"), note("news"), note("shadow_quotes"), m.WakeAt(1)):
                 made.did(effect, 0)
-            made.tell(What.STOP, "now", 0)
+            made.notify(What.STOP, "now", 0)
             await receiver.until(lambda: bool(receiver.got))
     assert [got["text"] for got in receiver.got] == ["now"]
 
@@ -277,6 +277,6 @@ async def test_a_courier_survives_whatever_goes_wrong_with_one_notice(monkeypatc
         monkeypatch.setattr(courier, "_try", broken)
         courier.offer(Notice(b"1"))
         courier.offer(Notice(b"2"))
-        await courier.drain()
+        await courier.deliver_all()
         await courier.close()
     assert fates == ["lost", "sent"]

@@ -156,7 +156,7 @@ def _agreeing_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(fields) != len(pairs):
         for key, value in pairs:
             if fields[key] != value:
-                raise ValueError(f"{key!r} stands twice, with two values")
+                raise ValueError(f"{key!r} is there twice, with two values")
     return fields
 
 

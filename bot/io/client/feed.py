@@ -183,7 +183,7 @@ class Feed:
             reason = _first(group)
         finally:
             # A set asked for while the channel was down belongs to the next opening; one that was
-            # sent does not: the trader asks anew.
+            # sent does not: the trader subscribes again.
             for socket in self._sockets:
                 socket.transport.abort()
         return opened, reason

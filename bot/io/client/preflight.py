@@ -218,7 +218,7 @@ async def _channel(stream_url: str, rung: MarketId) -> Finding:
             while True:
                 event = await heard.get()
                 opened = opened or isinstance(event, m.FeedOpened)
-                # The first pong may overtake what is said to the subscription.
+                # The first pong may overtake the answer to the subscription.
                 pongs += isinstance(event, m.FeedAlive)
                 if pongs > 1 or isinstance(event, m.SubscriptionAccepted | m.BookUpdate):
                     found = "opens and answers" if pongs > 1 else "opens and takes a subscription"
@@ -249,7 +249,7 @@ class PublicVenue:
         self._rest = Rest(base_url, key, 1)
         self._stream_url = stream_url
 
-    async def read(self, request: PublicRead) -> Reply:
+    async def read_public(self, request: PublicRead) -> Reply:
         """Raises nothing: a fault is an answer."""
         assert isinstance(request, PUBLIC_READS), "a paper run asks for nothing else"
         return await self._rest.ask(request)
@@ -257,6 +257,6 @@ class PublicVenue:
     def channel(self, emit: Callable[[m.Event], None]) -> Feed:
         return Feed(self._stream_url, emit)
 
-    async def drain(self) -> None:
+    async def close(self) -> None:
         """Wait for the reads in flight, then close the connections."""
         await self._rest.drain()

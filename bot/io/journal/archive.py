@@ -87,7 +87,7 @@ class _Columns:
         )
         self._at = [0] * len(self.parts)
 
-    def number(self, column: int) -> int:
+    def next_number(self, column: int) -> int:
         """The next number of a column."""
         part, at = self.parts[column], self._at[column]
         value = shift = 0
@@ -100,13 +100,13 @@ class _Columns:
                 return value
             shift += 7
 
-    def byte(self, column: int) -> int:
+    def next_byte(self, column: int) -> int:
         self._at[column] += 1
         return self.parts[column][self._at[column] - 1]
 
-    def text(self, column: int) -> bytes:
+    def next_text(self, column: int) -> bytes:
         """The next bytes of a column, which follow their length."""
-        length = self.number(column)
+        length = self.next_number(column)
         at = self._at[column]
         self._at[column] = at + length
         return bytes(self.parts[column][at : at + length])
@@ -165,7 +165,7 @@ class _Books:
         self.shown: list[list[m.Levels]] = []
         self.ts_ns = 0
 
-    def add(self, name: str) -> int:
+    def add_market(self, name: str) -> int:
         """A new market; returns its number."""
         self.number[name] = len(self.names)
         self.names.append(name)
@@ -189,7 +189,7 @@ def _put_book(columns: _Columns, books: _Books, seen: m.BookUpdate) -> bool:
             return False
     known = books.number.get(seen.market_id)
     if known is None:
-        known = books.add(seen.market_id)
+        known = books.add_market(seen.market_id)
         _put(columns.names, known)
         _put_text(columns.names, seen.market_id.encode())
     else:
@@ -211,15 +211,15 @@ def _put_book(columns: _Columns, books: _Books, seen: m.BookUpdate) -> bool:
 
 def _book(columns: _Columns, books: _Books) -> m.BookUpdate:
     """The next book."""
-    known = columns.number(_NAMES)
+    known = columns.next_number(_NAMES)
     if known == len(books.names):
-        books.add(columns.text(_NAMES).decode())
-    books.ts_ns += _unstamp(columns.number(_STAMPS))
+        books.add_market(columns.next_text(_NAMES).decode())
+    books.ts_ns += _unstamp(columns.next_number(_STAMPS))
     sides, shown = books.sides[known], books.shown[known]
     touched = [False, False]
-    for _ in range(columns.number(_SIDES)):
-        place = columns.byte(_SIDES)
-        side, size = place & 1, columns.number(_SIZES)
+    for _ in range(columns.next_number(_SIDES)):
+        place = columns.next_byte(_SIDES)
+        side, size = place & 1, columns.next_number(_SIZES)
         touched[side] = True
         if size:
             sides[side][Price(place >> 1)] = Qty(size)
@@ -293,17 +293,17 @@ def _unpacked(body: bytes, size: int, version: int) -> Iterator[bytes]:
     columns, books, last_ns = _Columns(tuple(parts)), _Books(), 0
     for kind in columns.kinds:
         if kind == _AS_IT_IS:
-            yield columns.text(_RAW)
+            yield columns.next_text(_RAW)
             continue
-        at_ns = last_ns = last_ns + _unfolded(columns.number(_TIMES))
+        at_ns = last_ns = last_ns + _unfolded(columns.next_number(_TIMES))
         if kind == _BOOK:
             payload = _ENCODER.encode(Entry(at_ns, _book(columns, books)))
             yield payload_of_then(payload, version)
         elif kind == _WAKE:
-            wake = m.WakeAt(at_ns + _unstamp(columns.number(_STAMPS)))
+            wake = m.WakeAt(at_ns + _unstamp(columns.next_number(_STAMPS)))
             yield _ENCODER.encode(Entry(at_ns, wake))
         else:
-            rest = tick if kind == _TICK else columns.text(_RAW)
+            rest = tick if kind == _TICK else columns.next_text(_RAW)
             yield _TWO + bytes((_U64,)) + at_ns.to_bytes(8, "big") + rest
 
 

@@ -342,7 +342,7 @@ class Journal:
         else:
             self._durable = mark
             while self._waiting and self._waiting[0][0] <= mark:
-                self._tell(self._waiting.popleft()[1], True)
+                self._resolve(self._waiting.popleft()[1], True)
         finally:
             self._given_s = None
             self._writing_bytes = 0
@@ -356,10 +356,10 @@ class Journal:
             self._broken = True
             self._buffer.clear()
             while self._waiting:
-                self._tell(self._waiting.popleft()[1], False)
+                self._resolve(self._waiting.popleft()[1], False)
             self._failed(reason)
 
-    def _tell(self, waiter: asyncio.Future[bool], on_disk: bool) -> None:
+    def _resolve(self, waiter: asyncio.Future[bool], on_disk: bool) -> None:
         if not waiter.done():
             waiter.set_result(on_disk)
 
@@ -522,9 +522,9 @@ class Archivist:
         if not code:
             self._log.debug("segment_archived", segment=segment.name)
         else:
-            self._tell(segment, said.decode("utf-8", "replace").strip()[-500:])
+            self._log_failure(segment, said.decode("utf-8", "replace").strip()[-500:])
 
-    def _tell(self, segment: Path, text: str) -> None:
+    def _log_failure(self, segment: Path, text: str) -> None:
         """The segment may have become too old and be gone."""
         if segment.exists():
             self._failed.add(segment)

@@ -233,11 +233,11 @@ class Segment:
         if payload is None:
             self._look_past(len(OPENING))
             return
-        self.head = self._read(_HEADS.decode, payload)
+        self.head = self._decoded(_HEADS.decode, payload)
         self._first += _FRAME.size + len(payload)
         self.whole_bytes = self._first
 
-    def _read(self, decode: Callable[[_B], _T], payload: _B) -> _T:
+    def _decoded(self, decode: Callable[[_B], _T], payload: _B) -> _T:
         try:
             return decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as fault:
@@ -259,7 +259,7 @@ class Segment:
     def entries(self) -> Iterator[Entry]:
         """The entries in order, up to the first cut or damaged one."""
         for payload in self.payloads():
-            yield self._read(self._entry, payload)
+            yield self._decoded(self._entry, payload)
 
     def salvaged(self) -> Iterator[Entry]:
         """The entries after damage, in order; empty before `entries` has ended."""
@@ -269,7 +269,7 @@ class Segment:
             if payload is None:
                 at = self._next_whole(at + 1)
                 continue
-            yield self._read(self._entry, payload_of_now(payload, self._version))
+            yield self._decoded(self._entry, payload_of_now(payload, self._version))
             at += _FRAME.size + len(payload)
 
     def _look_past(self, at: int) -> None:

@@ -70,7 +70,7 @@ class Intents:
                     known.doubt = send.request.again
                     self._asked[send.request_id] = send.request.order.client_order_id
 
-    def open(self) -> tuple[m.UnconfirmedCreate, ...]:
+    def open_creates(self) -> tuple[m.UnconfirmedCreate, ...]:
         """The creates without a definite answer, oldest first."""
         return tuple(each.intent for each in self._open.values())
 
@@ -85,7 +85,7 @@ class Intents:
                 self._open.clear()
                 self._asked.clear()
             case m.Started():
-                # Request ids begin anew: what the run before still waited for never came.
+                # Request ids start again: the last run never got the answers it waited for.
                 for each in self._open.values():
                     each.doubt = each.doubt or each.sendings > 0
                     each.sendings = 0
@@ -95,7 +95,7 @@ class Intents:
             case m.DrainComplete(left=(), unknown=(), unshown=False):
                 self._open.clear()
 
-    def of(self, name: ClientOrderId) -> m.UnconfirmedCreate | None:
+    def open_create(self, name: ClientOrderId) -> m.UnconfirmedCreate | None:
         known = self._open.get(name)
         return None if known is None else known.intent
 
@@ -176,7 +176,7 @@ class _Known:
         self.waiting = 0
         self.doubt = doubt
 
-    def shown(self) -> m.JournaledOrder:
+    def journaled(self) -> m.JournaledOrder:
         settled = not self.waiting and not self.doubt
         return msgspec.structs.replace(self.order, settled=settled)
 
@@ -209,7 +209,7 @@ class OpenOrderIndex:
 
     def orders(self) -> tuple[m.JournaledOrder, ...]:
         """Oldest first; at most WORKING_MAX."""
-        return tuple(known.shown() for known in self._known.values())
+        return tuple(known.journaled() for known in self._known.values())
 
     def follow(self, message: m.Event | m.Effect, at_ns: int) -> None:
         match message:
@@ -281,7 +281,7 @@ class OpenOrderIndex:
             case m.Ok(body=m.CancelBody()):
                 del self._known[request.order_id]
             case m.Ok(body=m.OrderBody(order=shown)):
-                self._shown(known, request, shown)
+                self._on_order_shown(known, request, shown)
             case m.Rejected():
                 row = row_for(answer.status or 429, answer.code)
                 if row.advice is Advice.ENDED:
@@ -304,7 +304,7 @@ class OpenOrderIndex:
             filled=shown.filled_qty,
         )
 
-    def _shown(
+    def _on_order_shown(
         self,
         known: _Known,
         request: m.AmendResting | m.CancelResting | m.ReadOrder,
@@ -429,7 +429,7 @@ class RunningState:
                 self._noted(message.name, message.fields)
                 return
             case m.CreateResolved(order_id=str(order_id)):
-                intent = self._intents.of(message.client_order_id)
+                intent = self._intents.open_create(message.client_order_id)
                 if intent is not None:
                     self._working.identified(intent.order, OrderId(order_id), entry.at_ns)
         self._intents.follow(entry.message)
@@ -437,7 +437,7 @@ class RunningState:
 
     def _noted(self, name: str, fields: dict[str, str | int]) -> None:
         if name == "winner_told":
-            self._told(fields)
+            self._on_winner(fields)
         elif name == "event_left":
             self._event_cash.pop(fold_ticker(str(fields["event"])), None)
         elif name in _CASH and "cents" in fields:
@@ -463,7 +463,7 @@ class RunningState:
             if to_ns(mark.created_at) < from_ns:
                 del self._fills_since[mark.fill_id]
 
-    def _told(self, fields: dict[str, str | int]) -> None:
+    def _on_winner(self, fields: dict[str, str | int]) -> None:
         """A payout has shown the winner."""
         self._winners[MarketId(str(fields["market_id"]))] = Outcome(str(fields["winner"]))
         if len(self._winners) > WINNERS_MAX:
@@ -473,7 +473,7 @@ class RunningState:
         """The head of a segment that begins now."""
         return Head(
             at_ns,
-            self._intents.open(),
+            self._intents.open_creates(),
             self._working.orders(),
             tuple(self._under_way.values()),
             tuple(self._winners.items()),
@@ -486,7 +486,7 @@ class RunningState:
         """What the next run begins with if this one dies now."""
         return RecoveredState(
             m.JournalFate.FOUND,
-            self._intents.open(),
+            self._intents.open_creates(),
             self._working.orders(),
             winners=tuple(self._winners.items()),
             complete_fill=self._complete_fill,

@@ -253,7 +253,7 @@ class Metrics:
 
     def _on_frame(self, market_id: str, ts_ns: int, at_ns: int) -> None:
         """The first frame of a rung may be as old as its last change, and a repeated one is not
-        new: neither tells the latency of the feed."""
+        new: neither shows the latency of the feed."""
         before_ns = self._newest_frame_ns.get(market_id)
         if before_ns is not None and ts_ns > before_ns:
             self.lag_ns[market_id] = at_ns - ts_ns
@@ -303,7 +303,7 @@ class Metrics:
     def _read_reaper_heartbeat(self, state: Path, now_ns: int) -> None:
         pulse = read_pulse(state, REAPER)
         mark = None if pulse is None else f"{pulse.boot} {pulse.beat}"
-        silent_ns = self._reaper_silence.look(mark, now_ns)
+        silent_ns = self._reaper_silence.measure_silence(mark, now_ns)
         self._reaper_silent_ns = silent_ns if self._reaper_silence.heard else None
         self._reaper = pulse if self._reaper_silence.heard else None
 

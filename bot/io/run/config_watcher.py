@@ -87,7 +87,7 @@ class FileWatch:
                 if asked:
                     self._log.info("config_asked_for", files=len(self._files))
                 for followed in self._files:
-                    await followed.look(asked=asked)
+                    await followed.check_for_change(asked=asked)
 
 
 class _Followed:
@@ -99,7 +99,7 @@ class _Followed:
         self._confirmed = file.confirmed()
         self._asked = False
 
-    async def look(self, *, asked: bool) -> None:
+    async def check_for_change(self, *, asked: bool) -> None:
         """Check a change once the file has settled, else at the next look. asked: check it changed
         or not."""
         confirmed = self._file.confirmed()

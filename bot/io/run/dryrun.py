@@ -82,7 +82,7 @@ class _ReadOnlyVenue:
     def perform(self, send: m.Send) -> None:
         request = send.request
         if not isinstance(request, m.Create | m.AmendResting | m.CancelResting):
-            self._rest.start(send, self._read)
+            self._rest.start(send, self._on_read)
             return
         order = (
             str(request.order.client_order_id)
@@ -116,7 +116,7 @@ class _ReadOnlyVenue:
             self._tell(m.Response(send.request_id, m.Ok(m.OrderBody(shown))))
         self._creates.clear()
 
-    def _read(self, replied: m.Response) -> None:
+    def _on_read(self, replied: m.Response) -> None:
         answer = replied.answer
         if isinstance(answer, m.Ok):
             replied = msgspec.structs.replace(replied, answer=m.Ok(self._without(answer.body)))
@@ -219,8 +219,8 @@ async def _until_settled(
     give_up_ns = clock.now_ns() + longest_ns
     ready_ns: int | None = None
     while (now_ns := clock.now_ns()) < give_up_ns:
-        events = [(each.event, each.at_ns) for each in inbox.take(_BATCH)]
-        events += [(m.Tick(), now_ns), *((each, now_ns) for each in watch.take())]
+        events = [(each.event, each.at_ns) for each in inbox.take_events(_BATCH)]
+        events += [(m.Tick(), now_ns), *((each, now_ns) for each in watch.take_overruns())]
         wake_ns = now_ns + NS_PER_SECOND // 10
         for event, at_ns in events:
             for effect in trader.receive(event, at_ns):

@@ -96,16 +96,16 @@ class EmbeddedVenue:
         while not line.endswith(b"\n"):
             left_s = until_s - time.monotonic()
             if left_s <= 0 or not select.select([stdout], [], [], left_s)[0]:
-                raise VenueFault(self._told(f"not ready after {longest_s:g} s"))
+                raise VenueFault(self._failure(f"not ready after {longest_s:g} s"))
             chunk = os.read(stdout.fileno(), 65_536)
             if not chunk:
                 self._refuse_opening()
-                raise VenueFault(self._told("ended before it was ready"))
+                raise VenueFault(self._failure("ended before it was ready"))
             line += chunk
         try:
             return msgspec.convert(json.loads(line), type=VenueAddress)
         except (ValueError, msgspec.ValidationError):
-            raise VenueFault(self._told("said something else than where it is")) from None
+            raise VenueFault(self._failure("said something else than where it is")) from None
 
     def _refuse_opening(self) -> None:
         """Raise OpeningFault if the child, whose output has ended, found its file at fault."""
@@ -116,7 +116,7 @@ class EmbeddedVenue:
     def _tail(self) -> str:
         return self._log.read_bytes()[-_TAIL_BYTES:].decode("utf-8", errors="replace").strip()
 
-    def _told(self, what: str) -> str:
+    def _failure(self, what: str) -> str:
         tail = self._tail() or "(nothing)"
         if self._process.poll() == _NOT_WRITTEN:
             tail += "\nmore could not be written there: is the disk full?"

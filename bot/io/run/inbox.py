@@ -106,7 +106,7 @@ class ConflatingQueue:
             del self._frames[oldest]
             kind.dropped += 1
 
-    def take(self, most: int) -> list[TimedEvent]:
+    def take_events(self, most: int) -> list[TimedEvent]:
         """Remove and return up to `most` events, oldest first. Frames wait if there are more."""
         taken: list[tuple[int, TimedEvent]] = []
         while self._first and len(taken) < most:

@@ -245,9 +245,9 @@ class Reaper:
             if self._setting is not None:
                 await self._setting
             if self._beats is not None:
-                self._beats.end()
+                self._beats.write_end()
 
-    # --- what is seen -----------------------------------------------------------------------------
+    # --- watching ---------------------------------------------------------------------------------
 
     def _step(self, seen: HeartbeatLook, now_ns: int) -> None:
         """One look, and what follows from it."""
@@ -256,7 +256,7 @@ class Reaper:
             # that died meanwhile would be left with its orders.
             self._silence.heard = seen.boot == self._inherited
             self._inherited = ""
-        silent_ns = self._silence.look(seen.mark, now_ns)
+        silent_ns = self._silence.measure_silence(seen.mark, now_ns)
         record = None if self._latch is None else self._latch.read()
         if record is not None and record.is_doubt and self.phase is not Phase.REAPING:
             # No latch to look after: taken for one, its end would be taken for a person's word,
@@ -283,7 +283,7 @@ class Reaper:
         elif seen.plea and seen.mark != self._reset_mark:
             self._fire(f"the bot cannot cancel: {seen.plea}")
         elif seen.ended:
-            self._silence.forget()
+            self._silence.await_first_beat()
             self._change(Phase.WAITING)
         elif silent_ns >= self._after_ns:
             self._fire(f"no heartbeat for {silent_ns // NS_PER_MS} ms")
@@ -292,7 +292,7 @@ class Reaper:
         self._mark = seen.mark
         self._guard(seen)
         if now_ns - self._told_ns >= TOLD_NS:
-            self._tell(now_ns, silent_ns)
+            self._log_state(now_ns, silent_ns)
 
     def _guard(self, seen: HeartbeatLook) -> None:
         """Name the run to guard, should this reaper end first. A latch needs no such word, and once
@@ -330,7 +330,7 @@ class Reaper:
         answered."""
         self._reset_mark = seen.mark
         self._break_off()
-        self._silence.forget()
+        self._silence.await_first_beat()
         self._latched = False
         self.clean = True
         self._change(Phase.WAITING)
@@ -357,9 +357,9 @@ class Reaper:
     def _change(self, phase: Phase) -> None:
         if phase is not self.phase:
             self.phase = phase
-            self._tell(time.monotonic_ns(), 0)
+            self._log_state(time.monotonic_ns(), 0)
 
-    def _tell(self, now_ns: int, silent_ns: int) -> None:
+    def _log_state(self, now_ns: int, silent_ns: int) -> None:
         self._told_ns = now_ns
         self._log.info(
             "reaper",
@@ -370,7 +370,7 @@ class Reaper:
             of=self._only or ACCOUNT,
         )
 
-    # --- what is done -----------------------------------------------------------------------------
+    # --- acting -----------------------------------------------------------------------------------
 
     def _doubt(self) -> None:
         """Orders that the present sweep has found are not shown to be gone before its verdict."""
@@ -382,7 +382,7 @@ class Reaper:
 
     async def _sweep(self) -> None:
         if self._setting is not None:
-            # A disk that stands still must not keep what rests from being cancelled.
+            # A slow disk must not keep resting orders from being cancelled.
             await asyncio.wait([self._setting], timeout=LATCH_S)
         wanted = msgspec.structs.replace(self._sweep_settings, series_ticker=self._only)
         verdict = await sweep(self._rest, self._clock, wanted, self._begun)
@@ -428,7 +428,7 @@ async def key_trouble(rest: Rest) -> m.Rejected | m.Unknown | None:
     answers: asyncio.Queue[m.Response] = asyncio.Queue()
     requests: tuple[m.Request, ...] = (m.ReadResting(""), m.CancelResting(NO_SUCH_ORDER))
     for request in requests:
-        # Not asked directly: whoever waits here may be cancelled, a request never is.
+        # Not asked directly: this task may be cancelled, a request never is.
         rest.start(m.Send(m.RequestId(0), request, "key"), answers.put_nowait)
         replied = await answers.get()
         answer = replied.answer

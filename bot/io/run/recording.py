@@ -73,7 +73,7 @@ class Recording:
         memory = left_in(state)
         if memory.open_intents or memory.working:
             raise JournalFault(
-                f"{state}: the journal of a bot with orders to settle stands here; "
+                f"{state}: the journal of a bot with orders to settle is here; "
                 "name another folder with --state-dir"
             )
         self._configured = msgspec.structs.replace(

@@ -66,13 +66,13 @@ class ShutdownDeadline:
     def has_begun(self) -> bool:
         return self._due_ns is not None
 
-    def begin(self, at_ns: int) -> None:
+    def start_countdown(self, at_ns: int) -> None:
         """A stop was requested. The time runs from the last look if that came later, because the
         process may have been paused. A second stop changes nothing."""
         if self._due_ns is None:
             self._due_ns = max(at_ns, self._seen_ns) + self._length_ns
 
-    def look(self, now_ns: int) -> bool:
+    def is_over(self, now_ns: int) -> bool:
         """Call before and after every turn of the loop. True if the time is up."""
         stood_ns = now_ns - self._seen_ns - GAP_NS_MAX
         self._seen_ns = now_ns
@@ -142,7 +142,7 @@ async def finish_all(companions: Iterable["Sidecar"]) -> None:
 async def _finish(companion: "Sidecar") -> None:
     try:
         await companion.finish()
-    except Exception:  # noqa: BLE001 - the run is over, and how it ended stands
+    except Exception:  # noqa: BLE001 - the run is over, and its result is known
         structlog.stdlib.get_logger("bot").exception("companion_failed", companion=companion.name)
 
 
@@ -425,11 +425,11 @@ class Runner:
             # Replies still under way belong into the journal: a create among them may be live.
             if unanswered := await self._rest.drain(DRAIN_READS_S):
                 self._log.error("requests_unanswered", count=unanswered)
-            for arrived in self._inbox.take(len(self._inbox)):
-                if overdue:  # too late to act on, and in time to tell what is left
+            for arrived in self._inbox.take_events(len(self._inbox)):
+                if overdue:  # too late to act on, but it changes what is left
                     self._receive(arrived.event, arrived.at_ns)
                 else:
-                    self._keep(arrived.at_ns, arrived.event)
+                    self._journal_entry(arrived.at_ns, arrived.event)
             if overdue:
                 self._give_up(keep=True)
             if not self._journal.broken:
@@ -450,7 +450,7 @@ class Runner:
         last = self._drawn
         try:
             last = self._report(self._clock.now_ns())
-        except Exception:  # noqa: BLE001 - a bug in the trader: how it ended is told all the same
+        except Exception:  # noqa: BLE001 - a bug in the trader: the result is reported all the same
             self._failed("trader", "report")
         assert last is not None, "a trader that never could draw a picture"
         return last
@@ -461,7 +461,7 @@ class Runner:
             return ""
         vigil = PersistentGuards(self._state, boot_nonce)
         try:
-            latched = vigil.begin()
+            latched = vigil.begin_run()
         except LatchFault:
             await self.abandon()
             raise
@@ -473,7 +473,7 @@ class Runner:
             return
         flat = ended.exit_code is not Exit.LEFT_OVER
         try:
-            self._vigil.end(clean=not ended.crashed, flat=flat)
+            self._vigil.end_run(clean=not ended.crashed, flat=flat)
         except LatchFault as fault:
             self._log.error("clean_end_not_kept", text=str(fault))
 
@@ -502,14 +502,14 @@ class Runner:
             now_ns = self._clock.now_ns()
             if self._finished is not None:
                 return False
-            if self._drain.look(now_ns):
+            if self._drain.is_over(now_ns):
                 self._give_up()
                 return True
             if self._stop_at_ns is not None and now_ns >= self._stop_at_ns:
                 self._stop_at_ns = None
                 self.tell(m.StopRequested("the time asked for is over"))
             await self._inbox.wait(self._next_ns() - now_ns)
-            self._drain.look(self._clock.now_ns())
+            self._drain.is_over(self._clock.now_ns())
             try:
                 self._turn()
             except Exception:  # noqa: BLE001 - the loop's own boundary: it must live to cancel
@@ -518,17 +518,17 @@ class Runner:
 
     def _turn(self) -> None:
         """Events, the latch, one decision, one heartbeat."""
-        for arrived in self._inbox.take(BATCH_MAX):
+        for arrived in self._inbox.take_events(BATCH_MAX):
             self._receive(arrived.event, arrived.at_ns)
         now_ns = self._clock.now_ns()
         if self._vigil is not None:
-            found = self._vigil.look(now_ns, after_a_gap=now_ns - self._decided_ns > GAP_NS)
+            found = self._vigil.poll_latch(now_ns, after_a_gap=now_ns - self._decided_ns > GAP_NS)
             if found is not None:
                 self._receive(found, now_ns)
         self._receive(m.Tick(), now_ns)
         self._decided_ns = now_ns
         if self._watch is not None:
-            for overran in self._watch.take():
+            for overran in self._watch.take_overruns():
                 self.tell(overran)
         if self._vigil is not None:
             self._vigil.beat(now_ns)
@@ -544,10 +544,10 @@ class Runner:
         """One event through the trader; its effects are in the journal before they begin."""
         stops = self._trader.phase is Phase.STOPPING  # by itself, where nobody asked for it
         if stops or isinstance(event, m.StopRequested | m.JournalFailed):
-            self._drain.begin(at_ns)
+            self._drain.start_countdown(at_ns)
         if isinstance(event, m.JournalFailed) and "disk" not in self._died:
             self._died.append("disk")
-        self._keep(at_ns, event)
+        self._journal_entry(at_ns, event)
         # Asked again at the latest then, should the trader say nothing of when.
         self._wake_ns = at_ns + NS_PER_SECOND // 10
         began_ns = time.perf_counter_ns()
@@ -559,7 +559,7 @@ class Runner:
             effects = self._trader.effects
         took_ns = time.perf_counter_ns() - began_ns
         for effect in effects:
-            self._keep(at_ns, effect)
+            self._journal_entry(at_ns, effect)
         for effect in effects:
             try:
                 self.metrics.on_effect(effect, at_ns)
@@ -575,7 +575,7 @@ class Runner:
         except Exception:  # noqa: BLE001 - the rest of the batch must not go with it
             self._failed("shell", type(event).__name__)
 
-    def _keep(self, at_ns: int, message: m.Event | m.Effect) -> None:
+    def _journal_entry(self, at_ns: int, message: m.Event | m.Effect) -> None:
         """Journal it; a journal that raises ends new orders as a failing disk does."""
         if self._unkept:
             return
@@ -601,7 +601,7 @@ class Runner:
         try:
             if may:
                 self.metrics.on_request_sent(send.request_id, self._clock.now_ns())
-        except Exception:  # noqa: BLE001 - what is counted must hold no request back
+        except Exception:  # noqa: BLE001 - metrics must hold no request back
             self._failed("shell", type(send.request).__name__)
         return may
 
@@ -636,7 +636,7 @@ class Runner:
 
     def _latch(self, latched: m.Latched) -> None:
         """Keep why the bot latched; a latch that cannot be kept stops the bot for good."""
-        if latched.by is m.LatchedBy.BREAKER:  # the trader tells of a contradiction by itself
+        if latched.by is m.LatchedBy.BREAKER:  # the trader logs a contradiction by itself
             advice = "look, then bot reset CONFIG"
             self._log.error("breaker_tripped", reason=latched.reason, advice=advice)
         if self._vigil is not None:
@@ -659,9 +659,9 @@ class Runner:
         try:
             left = self._trader.left_over()
             if keep:
-                self._keep(self._clock.now_ns(), left)
+                self._journal_entry(self._clock.now_ns(), left)
         except Exception:  # noqa: BLE001 - a bug in the trader: the end must come all the same
-            # Nothing is kept: that nothing is left would make the next run forget what is open.
+            # Not journaled: it would make the next run forget open orders.
             self._failed("trader", "left_over")
         if left != self._finished:
             self._finished = left

@@ -101,14 +101,14 @@ class MultiRunner:
         Raises the first fault that kept one from beginning, once the others have drained; but not
         where they ended worse than by a fault.
         """
-        async with anyio.create_task_group() as beside:
+        async with anyio.create_task_group() as shared_tasks:
             for shared in self._shared:
-                beside.start_soon(shared.run)
+                shared_tasks.start_soon(shared.run)
             with signals_to(tuple(self._runners.values())):
                 async with anyio.create_task_group() as tasks:
                     for ticker, runner in self._runners.items():
                         tasks.start_soon(self._live, ticker, runner, run)
-            beside.cancel_scope.cancel()
+            shared_tasks.cancel_scope.cancel()
         ended = tuple(self._ended[each] for each in self._runners if each in self._ended)
         if self._faults and not (ended and worst(ended) in _WORSE_THAN_A_FAULT):
             raise self._faults[0]
@@ -272,7 +272,7 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
         structlog.stdlib.get_logger("bot").warning(
             "journal_tail_cut",
             bytes=journal.cut_bytes,
-            advice="the last run ended within a write; what rests and filled is read anew",
+            advice="the last run ended within a write; orders and fills are read again",
         )
     if journal.memory.damage:
         structlog.stdlib.get_logger("bot").error(

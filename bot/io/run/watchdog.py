@@ -75,12 +75,12 @@ class StrategyWatchdog:
         self._calls[event_ticker] = self._calls.get(event_ticker, 0) + 1
         return self._calls[event_ticker]
 
-    def take(self) -> list[StrategyOverran]:
+    def take_overruns(self) -> list[StrategyOverran]:
         """The events since the last time."""
         told, self._told = self._told, []
         return told
 
-    def tell(self, event: StrategyOverran) -> None:
+    def add_overrun(self, event: StrategyOverran) -> None:
         self._told.append(event)
 
     def run(self, call: Callable[[], Quotes]) -> Quotes:
@@ -132,7 +132,9 @@ class TimedStrategy(Strategy):
             answer = self._watch.run(lambda: self._inner.quote(view))
         except StrategyStalled:
             self._inner = made_by(self._make)
-            self._tell(view, time.monotonic_ns() - began_ns, self._watch.hard_ns, interrupted=True)
+            self._report_overrun(
+                view, time.monotonic_ns() - began_ns, self._watch.hard_ns, interrupted=True
+            )
             raise
         except BaseException as fault:  # noqa: BLE001 - the plugin boundary: it may raise anything
             _raise_ordinary(fault)
@@ -140,11 +142,13 @@ class TimedStrategy(Strategy):
             self._watch.timed(time.monotonic_ns() - began_ns)
         took_ns = time.thread_time_ns() - began_cpu_ns
         if took_ns > self._watch.budget_ns:
-            self._tell(view, took_ns, self._watch.budget_ns, interrupted=False)
+            self._report_overrun(view, took_ns, self._watch.budget_ns, interrupted=False)
         return answer
 
-    def _tell(self, view: EventView, took_ns: int, allowed_ns: int, *, interrupted: bool) -> None:
-        self._watch.tell(
+    def _report_overrun(
+        self, view: EventView, took_ns: int, allowed_ns: int, *, interrupted: bool
+    ) -> None:
+        self._watch.add_overrun(
             StrategyOverran(
                 view.event_ticker, self.name, self._call, took_ns, allowed_ns, interrupted
             )

@@ -70,7 +70,7 @@ class Heartbeat:
         if not self.is_due(now_ns):
             return True
         self._next_ns = now_ns + BEAT_NS
-        return self._write(ended=False)
+        return self._write_record(ended=False)
 
     def is_due(self, now_ns: int) -> bool:
         return now_ns >= self._next_ns
@@ -91,10 +91,10 @@ class Heartbeat:
             self.guards = boot
             self._next_ns = 0
 
-    def end(self) -> None:
+    def write_end(self) -> None:
         """The run is over and a read has shown that nothing of ours rests: silence is then no
         death."""
-        if not self._write(ended=True):
+        if not self._write_record(ended=True):
             # The end that a full disk led to is one too, and the file that is there has its room.
             with contextlib.suppress(OSError):
                 overwrite_file(self._path, self._content(ended=True))
@@ -111,7 +111,7 @@ class Heartbeat:
         )
         return msgspec.json.encode(pulse) + b"\n"
 
-    def _write(self, *, ended: bool) -> bool:
+    def _write_record(self, *, ended: bool) -> bool:
         self._count += 1
         content = self._content(ended=ended)
         fresh = self._path.with_name(f"{self._path.name}.new")
@@ -134,7 +134,7 @@ class Heartbeat:
         """Log the first failure, and the first success after it."""
         log = structlog.stdlib.get_logger("bot")
         if fault and not self._fault:
-            advice = "whoever watches it takes this for silence: see what the disk has"
+            advice = "the reaper takes this for silence: check the disk"
             log.error("heartbeat_not_written", file=str(self._path), text=fault, advice=advice)
         elif self._fault and not fault:
             log.info("heartbeat_written_again", file=str(self._path))
@@ -169,10 +169,10 @@ class HeartbeatWriter:
         hangs = self._writing is not None and not self._writing.done()
         return self.heart.is_failing or (hangs and self._now_ns > self._since_ns + HANGS_NS)
 
-    def end(self) -> None:
+    def write_end(self) -> None:
         """As `Heartbeat.end`, once the beat in progress is written."""
         self._thread.shutdown()
-        self.heart.end()
+        self.heart.write_end()
 
 
 def read_pulse(folder: Path, name: str = BOT) -> HeartbeatRecord | None:
@@ -199,7 +199,7 @@ class HeartbeatWatcher:
         self.heard = False
         """Whether a beat was seen to follow another."""
 
-    def look(self, mark: str | None, now_ns: int) -> int:
+    def measure_silence(self, mark: str | None, now_ns: int) -> int:
         """Take in the present mark; returns the silence in ns, 0 before the first beat.
 
         mark: text that changes with every beat, None when nothing can be read. now_ns: the
@@ -216,7 +216,7 @@ class HeartbeatWatcher:
             self._silent_ns += min(gap_ns, LOOK_GAP_NS_MAX)
         return self._silent_ns if self.heard else 0
 
-    def forget(self) -> None:
+    def await_first_beat(self) -> None:
         """Wait for a first beat again."""
         self.heard = False
         self._silent_ns = 0

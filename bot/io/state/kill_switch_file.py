@@ -172,13 +172,13 @@ class CrashLog:
         self._latch = KillSwitchFile(folder)
         self._now = now
 
-    def begin(self) -> LatchRecord | None:
+    def mark_begun(self) -> LatchRecord | None:
         """Mark a run as on. Returns the latch, None when nothing is latched.
 
         Raises LatchFault when this bot is to stay down, or when the disk refuses the mark.
         """
         at = self._now()
-        known = self._read(at)
+        known = self._read_file(at)
         unclean = known.unclean
         if known.running is not None:
             unclean = (*unclean, at)[-_KEPT:]
@@ -187,7 +187,7 @@ class CrashLog:
         standing = self._latch.read()
         stays_down = loops or (standing is not None and standing.by == BY)
         # Down already: the next start must not find an unclean end of a run that never was.
-        self._write(_File(None if stays_down else at, unclean))
+        self._write_file(_File(None if stays_down else at, unclean))
         if loops and (standing is None or standing.is_doubt):
             text = f"{len(late)} unclean ends within {WITHIN_NS // (60 * NS_PER_SECOND)} minutes"
             standing = self._latch.set(text, BY, at.wall_ns)
@@ -204,19 +204,19 @@ class CrashLog:
         """True if the newest run did not end cleanly, or crashes keep this bot down."""
         latch = self._latch.read()
         is_down = latch is not None and latch.by == BY
-        return is_down or self._read(self._now()).running is not None
+        return is_down or self._read_file(self._now()).running is not None
 
-    def end(self) -> None:
+    def mark_ended(self) -> None:
         """The run ended cleanly. Raises LatchFault when the disk refuses."""
         # A full disk is no crash.
-        self._write_in_any_room(_File(None, self._read(self._now()).unclean))
+        self._write_in_any_room(_File(None, self._read_file(self._now()).unclean))
 
-    def forget(self) -> bool:
+    def forget_crashes(self) -> bool:
         """A person has looked: forget the unclean ends. True if there were any.
 
         A run that is on keeps its mark. Raises LatchFault when the disk refuses.
         """
-        known = self._read(self._now())
+        known = self._read_file(self._now())
         if not known.unclean:
             return False
         if known.running is not None:
@@ -227,7 +227,7 @@ class CrashLog:
         except OSError as fault:
             raise LatchFault(f"{self._path}: {fault.strerror}") from None
 
-    def _read(self, at: TwoClocks) -> _File:
+    def _read_file(self, at: TwoClocks) -> _File:
         """An unreadable file counts as an unclean end."""
         try:
             content = read_file(self._path)
@@ -238,14 +238,14 @@ class CrashLog:
     def _write_in_any_room(self, file: _File) -> None:
         """Write a shorter file, also on a full disk: half-written it reads as unclean."""
         try:
-            self._write(file)
+            self._write_file(file)
         except LatchFault as fault:
             try:
                 overwrite_file(self._path, _encoded(file))
             except OSError:
                 raise fault from None
 
-    def _write(self, file: _File) -> None:
+    def _write_file(self, file: _File) -> None:
         try:
             replace_file(self._path, _encoded(file))
         except OSError as fault:

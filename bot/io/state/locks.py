@@ -86,7 +86,7 @@ def _leave_what_is_not_ours(path: Path) -> None:
         if not stat.S_ISDIR(shown.st_mode) or not shown.st_mode & _OPEN_TO_OTHERS:
             return
         there = {each.name for each in path.iterdir()} - _OF_THE_VOLUME
-    except OSError:  # not there yet, or told by whoever makes it
+    except OSError:  # not there yet, or reported when it is made
         return
     if there and not any(_is_lock(path / name) for name in (BOT_LOCK, REAPER_LOCK)):
         raise StateFault(
@@ -166,7 +166,7 @@ class Holder(msgspec.Struct, frozen=True):
     pid: int = 0
     state: str = ""
 
-    def told(self) -> str:
+    def description(self) -> str:
         """For a person."""
         if not self.pid:
             return "a bot"
@@ -180,7 +180,7 @@ class AccountLock:
         self._handles = handles
 
     @classmethod
-    def take(cls, base_url: str, key: Secret, state: Path) -> "AccountLock":
+    def acquire(cls, base_url: str, key: Secret, state: Path) -> "AccountLock":
         """Hold the account, or raise AccountFault within a second when another bot does.
 
         state: shown to a process that is refused. Raises StateFault when the lock cannot be made.
@@ -197,8 +197,8 @@ class AccountLock:
                 for each in (handle, *handles):
                     os.close(each)
                 raise AccountFault(
-                    f"the account at {base_url}: {other.told()} trades it already; two bots on one "
-                    "account fight. Stop that one, or give this one another account's key"
+                    f"the account at {base_url}: {other.description()} trades it already; two bots "
+                    "on one account fight. Stop that one, or give this one another account's key"
                 )
             handles.append(handle)
             _write(handle, Holder(os.getpid(), str(state.absolute())))

@@ -32,16 +32,16 @@ class PersistentGuards:
         self._look_ns = 0
         self._writing: asyncio.Task[None] | None = None
 
-    def begin(self) -> str:
+    def begin_run(self) -> str:
         """Mark the run as on. Returns why nothing may be quoted; "" when nothing is latched.
 
         Raises LatchFault when this bot is to stay down, or the disk refuses the mark.
         """
-        why = _why(self._took(self._crashes.begin()))
+        why = _why(self._took(self._crashes.mark_begun()))
         forget_remains(self._folder)
         return why
 
-    def look(self, now_ns: int, *, after_a_gap: bool) -> m.LatchSet | m.LatchCleared | None:
+    def poll_latch(self, now_ns: int, *, after_a_gap: bool) -> m.LatchSet | m.LatchCleared | None:
         """A change of the latch since the last look, at most once a second unless after a gap."""
         if now_ns < self._look_ns and not after_a_gap:
             return None
@@ -66,9 +66,9 @@ class PersistentGuards:
     def latch(self, latched: m.Latched, failed: Callable[[str], None]) -> None:
         """Have the disk keep why this run latched. failed: called with a text when it does not."""
         self._latched, self._feared = True, False
-        self._writing = asyncio.ensure_future(self._keep(latched, failed, self._writing))
+        self._writing = asyncio.ensure_future(self._write_latch(latched, failed, self._writing))
 
-    async def _keep(
+    async def _write_latch(
         self,
         latched: m.Latched,
         failed: Callable[[str], None],
@@ -102,15 +102,15 @@ class PersistentGuards:
         if self._writing is not None:
             await self._writing
 
-    def end(self, *, clean: bool, flat: bool) -> None:
+    def end_run(self, *, clean: bool, flat: bool) -> None:
         """The run is over. clean: no crash. flat: a read has shown that nothing rests.
 
         Raises LatchFault when the disk refuses; the end then counts as unclean.
         """
         if flat:
-            self._beats.end()
+            self._beats.write_end()
         if clean:
-            self._crashes.end()
+            self._crashes.mark_ended()
 
 
 def _why(record: LatchRecord | None) -> str:

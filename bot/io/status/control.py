@@ -66,7 +66,9 @@ class Control:
         fits = hmac.compare_digest(given.strip().encode(), self._token.reveal().encode())
         return fits and scheme.lower() == "bearer"
 
-    async def ask(self, action: Action, reason: str, series: Ticker | None = None) -> str | None:
+    async def send_command(
+        self, action: Action, reason: str, series: Ticker | None = None
+    ) -> str | None:
         """Send a command to one series, or to all. None once it was sent; else why it makes no
         sense for every one of them.
 
@@ -136,7 +138,7 @@ class Control:
 
 def _unlatch(folder: Path) -> bool:
     removed = KillSwitchFile(folder).clear()
-    CrashLog(folder).forget()
+    CrashLog(folder).forget_crashes()
     return removed
 
 

@@ -144,7 +144,7 @@ class History:
     def moments(self) -> tuple[HistorySample, ...]:
         return tuple(self._moments)
 
-    def take(self, report: Report) -> None:
+    def add_sample(self, report: Report) -> None:
         """Sample a report, if the last sample is old enough."""
         if report.profit is None:
             return
@@ -188,10 +188,10 @@ class Overview:
         self._control = control
         self._history = History()
 
-    def take(self) -> None:
+    def sample_history(self) -> None:
         snapshot = self._shown.look()
         if snapshot is not None:
-            self._history.take(snapshot.report)
+            self._history.add_sample(snapshot.report)
 
     def status(self) -> dict[str, object]:
         """The newest snapshot as JSON. age_ms: since the last decision; unhealthy, paused, idle:

@@ -135,7 +135,7 @@ class StatusApp:
         """Record the history, whether anybody looks or not."""
         while True:
             for overview in self._overviews.values():
-                overview.take()
+                overview.sample_history()
             await asyncio.sleep(_KEEP_S)
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class StatusApp:
         page = self._files["/"]
         ticker = next(iter(self._shown)) if asked is None else asked
         told = msgspec.json.encode(self._overviews[ticker].status())
-        # No sign in it can end the element that it stands in.
+        # No character in it can end the element around it.
         body = page.body.replace(_FIRST, _FIRST + told.replace(b"<", b"\\u003c"), 1)
         return HttpResponse(page.status, page.kind, body)
 
@@ -257,7 +257,7 @@ class StatusApp:
         reason = _reason(await body_of(receive, _BODY_MAX))
         if reason is None:
             return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
-        refusal = await self._control.ask(action, reason, asked)
+        refusal = await self._control.send_command(action, reason, asked)
         if refusal is not None:
             return said(409, refusal)
         return HttpResponse(202, JSON, msgspec.json.encode({"done": action.value}))
