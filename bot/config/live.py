@@ -38,21 +38,14 @@ class LiveConfig:
         """makers: those of the trader, so that a strategy is imported once. in_force: the trader's.
         tell: gives it an event. state: where a confirmed change is stored; None: nobody can confirm
         one."""
-        self._config = config
+        self.path = config.source.path
+        self.started_with = config.source.raw
         self._makers = makers
         self._in_force = in_force
         self._give = tell
         self._state = state
         self._told = self._number = 0
         self._known: dict[str, tuple[KeyRow, ...]] = {config.digest: config.rows}
-
-    @property
-    def path(self) -> Path:
-        return self._config.source.path
-
-    @property
-    def started_with(self) -> bytes:
-        return self._config.source.raw
 
     def confirmed(self) -> str:
         return "" if self._state is None else confirmed_digest(self._state)

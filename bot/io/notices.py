@@ -39,10 +39,6 @@ GIVE_UP_S: Final = 900.0
 _AGAIN: Final = frozenset({408, 425, 429})
 
 
-class Notice(msgspec.Struct, frozen=True):
-    body: bytes
-
-
 class Times(msgspec.Struct, frozen=True):
     """Timeouts and waits of a courier, in seconds."""
 
@@ -63,7 +59,7 @@ class Courier:
         self._times = Times() if times is None else times
         self._tokens = float(per_minute)
         self._counted_s = 0.0
-        self._queue: deque[Notice] = deque()
+        self._queue: deque[bytes] = deque()
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -77,7 +73,7 @@ class Courier:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def offer(self, notice: Notice) -> None:
+    def offer(self, notice: bytes) -> None:
         """Deliver this when it can be; returns at once."""
         if len(self._queue) >= QUEUE_MAX:
             # Not the first of the queue: that one may be under way.
@@ -128,7 +124,7 @@ class Courier:
             await self._client.aclose()
             self._client = None
 
-    async def _deliver(self, notice: Notice) -> str:
+    async def _deliver(self, notice: bytes) -> str:
         """Retry until it is taken or given up: `sent` or `lost`."""
         loop, times = asyncio.get_running_loop(), self._times
         begun_s, wait_s = loop.time(), times.backoff_min_s
@@ -165,7 +161,7 @@ class Courier:
                 self._tokens, self._counted_s = 1.0, loop.time()
         self._tokens = max(0.0, self._tokens - 1)
 
-    async def _try(self, notice: Notice) -> tuple[str, float | None]:
+    async def _try(self, notice: bytes) -> tuple[str, float | None]:
         """Why it was not taken, empty if it was; and the shortest wait, None for ever."""
         if self._client is None:
             # The body of an answer is nobody's business: it is never read.
@@ -174,7 +170,7 @@ class Courier:
         try:
             with whole_within(self._times.attempt_s):
                 async with self._client.stream(
-                    "POST", self._address.reveal(), content=notice.body, headers=headers
+                    "POST", self._address.reveal(), content=notice, headers=headers
                 ) as answer:
                     status = answer.status_code
                     patience = answer.headers.get("Retry-After", "")
@@ -324,7 +320,7 @@ class Notices:
             if repeats is None:
                 self._count("repeated")
                 continue
-            notice = Notice(self._body(target.form, what, text, series, at_ns, resolved, repeats))
+            notice = self._body(target.form, what, text, series, at_ns, resolved, repeats)
             self._couriers[place].offer(notice)
 
     def _repeats(self, place: int, target: Target, what: str, text: str, at_ns: int) -> int | None:

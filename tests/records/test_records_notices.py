@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.core import messages as m
-from bot.io.notices import QUEUE_MAX, Courier, Form, Notice, Notices, Target, Times, What
+from bot.io.notices import QUEUE_MAX, Courier, Form, Notices, Target, Times, What
 from bot.io.secret import Secret
 from tests.io.samples import report
 from tests.records.receiver import Receiver, until
@@ -269,14 +269,14 @@ async def test_a_courier_survives_whatever_goes_wrong_with_one_notice(monkeypatc
         courier.count = fates.append
         plain_try = courier._try
 
-        async def broken(notice: Notice) -> tuple[str, float | None]:
-            if notice.body == b"1":
+        async def broken(notice: bytes) -> tuple[str, float | None]:
+            if notice == b"1":
                 raise RuntimeError("a bug")
             return await plain_try(notice)
 
         monkeypatch.setattr(courier, "_try", broken)
-        courier.offer(Notice(b"1"))
-        courier.offer(Notice(b"2"))
+        courier.offer(b"1")
+        courier.offer(b"2")
         await courier.deliver_all()
         await courier.close()
     assert fates == ["lost", "sent"]

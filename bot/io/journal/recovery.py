@@ -11,7 +11,7 @@ creates. A person who knows that another address leads to the same account may c
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -353,17 +353,28 @@ class RecoveredState(msgspec.Struct, frozen=True):
     event_cash: tuple[tuple[Ticker, Cents], ...] = ()
     fills_since: tuple[m.FillMark, ...] = ()
 
+    def _carried(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _CARRIED}
+
     def head(self, at_ns: int) -> Head:
         """The head of that run's first segment."""
-        return Head(
-            at_ns,
+        return Head(at_ns, open_intents=self.open_intents, working=self.working, **self._carried())
+
+    def started(self, boot_nonce: str, new_account: bool, **run: Any) -> m.Started:
+        """The first event of a run that begins with this. run: further fields of the event."""
+        return m.Started(
+            boot_nonce,
             self.open_intents,
-            self.working,
-            winners=self.winners,
-            complete_fill=self.complete_fill,
-            event_cash=self.event_cash,
-            fills_since=self.fills_since,
+            new_account,
+            working=self.working,
+            journal=self.fate,
+            **self._carried(),
+            **run,
         )
+
+
+_CARRIED: Final = ("winners", "complete_fill", "event_cash", "fills_since")
+"""Fields that a head, a recovered state and a start have in common."""
 
 
 NOTHING_LEFT: Final = RecoveredState(m.JournalFate.FOUND)
@@ -484,15 +495,9 @@ class RunningState:
 
     def memory(self) -> RecoveredState:
         """What the next run begins with if this one dies now."""
-        return RecoveredState(
-            m.JournalFate.FOUND,
-            self._intents.open_creates(),
-            self._working.orders(),
-            winners=tuple(self._winners.items()),
-            complete_fill=self._complete_fill,
-            event_cash=tuple(self._event_cash.items()),
-            fills_since=tuple(self._fills_since.values()),
-        )
+        head = self.head(0)
+        carried = {name: getattr(head, name) for name in _CARRIED}
+        return RecoveredState(m.JournalFate.FOUND, head.open_intents, head.working, **carried)
 
 
 def _mark_of(fields: dict[str, str | int]) -> m.FillMark:

@@ -184,6 +184,7 @@ class Metrics:
         """The families of what runs with the trader, each with the object it is read from."""
 
         self._histograms = {name: _histogram(timed) for name, timed in TIMED.items()}
+        self._cells: dict[tuple[str, ...], Histogram] = {}
         self.notes: dict[tuple[str, str], int] = dict.fromkeys(NOTES, 0)
         self.answers: dict[tuple[str, str, str], int] = dict.fromkeys(_ANSWERS, 0)
         self.venue_tokens: dict[str, int] = {}
@@ -202,8 +203,11 @@ class Metrics:
         self._reaper_visit_ns: int | None = None
 
     def _observe(self, name: str, took_ns: int, *labels: str) -> None:
-        histogram = self._histograms[name]
-        (histogram.labels(*labels) if labels else histogram).observe(took_ns / NS_PER_SECOND)
+        key = (name, *labels)
+        if key not in self._cells:
+            histogram = self._histograms[name]
+            self._cells[key] = histogram.labels(*labels) if labels else histogram
+        self._cells[key].observe(took_ns / NS_PER_SECOND)
 
     def on_effect(self, effect: m.Effect, at_ns: int) -> None:
         """Count an effect of the trader that is about to be carried out."""

@@ -34,28 +34,21 @@ Stamp = tuple[int, int, int, int]
 class LiveFile(Protocol):
     """One file and the trader that it is for."""
 
-    @property
-    def path(self) -> Path: ...
-
-    @property
-    def started_with(self) -> bytes:
-        """The bytes that its trader was made from."""
-        ...
+    path: Path
+    started_with: bytes
+    """The bytes that its trader was made from."""
 
     def check(self, raw: bytes | None) -> m.Event | None:
         """The event that a content of the file causes; None when it changes nothing. raw: None when
         there is no file. Called from a thread."""
-        ...
 
     def confirmed(self) -> str:
         """The digest that a person has confirmed last; empty for none."""
-        ...
 
     def tell(self, event: m.Event) -> None: ...
 
     def is_taken(self) -> bool:
         """True if the trader has taken every event so far."""
-        ...
 
 
 class _Content(msgspec.Struct, frozen=True):

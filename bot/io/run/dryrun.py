@@ -185,20 +185,7 @@ async def dry_run(
     venue, feed = _ReadOnlyVenue(rest, tell), feed_of(tell)
     listening = asyncio.ensure_future(feed.run())
     try:
-        tell(
-            m.Started(
-                secrets.token_hex(10),
-                memory.open_intents,
-                new_account,
-                working=memory.working,
-                journal=memory.fate,
-                latched=latched,
-                winners=memory.winners,
-                complete_fill=memory.complete_fill,
-                event_cash=memory.event_cash,
-                fills_since=memory.fills_since,
-            )
-        )
+        tell(memory.started(secrets.token_hex(10), new_account, latched=latched))
         settled = await _until_settled(trader, venue, feed, inbox, watch, clock, longest_ns)
         return DryPlan(trader.plan(clock.now_ns()), tuple(venue.withheld), settled)
     finally:

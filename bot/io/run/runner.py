@@ -102,11 +102,9 @@ class RequestCarrier(Protocol):
         may_leave: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         """See `bot.io.client.rest.Rest.start`."""
-        ...
 
     async def drain(self, reads_s: float | None = None) -> int:
         """See `bot.io.client.rest.Rest.drain`."""
-        ...
 
 
 class MarketChannel(Protocol):
@@ -154,28 +152,22 @@ class Sidecar(Protocol):
     @property
     def secrets(self) -> tuple[Secret, ...]:
         """Texts that no log may show."""
-        ...
 
     @property
     def families(self) -> tuple[tuple[Family[Any], Any], ...]:
         """Its metrics, each with the object that they are read from."""
-        ...
 
     def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         """The run begins. look: the newest report; now_ns: the bot's clock."""
-        ...
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
         """The trader did something. Must return at once."""
-        ...
 
     async def run(self) -> None:
         """Its task until it is cancelled. Never ends and raises nothing else."""
-        ...
 
     async def finish(self) -> None:
         """The run is over; takes a few seconds at most."""
-        ...
 
 
 __all__ = [
@@ -240,12 +232,10 @@ class TraderLike(Protocol):
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
         """Take one event; returns the effects to carry out, in order."""
-        ...
 
     @property
     def effects(self) -> list[m.Effect]:
         """Those of the newest event, also where `receive` raised half-way."""
-        ...
 
     def report(self, now_ns: int) -> Report: ...
 
@@ -253,7 +243,6 @@ class TraderLike(Protocol):
 
     def left_over(self) -> m.DrainComplete:
         """What may still be live when the drain is out of time."""
-        ...
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -387,18 +376,11 @@ class Runner:
         self._stop_at_ns = None if run_ns is None else now_ns + run_ns
         left = NOTHING_LEFT if new_account else self._journal.memory
         self.tell(
-            m.Started(
+            left.started(
                 boot_nonce,
-                left.open_intents,
                 new_account,
-                working=left.working,
-                journal=left.fate,
                 latched=latched,
                 configured=self._configured,
-                winners=left.winners,
-                complete_fill=left.complete_fill,
-                event_cash=left.event_cash,
-                fills_since=left.fills_since,
                 paper=self._paper,
             )
         )

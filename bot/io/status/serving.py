@@ -152,11 +152,9 @@ class App(Protocol):
 
     async def keep(self) -> None:
         """A task that runs with the server."""
-        ...
 
     def close(self) -> None:
         """End every open response in good order."""
-        ...
 
 
 def listen(host: str, port: int, stuck_ms: int = _STUCK_MS) -> socket.socket:
