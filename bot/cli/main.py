@@ -245,7 +245,7 @@ def _kept_down(folder: Path) -> "list[Finding]":
     from bot.io.state.small_files import read_remains
 
     found = []
-    latch, remains = KillSwitchFile(folder).read(), read_remains(folder)
+    latch, remains = KillSwitchFile(folder).read_latch(), read_remains(folder)
     if latch is not None:
         since = f"latched since {latch.at or 'unknown'} by {latch.by}: {latch.reason}"
         found.append(Finding("latch", False, since, "bot reset CONFIG lets the bot quote again"))

@@ -50,7 +50,7 @@ def reset(
         from bot.io.state.small_files import read_remains
 
         latch, remains = KillSwitchFile(folder), read_remains(folder)
-        record = latch.read()
+        record = latch.read_latch()
         if record is None and not (folder / BOT_LOCK).exists():
             if state_dir is not None:
                 fail(

@@ -32,7 +32,7 @@ class KeyRow(msgspec.Struct, frozen=True):
     is_secret: bool = False
 
     @property
-    def shown(self) -> str:
+    def shown_value(self) -> str:
         return NOT_SHOWN if self.is_secret else self.value
 
 
@@ -145,4 +145,4 @@ def _told(row: KeyRow | None) -> str:
     """A value for a log; of a key not even its place."""
     if row is None:
         return NOTHING
-    return NOT_SHOWN if "key" in row.key.rpartition(".")[2] else row.shown
+    return NOT_SHOWN if "key" in row.key.rpartition(".")[2] else row.shown_value

@@ -50,7 +50,7 @@ class LiveConfig:
     def confirmed(self) -> str:
         return "" if self._state is None else confirmed_digest(self._state)
 
-    def tell(self, event: m.Event) -> None:
+    def send_event(self, event: m.Event) -> None:
         self._told += 1
         self._give(event)
 

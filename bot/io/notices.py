@@ -282,7 +282,7 @@ class Notices:
     def _count(self, fate: str) -> None:
         self.counts.fates[fate] += 1
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         self._look = look
         self._now_ns = now_ns
 
@@ -372,7 +372,7 @@ class Notices:
             for courier in self._couriers:
                 tasks.create_task(courier.run())
 
-    async def finish(self) -> None:
+    async def on_run_end(self) -> None:
         """Deliver what waits, if that takes no longer than a few seconds."""
         try:
             async with asyncio.timeout(FINISH_S):

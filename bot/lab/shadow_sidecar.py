@@ -56,7 +56,7 @@ class ShadowSidecar:
         self._log = structlog.stdlib.get_logger("bot")
         self.reports: _Reports = ()
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         """The run begins."""
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
@@ -117,7 +117,7 @@ class ShadowSidecar:
             with contextlib.suppress(ProcessLookupError):
                 self._child.kill()
 
-    async def finish(self) -> None:
+    async def on_run_end(self) -> None:
         """The run is over."""
         self._kill()
         if self._child is not None:

@@ -38,7 +38,7 @@ class Bot:
         assert old in text
         event = self.live.check(text.replace(old, new).encode())
         if event is not None:
-            self.live.tell(event)
+            self.live.send_event(event)
         return event
 
 

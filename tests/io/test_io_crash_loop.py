@@ -59,7 +59,7 @@ def test_the_fourth_start_after_three_unclean_ends_stays_down_with_a_clear_text(
     crash(tmp_path, machine, 3)
     with pytest.raises(LatchFault, match=r"3 unclean ends within 10 minutes; .*bot reset CONFIG"):
         CrashLog(tmp_path, machine.now).mark_begun()
-    assert KillSwitchFile(tmp_path).read().by == "crash-loop"
+    assert KillSwitchFile(tmp_path).read_latch().by == "crash-loop"
 
 
 def test_every_start_after_it_stays_down_however_long_it_waits(tmp_path, machine):
@@ -90,7 +90,7 @@ def test_clean_ends_are_no_crashes(tmp_path, machine):
 
 def test_crashes_longer_ago_than_ten_minutes_do_not_count(tmp_path, machine):
     crash(tmp_path, machine, 12, every_ns=5 * MINUTE + 1)
-    assert KillSwitchFile(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read_latch() is None
 
 
 def test_crashes_just_within_ten_minutes_count(tmp_path, machine):
@@ -113,7 +113,7 @@ def test_a_stepped_wall_clock_makes_no_crash_loop(tmp_path, machine, step_ns):
     for _ in range(6):
         crash(tmp_path, machine, 1, every_ns=6 * MINUTE)
         machine.wall_ns += step_ns
-    assert KillSwitchFile(tmp_path).read() is None
+    assert KillSwitchFile(tmp_path).read_latch() is None
 
 
 def test_a_machine_that_reboots_each_time_is_a_crash_loop_too(tmp_path, machine):

@@ -64,8 +64,8 @@ def record(folder: Path) -> dict:
 
 async def test_a_trip_is_on_disk_and_in_the_journal_before_the_run_is_over(tmp_path):
     ended = await run(runner_of(Tripping(), tmp_path, keeps=True))
-    assert KillSwitchFile(tmp_path).read().reason == "loss_cents: 501, at most 500"
-    assert KillSwitchFile(tmp_path).read().by == "breaker"
+    assert KillSwitchFile(tmp_path).read_latch().reason == "loss_cents: 501, at most 500"
+    assert KillSwitchFile(tmp_path).read_latch().by == "breaker"
     written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
     assert m.Latched("loss_cents: 501, at most 500") in written
     assert ended.exit_code is Exit.VENUE

@@ -98,4 +98,4 @@ async def test_the_process_reports_while_the_run_goes_on_and_its_end_stops_the_c
     await until(lambda: all("removed before" in each.stopped for each in sidecar.reports))
     assert not task.done()
     task.cancel()
-    await sidecar.finish()
+    await sidecar.on_run_end()

@@ -41,7 +41,7 @@ def notices(
     """Notices to one receiver, by an impatient courier."""
     target = Target(Secret(url), form, what, per_minute, repeat_s)
     made = Notices("acme", [target], [Courier(target.address, per_minute, times)])
-    made.begin(report, time.time_ns)
+    made.on_run_start(report, time.time_ns)
     return made
 
 
@@ -55,7 +55,7 @@ async def going(made: Notices) -> AsyncIterator[None]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        await made.finish()
+        await made.on_run_end()
 
 
 def note(name: str, text: str = "why", level: str = "error") -> m.Noted:
@@ -250,7 +250,7 @@ async def test_the_end_of_a_run_waits_for_a_receiver_only_so_long(monkeypatch):
         made = notices(receiver.url, times=Times())
         made.did(m.Latched("x"), 0)
         begun = time.monotonic()
-        await made.finish()
+        await made.on_run_end()
         assert time.monotonic() - begun < 5
 
 
@@ -258,7 +258,7 @@ async def test_what_was_not_told_when_the_run_ended_is_told_at_its_end():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url)
         made.did(m.DrainComplete((), ()), 0)
-        await made.finish()
+        await made.on_run_end()
     assert [got["text"] for got in receiver.got] == ["stopped, nothing rests"]
 
 

@@ -485,7 +485,7 @@ class Archivist:
         self._child: asyncio.subprocess.Process | None = None
         self._log = structlog.stdlib.get_logger("bot")
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         """Remove what a killed run left half-written."""
         self._tidy()
 
@@ -530,7 +530,7 @@ class Archivist:
             self._failed.add(segment)
             self._log.warning("segment_not_archived", segment=segment.name, text=text)
 
-    async def finish(self) -> None:
+    async def on_run_end(self) -> None:
         """Kill the child: the next run archives the segment."""
         child = self._child
         if child is not None and child.returncode is None:

@@ -45,7 +45,7 @@ class LiveFile(Protocol):
     def confirmed(self) -> str:
         """The digest that a person has confirmed last; empty for none."""
 
-    def tell(self, event: m.Event) -> None: ...
+    def send_event(self, event: m.Event) -> None: ...
 
     def is_taken(self) -> bool:
         """True if the trader has taken every event so far."""
@@ -118,7 +118,7 @@ class _Followed:
         if event is None:
             structlog.stdlib.get_logger("bot").info("config_unchanged", file=str(self._file.path))
             return
-        self._file.tell(event)
+        self._file.send_event(event)
 
 
 def _stamp_of(path: Path) -> Stamp | None:

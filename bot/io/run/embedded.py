@@ -53,7 +53,7 @@ class EmbeddedVenue:
         self._log = log
 
     @classmethod
-    def start(
+    def start_child(
         cls, config: Path, state: Path, seed: int | None = None, tape: Path | None = None
     ) -> "EmbeddedVenue":
         """Start the child and return at once. Raises VenueFault."""
@@ -140,7 +140,7 @@ class EmbeddedVenue:
         finally:
             loop.remove_reader(handle)
 
-    def stop(self) -> None:
+    def stop_child(self) -> None:
         """Close its standard input, wait, and kill it if it stays; blocks."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None

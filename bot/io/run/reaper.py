@@ -257,7 +257,7 @@ class Reaper:
             self._silence.heard = seen.boot == self._inherited
             self._inherited = ""
         silent_ns = self._silence.measure_silence(seen.mark, now_ns)
-        record = None if self._latch is None else self._latch.read()
+        record = None if self._latch is None else self._latch.read_latch()
         if record is not None and record.is_doubt and self.phase is not Phase.REAPING:
             # No latch to look after: taken for one, its end would be taken for a person's word,
             # and a bot that had fallen silent be forgotten.

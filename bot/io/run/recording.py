@@ -108,7 +108,7 @@ class Recording:
         Raises JournalFault when the disk refused.
         """
         begun_ns, nonce = self._clock.now_ns(), secrets.token_hex(10)
-        self._archivist.begin(lambda: None, self._clock.now_ns)
+        self._archivist.on_run_start(lambda: None, self._clock.now_ns)
         self.tell(
             m.Started(
                 nonce,
@@ -141,7 +141,7 @@ class Recording:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._archivist.finish()
+        await self._archivist.on_run_end()
         broken = self._journal.broken
         self._journal.close()
         if broken:

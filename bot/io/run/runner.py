@@ -139,7 +139,7 @@ async def finish_all(companions: Iterable["Sidecar"]) -> None:
 
 async def _finish(companion: "Sidecar") -> None:
     try:
-        await companion.finish()
+        await companion.on_run_end()
     except Exception:  # noqa: BLE001 - the run is over, and its result is known
         structlog.stdlib.get_logger("bot").exception("companion_failed", companion=companion.name)
 
@@ -157,7 +157,7 @@ class Sidecar(Protocol):
     def families(self) -> tuple[tuple[Family[Any], Any], ...]:
         """Its metrics, each with the object that they are read from."""
 
-    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+    def on_run_start(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         """The run begins. look: the newest report; now_ns: the bot's clock."""
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
@@ -166,7 +166,7 @@ class Sidecar(Protocol):
     async def run(self) -> None:
         """Its task until it is cancelled. Never ends and raises nothing else."""
 
-    async def finish(self) -> None:
+    async def on_run_end(self) -> None:
         """The run is over; takes a few seconds at most."""
 
 
@@ -312,7 +312,7 @@ class Runner:
         if watch is not None:
             watch.timed = self.metrics.on_strategy_call
         for companion in companions:
-            companion.begin(self.newest, clock.now_ns)
+            companion.on_run_start(self.newest, clock.now_ns)
         self.metrics.sidecar_families = lambda: [
             row for each in companions for row in each.families
         ]
@@ -651,7 +651,7 @@ class Runner:
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def stop(self, reason: str) -> None:
+    def request_stop(self, reason: str) -> None:
         """End in good order; no effect if that has begun."""
         if not self._drain.has_begun:
             self.tell(m.StopRequested(reason))

@@ -126,7 +126,7 @@ class MultiRunner:
             self._faults.append(fault)
         for other, each in self._runners.items():
             if other != ticker and other not in self._ended:
-                each.stop(f"{ticker} has ended")
+                each.request_stop(f"{ticker} has ended")
 
 
 class SiteFault(OperatorError):

@@ -66,7 +66,7 @@ class KillSwitchFile:
         unmounted took the latch along; a missing file then says nothing."""
         return self._folder == _identity(self._path.parent)
 
-    def read(self) -> LatchRecord | None:
+    def read_latch(self) -> LatchRecord | None:
         """None when nothing is latched. Raises nothing."""
         try:
             folder = _identity(self._path.parent)
@@ -97,7 +97,7 @@ class KillSwitchFile:
 
         by: breaker, contradiction, crash-loop or reaper. wall_ns: for a person only.
         """
-        standing = self.read()
+        standing = self.read_latch()
         if standing is not None and not standing.is_doubt:
             if by != CONTRADICTION or standing.by == CONTRADICTION:
                 return standing
@@ -184,7 +184,7 @@ class CrashLog:
             unclean = (*unclean, at)[-_KEPT:]
         late = [each for each in unclean if at.since_ns(each) <= WITHIN_NS]
         loops = known.running is not None and len(late) >= UNCLEAN_ENDS
-        standing = self._latch.read()
+        standing = self._latch.read_latch()
         stays_down = loops or (standing is not None and standing.by == BY)
         # Down already: the next start must not find an unclean end of a run that never was.
         self._write_file(_File(None if stays_down else at, unclean))
@@ -202,7 +202,7 @@ class CrashLog:
     @property
     def has_crashed(self) -> bool:
         """True if the newest run did not end cleanly, or crashes keep this bot down."""
-        latch = self._latch.read()
+        latch = self._latch.read_latch()
         is_down = latch is not None and latch.by == BY
         return is_down or self._read_file(self._now()).running is not None
 

@@ -49,7 +49,7 @@ class PersistentGuards:
         if self._writing is not None:
             return None
         was = self._latched
-        record = self._latch.read()
+        record = self._latch.read_latch()
         if was and (record.is_doubt if record is not None else not self._latch.in_place):
             return None
         feared = self._feared
