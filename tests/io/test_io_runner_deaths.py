@@ -106,7 +106,7 @@ def once_broken(real: Callable[..., object]) -> Callable[..., object]:
 @pytest.mark.parametrize(
     ("kind", "method", "name"),
     [
-        (ConflatingQueue, "take", "loop"),
+        (ConflatingQueue, "take_events", "loop"),
         (Journal, "append", "journal"),
         (Metrics, "on_event", "shell"),
         (Runner, "_receive", "loop"),
