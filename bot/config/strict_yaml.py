@@ -24,7 +24,7 @@ _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "
 
 
 class Fault(msgspec.Struct, frozen=True, order=True):
-    """One fault of a file: its line, and what is accepted instead."""
+    """One fault of a file: its line, and the accepted values."""
 
     line: int
     text: str

@@ -91,7 +91,7 @@ class Courier:
             if self._under_way is None:
                 self._under_way = asyncio.ensure_future(self._deliver(self._queue[0]))
             try:
-                # Whoever goes on after this was cancelled takes over the one that is under way.
+                # A task that runs on after this was cancelled takes over the one that is under way.
                 fate = await asyncio.shield(self._under_way)
             except Exception:  # noqa: BLE001 - the task's boundary: one notice is lost at most
                 self._log.exception("notice_broken")

@@ -165,7 +165,7 @@ class Metrics:
         heartbeat_fails: Callable[[], bool] | None = None,
         dropped: Callable[[], Mapping[str, int]] | None = None,
     ) -> None:
-        """What is None or absent here has no metric.
+        """None and absent sources have no metric.
 
         latest: the newest report, None before there is one. series: its name until then. now_ns:
         the bot's clock. strategy_calls: how many there were. state: the state directory. dropped:

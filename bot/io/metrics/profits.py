@@ -55,7 +55,7 @@ def plain_row(row: ProfitRow) -> dict[str, object]:
 
 
 def plain_markout(each: MarkoutReport) -> dict[str, object]:
-    """Cents a share, to the millionth: whoever shows hundredths rounds once."""
+    """Cents a share, to the millionth: a page that shows hundredths rounds once."""
     error = each.error_cents
     return {
         "horizon_s": each.horizon_s,

@@ -90,7 +90,7 @@ BY: Final = "reaper"
 """Who set a latch of ours, as its record says."""
 
 ACCOUNT: Final = "the account"
-"""What is swept where it is no series alone."""
+"""The target of a sweep that is no series alone."""
 
 LOOK_S: Final = 0.25
 PAGE_S: Final = 0.7

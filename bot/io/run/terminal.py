@@ -146,7 +146,7 @@ def picture(
 
 
 def _asides(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
-    """What is unusual by request or fault, each with its reason; empty if it is not."""
+    """Anything unusual by request or fault, each with its reason; empty if it is not."""
     report = snapshot.report
     return (
         ("paused", snapshot.stands_still),

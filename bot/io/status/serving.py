@@ -164,7 +164,7 @@ def listen(host: str, port: int, stuck_ms: int = _STUCK_MS) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
-            # What is accepted here inherits it.
+            # Accepted sockets inherit it.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stuck_ms)
         listener.bind((host, port))
         # From here on a browser waits instead of being turned away while the bot starts.
