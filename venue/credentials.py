@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from venue import rawkeys
-from venue.durable import make_directory, sync_directory
 from venue.rawkeys import Fingerprint
 from venue.seed import KeySeed, Seed, TokenSeed
 from venue.seedfile import SeedFault
+from venue.storage.folder import make_directory, sync_directory
 
 _RAW: Final = re.compile(r"[\x21-\x7e]{16,256}", re.ASCII)
 

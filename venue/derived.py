@@ -19,6 +19,12 @@ BINARY_LABEL: Final = "YES"
 
 BINARY_OUTCOME: Final = "Yes"
 
+NAME_PATTERN: Final = r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}"
+"""A name, title or category, as a whole text. No control character, for a name must fit one line of
+a log, a table and a page; no half of a surrogate pair, which could be neither kept nor sent."""
+
+NAME_ACCEPTED: Final = "1 to 200 printable characters"
+
 _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:laddermaker:venue")
 _LAST_DAYS: Final = 7
 """With fewer days left than this, the next quarter counts as the one under way."""

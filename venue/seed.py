@@ -22,8 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from venue import words
-from venue.derived import BINARY_LABEL
+from venue.derived import BINARY_LABEL, NAME_ACCEPTED, NAME_PATTERN
 from venue.seedfile import Place, SeedFault, SeedText, read_seed_text
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.model import EventStatus, VenueState
@@ -31,7 +30,7 @@ from venue.wire.money import FeeRate, Outcome
 from venue.wire.routes import KeyScope, TokenScope
 
 # The patterns of pydantic are those of Rust: `$` matches at the very end only.
-_WORDS: Final = re.compile(words.PATTERN)
+_WORDS: Final = re.compile(NAME_PATTERN)
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _LIFETIME_S_MAX: Final = 100 * 366 * 86_400
 """A hundred years: its end is still an instant of 63 bits in nanoseconds, as the log keeps it."""
@@ -51,7 +50,7 @@ def _truth(value: object) -> object:
 
 def _words(value: object) -> object:
     if isinstance(value, str) and _WORDS.fullmatch(value) is None:
-        raise ValueError(words.ACCEPTED)
+        raise ValueError(NAME_ACCEPTED)
     return value
 
 

@@ -31,12 +31,11 @@ from venue.engine.messages import (
     Refused,
 )
 from venue.engine.snapshot import digest
-from venue.hold import Held, in_memory
 from venue.metrics import Readings, VenueMetrics
-from venue.recovery import RecoveredVenue, rehearsal
 from venue.rest.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.rest.faults import Faults
 from venue.storage.log import CommandLog, LogBroken, LogFull
+from venue.storage.recovery import OpenedState, RecoveredVenue, open_in_memory, rehearsal_copy
 from venue.stream.hub import Hub
 from venue.views.projector import Projector, Views
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -80,21 +79,21 @@ class VenueServer:
     """The desk behind the REST shell, the channel and control. Made inside a running event loop.
 
     projection_lag_ms: how far reads and the channel lag behind. feed_flush_ms: see `Hub`.
-    held: the state to go on from and the log to go on with; None begins anew, in memory.
+    state: what to go on from; None starts empty, in memory.
     """
 
     def __init__(
-        self, projection_lag_ms: int, feed_flush_ms: int, held: Held | None = None
+        self, projection_lag_ms: int, feed_flush_ms: int, state: OpenedState | None = None
     ) -> None:
-        held = in_memory() if held is None else held
-        self._exchange = held.exchange
-        self.access: Access = held.exchange.access
-        self._views: Views = held.exchange.views
-        self.cursor_key = held.cursor_key
+        state = open_in_memory() if state is None else state
+        self._exchange = state.exchange
+        self.access: Access = state.exchange.access
+        self._views: Views = state.exchange.views
+        self.cursor_key = state.cursor_key
         self.faults = Faults()
-        self._clock = Clock(held.exchange.at_ns)
-        self._log = held.log
-        self._writer = None if held.log is None else ThreadPoolExecutor(1, "log")
+        self._clock = Clock(state.exchange.at_ns)
+        self._log = state.log
+        self._writer = None if state.log is None else ThreadPoolExecutor(1, "log")
         self._log_fault: str | None = None
         self._log_broken = False
         self._log_asked_ns: int | None = None
@@ -395,7 +394,7 @@ class VenueServer:
         self._log_fault = why
 
     def _carry_out(self, command: Command | AccessCommand, now_ns: int) -> Answer:
-        answer, events = self._exchange.carry_out(command, now_ns)
+        answer, events = self._exchange.apply_command(command, now_ns)
         if events:
             self._projector.publish(events, now_ns)
         return answer
@@ -427,9 +426,9 @@ def _rehearse(
     exchange: RecoveredVenue, opening: list[Command | AccessCommand], now_ns: int
 ) -> None:
     """Carry an opening out on a copy of the state. Raises OpeningRefused."""
-    copy = rehearsal(exchange)
+    copy = rehearsal_copy(exchange)
     for command in opening:
-        answer, _ = copy.carry_out(command, now_ns)
+        answer, _ = copy.apply_command(command, now_ns)
         _check(command, answer)
 
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from venue.engine.messages import OrderChanged
-from venue.recovery import recover
+from venue.storage.recovery import recover
 from venue.storage.statedir import StateDir
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ import pytest
 import typer
 
 from tests.spec.conftest import Site
+from venue.cli.check import check
 from venue.conformance.bench import Bench
-from venue.conformance.cli import mount
 from venue.conformance.operator import Operator
 
 
@@ -271,7 +271,7 @@ def test_a_file_that_holds_no_single_key_is_refused_and_not_shown(
 
 def test_it_can_be_mounted_on_a_command_line() -> None:
     app = typer.Typer()
-    mount(app)
+    app.command("check")(check)
     assert [command.name for command in app.registered_commands] == ["check"]
 
 

@@ -32,9 +32,9 @@ from venue.opening import (
     state_commands,
     user_commands,
 )
-from venue.recovery import fresh
 from venue.seed import Seed, read_seed
 from venue.seedfile import SeedFault, read_seed_text
+from venue.storage.recovery import fresh
 from venue.wire.instant import NS_PER_SECOND, to_ns
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -267,7 +267,7 @@ def test_a_rung_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_aga
         if isinstance(command, ListMarket):
             own_id = command.market_id.replace(command.market_id[:8], "0" * 8)
             command = msgspec.structs.replace(command, market_id=own_id)
-        for event in held.carry_out(command, NOW_NS)[1]:
+        for event in held.apply_command(command, NOW_NS)[1]:
             held.views.apply(event)
     assert held.views.catalog.market_count == 2
     assert additions(commands, held.views.catalog, ()) == []
@@ -280,7 +280,7 @@ def test_a_company_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_
     assert isinstance(company, ListCompany)
     own = "11111111-2222-3333-4444-555555555555"
     known = fresh(b"k" * 32)
-    _, events = known.carry_out(msgspec.structs.replace(company, project_id=own), 1)
+    _, events = known.apply_command(msgspec.structs.replace(company, project_id=own), 1)
     for each in events:
         known.views.apply(each)
     added = additions([company, *rest], known.views.catalog, ())
@@ -288,7 +288,7 @@ def test_a_company_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_
     assert {command.project_id for command in added if isinstance(command, ListEvent)} == {own}
     assert len(added) == len(rest)
     for command in added:
-        assert isinstance(known.carry_out(command, 2)[0], Carried)
+        assert isinstance(known.apply_command(command, 2)[0], Carried)
 
 
 def test_a_token_whose_end_no_log_could_hold_is_a_fault(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Bodies of the operator's requests: their types, and reading them strictly.
 
-A fault names the field, the value as it came, and what is accepted. No body carries a secret, so
-values may be shown. Fields that a type describes are told in its words.
+A fault names the field, its value and what is accepted, in the words of the field's type. No body
+carries a secret, so values may be shown.
 """
 
 import enum
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
-from venue import words
+from venue import derived
 from venue.derived import Quarter
 from venue.rest.faults import SHARE_SCALE, Replies, Verb
 from venue.wire import instant
@@ -36,7 +36,7 @@ class BadRequest(Exception):
 
 Words = Annotated[
     str,
-    Meta(pattern=rf"\A{words.PATTERN}\Z", description=words.ACCEPTED),
+    Meta(pattern=rf"\A{derived.NAME_PATTERN}\Z", description=derived.NAME_ACCEPTED),
 ]
 Symbol = Annotated[
     str,
@@ -107,41 +107,29 @@ class Empty(msgspec.Struct, frozen=True):
 
 
 class VenueStateBody(msgspec.Struct, frozen=True):
-    """PUT venue-state."""
-
     state: VenueState
 
 
 class ProjectionBody(msgspec.Struct, frozen=True):
-    """PUT projection."""
-
     lag_ms: LagMs
 
 
 class CompanyBody(msgspec.Struct, frozen=True):
-    """POST companies. project_id: derived from the name when absent."""
-
     name: Words
     symbol: Symbol
     project_id: Uuid | None = None
 
 
 class SymbolBody(msgspec.Struct, frozen=True):
-    """POST companies/.../symbol."""
-
     symbol: Symbol
 
 
 class ImpliedValueBody(msgspec.Struct, frozen=True):
-    """POST companies/.../implied-value."""
-
     value_dollars: Decimal
     confidence: Probability
 
 
 class EventBody(msgspec.Struct, frozen=True):
-    """POST events. company: UUID or symbol. resolution_date: of the quarter, else its end."""
-
     company: Words
     series_ticker: Symbol
     quarter: QuarterText
@@ -156,15 +144,12 @@ class EventBody(msgspec.Struct, frozen=True):
 
 
 class EventStatusBody(msgspec.Struct, frozen=True):
-    """PUT events/.../status."""
-
     status: Settable
 
 
 class MarketBody(msgspec.Struct, frozen=True):
-    """POST markets. What is absent is derived from the event and the label: strike_value is the
-    number that a rung's label begins with, strike_unit what the event's other rungs agree on, and
-    the binary market has neither."""
+    """Absent fields are derived: strike_value is the number that a rung's label begins with,
+    strike_unit the one that the event's other rungs share; the binary market has neither."""
 
     event_ticker: Words
     label: Label
@@ -179,33 +164,23 @@ class MarketBody(msgspec.Struct, frozen=True):
 
 
 class ResolveBody(msgspec.Struct, frozen=True):
-    """POST markets/.../resolve."""
-
     winner: Outcome
 
 
 class UserBody(msgspec.Struct, frozen=True):
-    """POST users."""
-
     user_id: UserName
 
 
 class AmountBody(msgspec.Struct, frozen=True):
-    """POST users/.../deposits and /withdrawals."""
-
     amount_cents: Amount
 
 
 class KeyBody(msgspec.Struct, frozen=True):
-    """POST keys. user_id null: a key whose stored user reference is unusable."""
-
     user_id: UserName | None
     scopes: tuple[KeyScope, ...]
 
 
 class TokenBody(msgspec.Struct, frozen=True):
-    """POST tokens."""
-
     user_id: UserName
     application: Words
     scopes: tuple[TokenScope, ...]
@@ -213,8 +188,6 @@ class TokenBody(msgspec.Struct, frozen=True):
 
 
 class CommandFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, of a kind that strikes writes: exactly one of count and share."""
-
     kind: str
     count: Count | None = None
     share: ShareText | None = None
@@ -223,8 +196,6 @@ class CommandFaultBody(msgspec.Struct, frozen=True):
 
 
 class DelayFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, reply_delay: at most one of count and share."""
-
     kind: str
     delay_ms: DelayMs
     on: Replies
@@ -234,8 +205,6 @@ class DelayFaultBody(msgspec.Struct, frozen=True):
 
 
 class ThrottleFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, rate_limited: at most one of count and share; without one the next request."""
-
     kind: str
     retry_after_s: RetryAfter
     count: Count | None = None
@@ -244,15 +213,11 @@ class ThrottleFaultBody(msgspec.Struct, frozen=True):
 
 
 class LimitFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, rate_limit_lowered."""
-
     kind: str
     limit: BucketLimit
 
 
 class OutageFaultBody(msgspec.Struct, frozen=True):
-    """POST faults, of a kind that is simply there."""
-
     kind: str
 
 

@@ -12,10 +12,13 @@ import msgspec
 
 from venue.engine.messages import (
     AccessCommand,
+    AccessKey,
+    AccessToken,
     AddKey,
     AddToken,
     Answer,
     Carried,
+    KnownKey,
     Refused,
     RevokeKey,
     key_id,
@@ -23,33 +26,10 @@ from venue.engine.messages import (
 from venue.wire.errors import Code
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.names import UserId
-from venue.wire.routes import KeyScope, TokenScope
+from venue.wire.routes import TokenScope
 
 _SHA256_LENGTH: Final = 64
 _HEX_DIGITS: Final = frozenset(string.digits + "abcdef")
-
-
-class AccessKey(msgspec.Struct, frozen=True):
-    """An API key as the gate needs it.
-
-    `user_id` None: the stored user reference is unusable (api_key_misconfigured). `scopes` may be
-    empty: such a key exists and is rejected everywhere. `bucket_id` names its token bucket.
-    """
-
-    user_id: UserId | None
-    scopes: tuple[KeyScope, ...]
-    revoked: bool
-    bucket_id: str
-
-
-class KnownKey(msgspec.Struct, frozen=True, array_like=True):
-    """An API key as the operator may see it. prefix: the first characters of the raw key."""
-
-    sha256_hex: str
-    prefix: str
-    user_id: UserId | None
-    scopes: tuple[KeyScope, ...]
-    revoked: bool
 
 
 class KnownToken(msgspec.Struct, frozen=True, array_like=True):
@@ -67,14 +47,6 @@ class AccessSnapshot(msgspec.Struct, frozen=True):
 
     keys: tuple[KnownKey, ...]
     tokens: tuple[KnownToken, ...]
-
-
-class AccessToken(msgspec.Struct, frozen=True):
-    """A bearer token that has not expired; tokens of one application and user share a bucket."""
-
-    user_id: UserId
-    scopes: tuple[TokenScope, ...]
-    bucket_id: str
 
 
 class Access:

@@ -279,6 +279,37 @@ class Carried(msgspec.Struct, frozen=True, tag=True, gc=False):
 Answer = Placed | Amended | Cancelled | Refused | Carried
 """What a command came to. Bad operator input (unknown id, amount < 1) is Refused too."""
 
+
+class AccessKey(msgspec.Struct, frozen=True):
+    """An API key as the gate needs it."""
+
+    user_id: UserId | None
+    """None: the stored user reference is unusable (api_key_misconfigured)."""
+    scopes: tuple[KeyScope, ...]
+    """Empty: the key is rejected everywhere."""
+    revoked: bool
+    bucket_id: str
+    """Names its token bucket."""
+
+
+class AccessToken(msgspec.Struct, frozen=True):
+    """A bearer token that has not expired; tokens of one application and user share a bucket."""
+
+    user_id: UserId
+    scopes: tuple[TokenScope, ...]
+    bucket_id: str
+
+
+class KnownKey(msgspec.Struct, frozen=True, array_like=True):
+    """An API key as the operator may see it. prefix: the first characters of the raw key."""
+
+    sha256_hex: str
+    prefix: str
+    user_id: UserId | None
+    scopes: tuple[KeyScope, ...]
+    revoked: bool
+
+
 # --- events ---------------------------------------------------------------------------------------
 
 

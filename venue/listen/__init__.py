@@ -2,11 +2,11 @@
 
 from venue.listen.server import (
     AddressTaken,
-    FewFiles,
     Server,
+    TooFewFiles,
+    check_file_limit,
     listen,
     make_server,
-    refuse_few_files,
 )
 
-__all__ = ["AddressTaken", "FewFiles", "Server", "listen", "make_server", "refuse_few_files"]
+__all__ = ["AddressTaken", "Server", "TooFewFiles", "check_file_limit", "listen", "make_server"]

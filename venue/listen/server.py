@@ -22,7 +22,7 @@ FILES_LEAST: Final = 64
 """Fewer descriptors than this are no venue: listeners, command log, a handful of connections."""
 
 
-class FewFiles(Exception):
+class TooFewFiles(Exception):
     """So few files may be open that nobody could be served; `str()` says how many."""
 
 
@@ -105,11 +105,11 @@ def make_server(app: Application, drain_s: int) -> Server:
     return Server(config)
 
 
-def refuse_few_files() -> None:
-    """Raise FewFiles where the process may not open as many files as a venue needs at least."""
+def check_file_limit() -> None:
+    """Raise TooFewFiles where the process may not open as many files as a venue needs at least."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FILES_LEAST:
-        raise FewFiles(
+        raise TooFewFiles(
             f"{hard} files may be open at once: at least {FILES_LEAST} are needed; ulimit -n"
         )
     _allow_descriptors(FILES_LEAST)

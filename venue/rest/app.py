@@ -19,10 +19,6 @@ from typing import Any, Final
 import structlog
 
 from venue.rest import account, market, openapi, trade
-from venue.rest.desk import INTERNAL_ERROR_TEXT, ConnectionCut, Desk, Request, Response
-from venue.rest.desk import EngineOverloaded as EngineOverloaded
-from venue.rest.desk import EngineUnavailable as EngineUnavailable
-from venue.rest.desk import ReplyLost as ReplyLost
 from venue.rest.gate import (
     METADATA_PATH,
     Caller,
@@ -35,6 +31,10 @@ from venue.rest.gate import (
 )
 from venue.rest.params import percent_decoded
 from venue.rest.turns import Places, Turns
+from venue.rest.venue_port import INTERNAL_ERROR_TEXT, ConnectionCut, Request, Response, VenuePort
+from venue.rest.venue_port import EngineOverloaded as EngineOverloaded
+from venue.rest.venue_port import EngineUnavailable as EngineUnavailable
+from venue.rest.venue_port import ReplyLost as ReplyLost
 from venue.views.cursor import Cursors
 from venue.wire import codec, routes
 from venue.wire.codec import Refusal
@@ -130,9 +130,9 @@ _DELAY_LOOK_S: Final = 0.05
 _log = structlog.get_logger(__name__)
 
 
-def make_app(desk: Desk, meter: Meter | None = None) -> Application:
+def make_app(venue: VenuePort, meter: Meter | None = None) -> Application:
     """The application of a venue, for scopes of type http."""
-    shell = _RestApp(desk)
+    shell = _RestApp(venue)
     # Made now: the first caller who asks must not hold up the orders of the others.
     description = openapi.document()
 
@@ -179,10 +179,10 @@ def make_app(desk: Desk, meter: Meter | None = None) -> Application:
 
 
 class _RestApp:
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._gate = Gate(desk.access)
-        self._cursors = Cursors(desk.cursor_key)
+    def __init__(self, venue: VenuePort) -> None:
+        self._venue = venue
+        self._gate = Gate(venue.access)
+        self._cursors = Cursors(venue.cursor_key)
         self._turns = Turns()
         self._free_turns = Turns()
         self._places = Places(LONG_ANSWERS_MAX)
@@ -206,17 +206,17 @@ class _RestApp:
         headers: Headers = []
         caller: Caller | None = None
         try:
-            now_ns = self._desk.now_ns()
+            now_ns = self._venue.now_ns()
             caller = self._gate.authenticate(
                 scope["headers"], partial(_origin, scope), now_ns, scope.get("client")
             )
-            faults = self._desk.faults
+            faults = self._venue.faults
             headers = charge(caller, now_ns, faults.bucket_limit, faults.throttled_s())
             user_id = authorize(caller, route)
             if route is None:
                 raise Refusal(Code.MARKET_NOT_FOUND, "no such path or method")
             request = Request(
-                self._desk,
+                self._venue,
                 self._cursors,
                 route,
                 user_id,
@@ -236,7 +236,7 @@ class _RestApp:
             return _error(Code.ENGINE_UNAVAILABLE, "nothing was sequenced", headers)
         except EngineOverloaded:
             if caller is not None:
-                headers = headers + pace_headers(caller, self._desk.now_ns())
+                headers = headers + pace_headers(caller, self._venue.now_ns())
             return _error(Code.ENGINE_OVERLOADED, "nothing was sequenced", headers)
         except ReplyLost:
             return _error(Code.RESULT_UNKNOWN, "the command may have been carried out", headers)
@@ -257,7 +257,7 @@ class _RestApp:
     async def _handled(self, request: Request, sent: ExitStack) -> Response:
         """What the route's handler says, or raises, and not before a delay in force is over."""
         read = READS.get(request.route)
-        faults = self._desk.faults
+        faults = self._venue.faults
         delay_ms, cleared = faults.reply_delay_ms(is_write=read is None), faults.delays_cleared
         failure: Exception | None = None
         try:
@@ -278,7 +278,7 @@ class _RestApp:
         often that had been done before."""
         looks = math.ceil(delay_s / _DELAY_LOOK_S)
         for _ in range(looks):
-            if self._desk.faults.delays_cleared != cleared:
+            if self._venue.faults.delays_cleared != cleared:
                 return
             await asyncio.sleep(delay_s / looks)
 

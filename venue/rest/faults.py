@@ -201,7 +201,7 @@ class Faults:
             self.delays_cleared += 1
         self._index()
 
-    def standing(self) -> tuple[FaultInForce, ...]:
+    def in_force(self) -> tuple[FaultInForce, ...]:
         """The rules in force, in the order of the kinds."""
         found = (self._active.get(kind) for kind in KINDS.values())
         return tuple([FaultInForce(a.rule, a.left, a.struck) for a in found if a is not None])

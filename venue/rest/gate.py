@@ -9,11 +9,13 @@ Readings: docs/assumptions.md#S42, #S51.
 
 import hashlib
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
+from venue.engine.messages import AccessKey, AccessToken
 from venue.rest.flood import FailedLogins
+from venue.rest.venue_port import CredentialStore
 from venue.wire.codec import Refusal
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
@@ -26,9 +28,7 @@ from venue.wire.routes import (
     REMAINING_HEADER,
     RESET_HEADER,
     RETRY_AFTER_HEADER,
-    KeyScope,
     Route,
-    TokenScope,
 )
 
 Headers = list[tuple[bytes, bytes]]
@@ -46,61 +46,6 @@ METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
 """Where the metadata of RFC 9728 stands, outside the versioned prefix."""
 
 
-class KeyFacts(Protocol):
-    """What is known of an API key; see `venue.engine.access.AccessKey`."""
-
-    @property
-    def user_id(self) -> UserId | None:
-        """Whose it is; None is a stored reference that cannot be used."""
-        ...
-
-    @property
-    def scopes(self) -> tuple[KeyScope, ...]:
-        """What it may be used for; maybe nothing."""
-        ...
-
-    @property
-    def revoked(self) -> bool:
-        """Whether it was stopped."""
-        ...
-
-    @property
-    def bucket_id(self) -> str:
-        """The token bucket it draws from."""
-        ...
-
-
-class TokenFacts(Protocol):
-    """What is known of a bearer token that has not expired."""
-
-    @property
-    def user_id(self) -> UserId:
-        """On whose behalf it acts."""
-        ...
-
-    @property
-    def scopes(self) -> tuple[TokenScope, ...]:
-        """What it may be used for."""
-        ...
-
-    @property
-    def bucket_id(self) -> str:
-        """The token bucket of its application and user."""
-        ...
-
-
-class Access(Protocol):
-    """Keys and tokens by the SHA-256 of the credential, 64 lower-case hex digits."""
-
-    def key(self, sha256_hex: str, /) -> KeyFacts | None:
-        """The key, revoked ones too; None if unknown."""
-        ...
-
-    def token(self, sha256_hex: str, now_ns: int, /) -> TokenFacts | None:
-        """The token; None if unknown or expired at `now_ns`."""
-        ...
-
-
 class GateRefusal(Refusal):
     """A refusal at the gate and the headers that only it carries."""
 
@@ -112,7 +57,7 @@ class GateRefusal(Refusal):
 class Caller(msgspec.Struct, frozen=True):
     """A caller whose credential is good: the facts and the bucket it draws from."""
 
-    facts: KeyFacts | TokenFacts
+    facts: AccessKey | AccessToken
     is_bearer: bool
     bucket: TokenBucket
 
@@ -120,7 +65,7 @@ class Caller(msgspec.Struct, frozen=True):
 class Gate:
     """The gate of one venue; keeps one bucket per credential that was ever good."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: CredentialStore) -> None:
         self._access = access
         self._buckets: dict[str, TokenBucket] = {}
         self._failed = FailedLogins()
@@ -173,7 +118,7 @@ class Gate:
             raise GateRefusal(Code.UNAUTHENTICATED, "no valid credential", [])
         return Caller(key, False, self._bucket(key.bucket_id, now_ns))
 
-    def _token(self, bearers: list[bytes], now_ns: int) -> TokenFacts | None:
+    def _token(self, bearers: list[bytes], now_ns: int) -> AccessToken | None:
         scheme, _, raw = bearers[0].partition(b" ")
         raw = raw.strip(b" ")
         if len(bearers) != 1 or scheme.lower() != b"bearer" or not raw:

@@ -1,4 +1,4 @@
-"""The command log as bytes: a header per segment, one checked frame per append. Touches no file.
+"""Command log and snapshots as bytes: a header per file, a checksum over all. Touches no file.
 
 A segment is a header and frames. A frame is length (u32), CRC-32 (u32) over length and payload, and
 the payload: MessagePack of (sequence of the first command, at_ns, commands), all integers little
@@ -21,7 +21,12 @@ STATE_ID_BYTES: Final = 8
 FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
 """More than any opening comes to; a longer length is damage."""
 
+SNAPSHOT_VERSION: Final = 1
+SNAPSHOT_NAMES: Final = ("snapshot-", ".snap")
+"""Beginning and end of a snapshot's file name; names sort by sequence."""
+
 _MAGIC: Final = b"VENUELOG"
+_SNAPSHOT_MAGIC: Final = b"VENUESNP"
 _HEADER: Final = struct.Struct(f"<8sB{STATE_ID_BYTES}sQ")
 _CRC: Final = struct.Struct("<I")
 _LENGTH: Final = struct.Struct("<I")
@@ -181,3 +186,41 @@ class Segment:
 
     def _fault(self, offset: int, what: str) -> StateFault:
         return StateFault(f"{self._name}, byte {offset}: {what}")
+
+
+# --- snapshots ------------------------------------------------------------------------------------
+
+# The header of a snapshot is that of a segment but for its magic; its CRC covers the payload, too.
+
+
+def snapshot_name(sequence: int) -> str:
+    """The file name of the snapshot that includes the commands up to this one."""
+    return f"{SNAPSHOT_NAMES[0]}{sequence:020d}{SNAPSHOT_NAMES[1]}"
+
+
+def seal(state_id: bytes, sequence: int, payload: bytes) -> bytes:
+    """The file of a snapshot."""
+    plain = _HEADER.pack(_SNAPSHOT_MAGIC, SNAPSHOT_VERSION, state_id, sequence)
+    return plain + _CRC.pack(zlib.crc32(payload, zlib.crc32(plain))) + payload
+
+
+def unseal(data: bytes, where: str, state_id: bytes) -> tuple[int, bytes]:
+    """The sequence that a snapshot's file includes, and its payload.
+
+    Raises StateFault when it is damaged, of another version or of another directory.
+    """
+    if len(data) < HEADER_BYTES or not data.startswith(_SNAPSHOT_MAGIC):
+        raise StateFault(f"{where}: is no snapshot")
+    plain, crc = data[: _HEADER.size], data[_HEADER.size : HEADER_BYTES]
+    _, version, written_under, sequence = _HEADER.unpack(plain)
+    if version != SNAPSHOT_VERSION:
+        raise StateFault(
+            f"{where}: is of format version {version}, and this program reads version "
+            f"{SNAPSHOT_VERSION} only"
+        )
+    payload = data[HEADER_BYTES:]
+    if _CRC.pack(zlib.crc32(payload, zlib.crc32(plain))) != crc:
+        raise StateFault(f"{where}: is damaged")
+    if written_under != state_id:
+        raise StateFault(f"{where}: belongs to another state directory")
+    return int(sequence), payload

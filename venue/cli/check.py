@@ -28,18 +28,13 @@ EXIT_OPTIONS: Final = 2
 EXIT_UNREACHABLE: Final = 3
 _EXIT_SIGNALLED: Final = 128
 
-_EPILOG: Final = (
+EPILOG: Final = (
     "\b\nExample: venue check --url http://127.0.0.1:8080/v1 \\\n"
     "    --control http://127.0.0.1:8091"
 )
 
 
-def mount(app: typer.Typer) -> None:
-    """Add `check` to a command line."""
-    app.command("check", epilog=_EPILOG)(check_command)
-
-
-def check_command(
+def check(
     url: Annotated[str, typer.Option(help="Base address of the interface, ending in /v1.")],
     control: Annotated[
         str, typer.Option(help="Control API: 127.0.0.1:PORT, unix:PATH or https://.")
