@@ -68,12 +68,11 @@ class Quarter(msgspec.Struct, frozen=True):
 
     @property
     def end_ns(self) -> int:
-        """The first instant after the quarter."""
         return self.after(1).begin_ns
 
     @property
     def resolves_ns(self) -> int:
-        """When an event of it resolves unless told otherwise: in its last second, for an event is
+        """When an event of it resolves by default: in its last second, for an event is
         named by the quarter of its resolution date."""
         return self.end_ns - NS_PER_SECOND
 
@@ -87,7 +86,6 @@ class Quarter(msgspec.Struct, frozen=True):
 
 
 def company_id(name: str) -> ProjectId:
-    """The UUID of a company of this name."""
     return ProjectId(_uuid("company", name))
 
 
@@ -97,12 +95,10 @@ def event_id(event_ticker: str) -> str:
 
 
 def market_id(ticker: str) -> MarketId:
-    """The UUID of the market with this ticker."""
     return MarketId(_uuid("market", ticker))
 
 
 def event_ticker(series_ticker: str, quarter: Quarter) -> Ticker:
-    """The ticker of a series' event in a quarter."""
     return Ticker(f"{series_ticker}-{quarter.ticker_part}")
 
 
@@ -123,7 +119,6 @@ def rung_outcome(label: str) -> str:
 
 
 def rung_name(company: str, label: str, quarter: Quarter) -> str:
-    """What a rung is called."""
     return f"{company} {rung_outcome(label)}, {quarter}"
 
 

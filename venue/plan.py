@@ -93,7 +93,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
         engine = state.exchange.engine
         opening = additions(opening, state.exchange.views.catalog, engine.users)
         if options.no_crowd and engine.venue_state is not VenueState.HALTED:
-            opening += crowd_cancels(engine.standing(start_ns))
+            opening += crowd_cancels(engine.snapshot_events(start_ns))
     return ServePlan(
         state=state,
         opening=opening,
@@ -144,7 +144,7 @@ def _crowd(plan: "CrowdPlan", is_new: bool) -> Crowd:
 
     async def crowd(venue: VenueServer) -> None:
         not_taken = (EngineOverloaded, EngineUnavailable, ReplyLost)
-        standing = () if is_new else venue.standing()
-        await run_crowd(plan, venue.submit, venue.now_ns, venue.observe, not_taken, standing)
+        present = () if is_new else venue.snapshot_events()
+        await run_crowd(plan, venue.submit, venue.now_ns, venue.observe, not_taken, present)
 
     return crowd

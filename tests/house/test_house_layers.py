@@ -56,7 +56,7 @@ MAY_IMPORT = {
         "venue.rawkeys",
         "venue.wire",
     ),
-    "venue.listen": ("venue.listen", "venue.rest", "venue.stream", "venue.wire"),
+    "venue.listen": ("venue.stream", "venue.wire"),
     "venue.conformance": ("venue.conformance",),
     "venue.crowd": ("venue.crowd", "venue.seedfile", "venue.engine.messages", "venue.wire"),
     "venue": ("venue",),

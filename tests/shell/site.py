@@ -12,14 +12,14 @@ from typing import Any
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
+from venue.listen.http import HttpProtocol
+from venue.listen.stream import StreamProtocol
 
 from tests.shell.loop import VirtualLoop
 from tests.shell.net import Network
 from tests.shell.truth import MAKER, Truth
 from venue.engine import messages as v
-from venue.listen import limits
-from venue.listen.http import HttpProtocol
-from venue.listen.stream import StreamProtocol
+from venue.listen import KEEP_ALIVE_TIMEOUT_S, MESSAGE_BYTES_MAX
 from venue.rest.app import EngineUnavailable, make_app
 from venue.server import VenueServer
 from venue.storage.recovery import OpenedState, fresh
@@ -157,9 +157,9 @@ class Site:
         self._stream = make_stream(self.venue.hub, self.venue.now_ns)
         config = Config(
             self._app, loop="none", http=HttpProtocol, ws=StreamProtocol, lifespan="off",
-            ws_max_size=limits.MESSAGE_BYTES_MAX, ws_per_message_deflate=False,
+            ws_max_size=MESSAGE_BYTES_MAX, ws_per_message_deflate=False,
             ws_ping_interval=None, log_config=None, access_log=False,
-            timeout_keep_alive=limits.IDLE_S, interface="asgi3", proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_TIMEOUT_S, interface="asgi3", proxy_headers=False,
         )  # fmt: skip
         config.load()
         self._state = ServerState()

@@ -1,6 +1,6 @@
 """Bodies of the operator's requests: their types, and reading them strictly.
 
-A fault names the field, its value and what is accepted, in the words of the field's type. No body
+A fault names the field, its value and the accepted ones, in the words of the field's type. No body
 carries a secret, so values may be shown.
 """
 
@@ -31,7 +31,7 @@ _SHOWN_MAX: Final = 80
 
 
 class BadRequest(Exception):
-    """The request cannot be carried out as it stands; `str()` says which field and why."""
+    """The request is wrong; `str()` says which field and why."""
 
 
 Words = Annotated[
@@ -257,7 +257,7 @@ def _is_utf8(value: object) -> bool:
 def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return fields
 
 
@@ -284,7 +284,6 @@ def as_body(kind: type[Body], fields: dict[str, object]) -> Body:
 
 
 def bad(name: str, value: object, accepted: str) -> BadRequest:
-    """A field with a value that is not accepted."""
     shown = json.dumps(value)
     if len(shown) > _SHOWN_MAX:
         shown = f"{shown[:_SHOWN_MAX]}..."
@@ -294,8 +293,8 @@ def bad(name: str, value: object, accepted: str) -> BadRequest:
 def _accepted(kind: Any) -> str:
     """What a field takes, in words."""
     if get_origin(kind) is Annotated:
-        told = [meta.description for meta in get_args(kind)[1:] if meta.description]
-        return told[0] if told else _accepted(get_args(kind)[0])
+        described = [meta.description for meta in get_args(kind)[1:] if meta.description]
+        return described[0] if described else _accepted(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
         return " or ".join(_accepted(part) for part in get_args(kind))
     if get_origin(kind) is tuple:
@@ -309,14 +308,12 @@ def _accepted(kind: Any) -> str:
 
 
 def uuid_of(name: str, value: str) -> str:
-    """A UUID in lower case. Raises BadRequest."""
     if not is_uuid(value):
         raise bad(name, value, "a UUID")
     return value.lower()
 
 
 def quarter_of(value: str) -> Quarter:
-    """The quarter of an event. Raises BadRequest."""
     try:
         return Quarter.parse(value)
     except ValueError:
@@ -334,7 +331,6 @@ def instant_of(name: str, value: str) -> int:
 
 
 def rate_of(name: str, value: str) -> FeeRate:
-    """A fee rate. Raises BadRequest."""
     try:
         return FeeRate.parse(value)
     except ValueError:

@@ -117,8 +117,6 @@ def _endpoint(
 
 
 class OperatorPort(VenuePort, Protocol):
-    """The venue behind the operator's interface."""
-
     @property
     def venue_state(self) -> VenueState: ...
 
@@ -351,7 +349,6 @@ def _company(company: Company) -> Reply:
 
 @_endpoint("GET", "companies")
 async def list_companies(call: OperatorRequest, _: bodies.Empty) -> Reply:
-    """Every company in the order of listing."""
     return {"companies": [_company(each) for each in call.companies()]}
 
 
@@ -516,7 +513,6 @@ async def resume_market(call: OperatorRequest, _: bodies.Empty) -> Reply:
 
 @_endpoint("POST", "markets/{market}/resolve", bodies.ResolveBody)
 async def resolve_market(call: OperatorRequest, body: bodies.ResolveBody) -> Reply:
-    """For ever."""
     market_id = call.market_id(call.segment)
     await call.submit(ResolveMarket(market_id, body.winner))
     return {"market_id": market_id, "state": MarketState.RESOLVED, "winner": body.winner}

@@ -102,7 +102,7 @@ def serve(
     state: Annotated[
         Path | None,
         typer.Option(
-            help="Directory of the command log: what is acknowledged outlives the process. "
+            help="Directory of the command log: acknowledged commands outlive the process. "
             "Without it the venue forgets everything when it ends."
         ),
     ] = None,
@@ -140,7 +140,7 @@ def serve(
         bool, typer.Option("--allow-remote", help="Allow a host that is not loopback.")
     ] = False,
 ) -> None:
-    """Open the venue and serve its REST interface and its channel until told to stop.
+    """Open the venue and serve its REST interface and its channel until stopped.
 
     Exit codes: 0 ended as asked, 2 bad configuration, 3 the address is taken or too few files may
     be open, 4 the state cannot be used.

@@ -271,7 +271,7 @@ def _status() -> None:
 
 @_command("hash", "", "GET", "state-hash")
 def _hash() -> None:
-    """Show the hash of the exchange's state and the command it stands after."""
+    """Show the hash of the exchange's state, and after which command."""
 
 
 @_command("state", "cancel-only", "PUT", "venue-state")
@@ -386,7 +386,7 @@ def _event_add(
     company: Annotated[str, typer.Option("--company", help="UUID or symbol.")],
     series_ticker: Annotated[str, typer.Option("--series", help="The series' ticker.")],
     quarter: Annotated[str, typer.Option(help="Such as 26Q4.")],
-    title: Annotated[str, typer.Option(help="What is asked.")],
+    title: Annotated[str, typer.Option(help="The question.")],
     category: Annotated[str, typer.Option(help="Such as valuation.")],
     status: Annotated[str, typer.Option(help="unopened, open or closed.")] = "open",
     mutually_exclusive: Annotated[

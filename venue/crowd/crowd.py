@@ -140,15 +140,15 @@ class SeededCrowd:
         )
 
     def _open_market(self, spot: Spot, now_ns: int) -> None:
-        told, market_id = self._settings, spot.market.market_id
-        opening = stream(told.seed, "opening", spot.market.ticker)
-        for user in makers(told):
+        settings, market_id = self._settings, spot.market.market_id
+        opening = stream(settings.seed, "opening", spot.market.ticker)
+        for user in makers(settings):
             first_ns = now_ns + int(opening.random() * OPENING_NS)
             self._plan(first_ns, market_id, Maker(self._world, spot, user))
-        noise = NoiseTaker(self._world, spot, takers(told))
-        per_minute = told.noise_takes_per_rung_per_minute
-        odds = told.informed_share / (1 - told.informed_share)
-        knowing = InformedTaker(self._world, spot, informed(told), per_minute * odds)
+        noise = NoiseTaker(self._world, spot, takers(settings))
+        per_minute = settings.noise_takes_per_rung_per_minute
+        odds = settings.informed_share / (1 - settings.informed_share)
+        knowing = InformedTaker(self._world, spot, informed(settings), per_minute * odds)
         self._informed[market_id] = knowing
         for taker in (noise, knowing):
             gap_ns = taker.gap_ns()

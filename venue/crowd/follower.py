@@ -1,7 +1,7 @@
 """A tape played on our markets: recorded books rest, recorded executions take, and then it ends.
 
 Same shape as the seeded crowd: events in, commands out, no clock and no chance. Recorded time is
-compressed; long silences are cut short; whoever trades against the tape's orders finds them back
+compressed; long silences are cut short; a trader who hits the tape's orders finds them back
 with its next record.
 """
 
@@ -74,7 +74,6 @@ class TapeFollower:
         self._orders_made = 0
 
     def observe(self, events: list[Event], now_ns: int) -> None:
-        """Take in what has become visible."""
         self._floor.observe(events)
         for event in events:
             if isinstance(event, OrderChanged):
@@ -166,7 +165,7 @@ class TapeFollower:
 
     def _underlying(self) -> str | None:
         """The newest recorded price, in dollars where strikes have a multiple of them, as far as
-        the channel tells it."""
+        the channel carries."""
         values = self._tape.values
         seen = bisect.bisect_right(values, self._last_ts, key=lambda value: value[0])
         if seen == 0:

@@ -1,7 +1,7 @@
-"""One account's resting orders, brought to what is wanted by the fewest commands.
+"""Moves one account's resting orders to the target book by the fewest commands.
 
 Sizes shrink by amend, so that places in the queue are kept; more size is a second order. Commands
-under way are believed for a while; events correct every belief.
+in flight are believed for a while; events correct every belief.
 """
 
 from typing import Final

@@ -56,8 +56,6 @@ def picture_of(tape: Tape) -> Picture:
 
 
 class BookPicture:
-    """Recorded books as they are."""
-
     def __init__(self, rung_of: Mapping[str, int]) -> None:
         self._rung_of = rung_of
         self._books: dict[int, Levels] = {}

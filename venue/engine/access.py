@@ -43,15 +43,11 @@ class KnownToken(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AccessSnapshot(msgspec.Struct, frozen=True):
-    """Every key and token between two commands."""
-
     keys: tuple[KnownKey, ...]
     tokens: tuple[KnownToken, ...]
 
 
 class Access:
-    """Every key and token there is."""
-
     def __init__(self) -> None:
         self._keys: dict[str, AccessKey] = {}
         self._prefixes: dict[str, str] = {}
@@ -92,7 +88,6 @@ class Access:
         return tuple(map(self._known, self._keys))
 
     def keys_of(self, user_id: UserId) -> tuple[KnownKey, ...]:
-        """Those of one holder, likewise."""
         return tuple(map(self._known, self._hashes_of.get(user_id, ())))
 
     def key_named(self, name: str) -> KnownKey | None:
@@ -105,7 +100,6 @@ class Access:
         return KnownKey(sha256_hex, prefix, key.user_id, key.scopes, key.revoked)
 
     def snapshot(self) -> AccessSnapshot:
-        """Everything between two commands, to go on from in another process."""
         return AccessSnapshot(
             self.keys(),
             tuple(
@@ -116,7 +110,6 @@ class Access:
 
     @classmethod
     def restored(cls, snapshot: AccessSnapshot) -> Self:
-        """The keys and tokens of a snapshot; answers everything as those would have."""
         access = cls()
         for key in snapshot.keys:
             access._keep(key)

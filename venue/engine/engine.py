@@ -1,7 +1,7 @@
 """The exchange: one command in, its answer and its events out; an order's life from top to bottom.
 
 `Engine.apply` never raises for a command, never awaits, and either carries the whole command out
-or changes nothing. What may be refused, and in which order, stands as one straight column at the
+or changes nothing. The refusals, in their order, are one straight column at the
 head of `_place`, `_amend` and `_cancel`.
 
 See docs/venue.md#post-orders, #put-orders-order-id, #delete-orders-order-id. Readings:
@@ -51,8 +51,8 @@ from venue.engine.snapshot import (
     restore_ledger,
     restore_listings,
     restore_orders,
+    snapshot_events,
 )
-from venue.engine.standing import standing_events
 from venue.wire.errors import Code
 from venue.wire.model import MarketState, OrderStatus, VenueState
 from venue.wire.money import (
@@ -297,11 +297,10 @@ class Engine:
         self._ledger.tell(events, now_ns)
         return Carried(), events
 
-    # --- what is told, and what may be asked --------------------------------------------------
+    # --- state and queries --------------------------------------------------------------------
 
     @property
     def venue_state(self) -> VenueState:
-        """The venue-wide state."""
         return self._venue_state
 
     @property
@@ -315,12 +314,10 @@ class Engine:
         return tuple(self._listings.markets)
 
     def find_market(self, name: str) -> MarketId | None:
-        """The market that a ticker or UUID names, in any case; None when there is none."""
         return self._listings.find(name)
 
     @property
     def fees_cents(self) -> Cents:
-        """All fees ever taken."""
         return self._ledger.fees_cents
 
     def balance(self, user_id: UserId) -> tuple[Cents, Cents] | None:
@@ -339,7 +336,6 @@ class Engine:
         return [(level.price, Qty(level.size)) for level in half.levels()]
 
     def snapshot(self) -> EngineSnapshot:
-        """The whole state between two commands, to go on from in another process."""
         return EngineSnapshot(
             self._venue_state,
             self._matcher.matches,
@@ -366,9 +362,9 @@ class Engine:
         restore_orders(engine._listings, engine._orders, snapshot)
         return engine
 
-    def standing(self, now_ns: int) -> list[Event]:
-        """What stands, as events of this instant; see `venue.engine.standing`."""
-        return list(standing_events(self._ledger, self._listings, self._venue_state, now_ns))
+    def snapshot_events(self, now_ns: int) -> list[Event]:
+        """The present state as events of this instant."""
+        return list(snapshot_events(self._ledger, self._listings, self._venue_state, now_ns))
 
     def dump(self) -> dict[str, object]:
         """The whole state as plain values in canonical order; see `venue.engine.dump`."""

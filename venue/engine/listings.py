@@ -1,4 +1,4 @@
-"""Companies, events and markets: what is listed, in which state, and the operator's commands on it.
+"""Companies, events and markets, their states, and the operator's commands on them.
 
 Orders and cash are not known here; resolving a market is the engine's, which calls `resolved`.
 
@@ -85,8 +85,6 @@ class ListedEvent(msgspec.Struct):
 
 
 class Company(msgspec.Struct):
-    """One company under its present symbol."""
-
     listing: ListCompany
     archived: bool
 
@@ -120,7 +118,7 @@ class Listings:
         self._project_market_ids: set[str] = set()
 
     def apply(self, command: ListingCommand, now_ns: int) -> tuple[Answer, list[Event]]:
-        """Carry an operator's command out. What is already so is carried out without an event."""
+        """Apply an operator's command. One that changes nothing is accepted without an event."""
         match command:
             case ListCompany():
                 return self._list_company(command, now_ns)
@@ -140,7 +138,6 @@ class Listings:
                 return self._publish(command, now_ns)
 
     def find(self, name: str) -> MarketId | None:
-        """The market that a ticker or UUID names, in any case; None when there is none."""
         market_id = MarketId(fold_uuid(name))
         if market_id in self.markets:
             return market_id
@@ -163,7 +160,7 @@ class Listings:
         return events
 
     def add_company(self, listing: ListCompany, *, archived: bool = False) -> None:
-        """List a company, or list it anew in its old place, without asking."""
+        """List a company without checks; a known one keeps its place."""
         known = self.companies.get(listing.project_id)
         if known is not None:
             del self._symbols[known.listing.symbol]
@@ -172,7 +169,6 @@ class Listings:
             self._symbols[listing.symbol] = listing.project_id
 
     def add_event(self, listing: ListEvent) -> ListedEvent:
-        """List an event without asking."""
         event = self.events[listing.event_ticker] = ListedEvent(listing, listing.status, [])
         self._series_tickers[listing.series_ticker] = listing.project_id
         self._project_market_ids.add(listing.project_market_id)

@@ -34,7 +34,6 @@ def get_order(request: Request) -> bytes:
 
 
 def balance(request: Request) -> bytes:
-    """GET /portfolio/balance."""
     request.check_accounts()
     return codec.encode(request.views.account.balance(request.user_id))
 

@@ -20,6 +20,7 @@ import structlog
 
 from venue.rest import account, market, openapi, trade
 from venue.rest.gate import (
+    CLOSE,
     METADATA_PATH,
     Caller,
     Gate,
@@ -49,10 +50,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 Meter = Callable[[str | None, str | None, int, float], None]
-"""Told of each answer: route name (None: no route), error code (None: success), status, seconds."""
+"""Called for each answer: route name (None: none), error code (None: success), status, seconds."""
 
 Answered = tuple[int, bytes, Headers, Code | None]
-"""Status, body, headers beside the body's own, and the code of a failure."""
+"""Status, body, further headers, and the code of a failure."""
 
 ABORT_EXTENSION: Final = "laddermaker.abort"
 """Where the server puts `{"abort": function}`, in scopes of the channel as in these: it cuts the
@@ -63,17 +64,17 @@ LONG_ANSWERS_MAX: Final = 8
 2,500 orders that rest, and one key may ask on a thousand connections."""
 
 LONG_ANSWER_WAIT_S: Final = 10.0
-"""How long the next one waits to be made; then its connection is cut, as those are that hold it up:
-whoever reads none of them would keep all connections from others."""
+"""How long the next one waits to be made; then its connection is cut, as are those that hold it up:
+otherwise one reader who reads nothing would keep all connections from others."""
 
 LONG_ANSWER_BYTES: Final = 128 * 1024
-"""What is longer than this is long; what comes in pieces is, too."""
+"""A longer answer is long, and so is one that comes in pieces."""
 
 _SHORT_BODY_BYTES_MAX: Final = 1_024
 """Any order and any amend is shorter by far. The longest body takes as long as a large page."""
 
 BODY_DEADLINE_S: Final = 10.0
-"""How long a caller may take to send the body of a write."""
+"""Timeout for the body of a write."""
 
 
 class ClientGone(Exception):
@@ -122,7 +123,7 @@ _LENGTH_DIGITS_MAX: Final = 18
 _PREFIX: Final = API_PREFIX.encode() + b"/"
 _METADATA: Final = METADATA_PATH.encode()
 _NOBODY: Final = ""
-"""In place of a bucket's id for what is served without a credential."""
+"""In place of a bucket's id where no credential is needed."""
 _MS_PER_S: Final = 1_000
 _DELAY_LOOK_S: Final = 0.05
 """How often a reply that is held back looks whether it still is to be."""
@@ -384,9 +385,9 @@ def _too_long() -> Refusal:
 
 
 async def read_body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body. Raises Refusal(invalid_request_body) for one that is too long or too slow.
+    """The whole body. Raises Refusal(invalid_request_body) if it is too long or at the timeout.
 
-    What is beyond the cap is never read.
+    Nothing beyond the cap is ever read.
     """
     for name, value in headers:
         # A number of that many digits is too long without being read; int() would refuse some.
@@ -409,5 +410,6 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
                     raise _too_long()
                 more = message.get("more_body", False)
     except TimeoutError:
-        raise Refusal(Code.INVALID_REQUEST_BODY, "request body: took too long") from None
+        text = "request body: took too long"
+        raise GateRefusal(Code.INVALID_REQUEST_BODY, text, [CLOSE]) from None
     return body

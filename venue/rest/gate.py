@@ -1,7 +1,7 @@
 """Who may pass: the credential, then its token bucket, then its scope; and the headers of each.
 
-Refusals come in that order (S29). Before a credential is known nothing is charged and no limiter
-header is sent; from then on every answer carries what is left (S42). Raw keys and tokens are
+Refusals come in that order (S29). Before a credential is known nothing is charged and there are no
+rate limit headers; from then on every answer carries the tokens left (S42). Raw keys and tokens are
 hashed on arrival and never stored, logged or put into an error.
 
 Readings: docs/assumptions.md#S42, #S51.
@@ -41,9 +41,9 @@ _TOKENS_TEXT: Final = tuple(str(count).encode() for count in range(RATE_BURST + 
 _RESET: Final = RESET_HEADER.lower().encode()
 _RETRY_AFTER: Final = RETRY_AFTER_HEADER.lower().encode()
 _CHALLENGE: Final = b"www-authenticate"
-_CLOSE: Final = (b"connection", b"close")
+CLOSE: Final = (b"connection", b"close")
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
-"""Where the metadata of RFC 9728 stands, outside the versioned prefix."""
+"""The metadata of RFC 9728, outside the versioned prefix."""
 
 
 class GateRefusal(Refusal):
@@ -89,7 +89,7 @@ class Gate:
             return self._known(headers, origin, now_ns)
         except GateRefusal as refusal:
             if self._failed.note("" if client is None else client[0], now_ns):
-                refusal.headers.append(_CLOSE)
+                refusal.headers.append(CLOSE)
             raise
 
     def _known(self, headers: Headers, origin: Callable[[], str], now_ns: int) -> Caller:
@@ -111,8 +111,8 @@ class Gate:
                     [(_CHALLENGE, _unauthenticated_challenge(origin()))],
                 )
             return Caller(token, True, self._bucket(token.bucket_id, now_ns))
-        # One hash and one look-up. The look-up's time may depend on the digest, and tells nothing
-        # of the key: whoever tries keys cannot choose digests that share more and more of it.
+        # One hash and one look-up. The look-up's time may depend on the digest, but reveals nothing
+        # of the key: nobody can choose keys whose digests approach a given one.
         key = self._access.key(_sha256_hex(keys[0])) if len(keys) == 1 and keys[0] else None
         if key is None or key.revoked:
             raise GateRefusal(Code.UNAUTHENTICATED, "no valid credential", [])
@@ -136,7 +136,7 @@ class Gate:
 def charge(
     caller: Caller, now_ns: int, limit: int = RATE_BURST, throttled_s: int | None = None
 ) -> Headers:
-    """Take one token and return what every answer from here on carries: what is left after it.
+    """Take one token, and return the rate limit headers of every answer from here on.
 
     limit: tokens that the bucket holds; a fault may lower it. throttled_s: the Retry-After of a
     fault that refuses the request. Raises GateRefusal(rate_limited), nothing taken, when no whole

@@ -1,4 +1,4 @@
-"""Reads of what is public: markets, snapshots, books, candles, prints and events.
+"""Public reads: markets, snapshots, books, candles, prints and events.
 
 Readings: docs/assumptions.md#S2, #S7.
 """
@@ -67,7 +67,7 @@ def _with_more_markets(
 
 
 def snapshot(request: Request) -> bytes | Iterator[bytes]:
-    """GET /markets/{market_id}/snapshot: a market with the caller's own state beside it.
+    """GET /markets/{market_id}/snapshot: a market, and the caller's own state.
 
     The market's colour degrades to empty when its store is down; the caller's own never does.
     With many resting orders it comes in pieces, all of them as of now.
@@ -104,7 +104,6 @@ def _with_the_rest(shown: bytes, resting: KeptOrders) -> Iterator[bytes]:
 
 
 def orderbook(request: Request) -> bytes:
-    """GET /markets/{market_id}/orderbook."""
     market_id = _market(request)
     _check_market_data(request)
     return codec.encode(request.views.market.orderbook(market_id))

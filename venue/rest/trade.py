@@ -56,7 +56,6 @@ async def create_order(request: Request) -> Response:
 
 
 async def amend_order(request: Request) -> Response:
-    """PUT /orders/{order_id}."""
     order_id = order_in_path(request.parameter)
     amend = codec.parse_amend(await request.body())
     submitted_ns = request.venue.now_ns()

@@ -4,8 +4,8 @@ And how many long answers of one user are kept until they are taken.
 A page of a thousand rows takes milliseconds in which nobody else is served, and so does a body of
 the longest. Sent over many connections at once, the loop would deal with all of them before it
 looked at anybody else's order; in turns they keep nobody waiting but the user who sent them. So do
-answers that take no token, of which there is any number: those of an empty bucket, and what is
-served to nobody in particular.
+answers that take no token, of which there is any number: those of an empty bucket, and those that
+need no credential.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class Turns:
         """Return in its turn, at once when it is free; first come, first served.
 
         What the caller does without awaiting is done in it. It ends by itself. Who has just had
-        one takes the next with `again`: what is half made takes room until it is whole.
+        one takes the next with `again`: a half-made answer takes memory.
         """
         waiting = self._waiting.get(whose)
         loop = asyncio.get_running_loop()
@@ -43,7 +43,7 @@ class Turns:
         waiting = self._waiting[whose]
         while waiting:
             turn = waiting.popleft()
-            # Whoever was to have it may have been cancelled.
+            # The waiter may have been cancelled.
             if not turn.done():
                 turn.set_result(None)
                 loop.call_soon(self._pass_on, whose, loop)
@@ -69,7 +69,6 @@ class Places:
         self._waiting: dict[UserId, deque[asyncio.Future[None]]] = {}
 
     def is_full(self, user_id: UserId) -> bool:
-        """Whether the next one of the user has to wait."""
         return self._taken.get(user_id, 0) >= self._most
 
     async def take(self, user_id: UserId) -> None:
@@ -87,13 +86,13 @@ class Places:
             raise
 
     def give_back(self, user_id: UserId) -> None:
-        """Let whoever waits longest have a place that was taken."""
+        """Pass a slot on to the longest waiter."""
         waiting = self._waiting.get(user_id, deque())
         while waiting:
             place = waiting.popleft()
             if not waiting:
                 del self._waiting[user_id]
-            # Whoever was to have it may have been cancelled.
+            # The waiter may have been cancelled.
             if not place.done():
                 place.set_result(None)
                 return

@@ -57,8 +57,6 @@ class CredentialStore(Protocol):
 
 
 class VenuePort(Protocol):
-    """The venue behind the shell."""
-
     @property
     def views(self) -> Views: ...
 
@@ -99,7 +97,6 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def views(self) -> Views:
-        """What reads see."""
         return self.venue.views
 
     def check_accounts(self) -> None:
@@ -114,8 +111,6 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Paging(msgspec.Struct, frozen=True):
-    """Cursors of one list."""
-
     cursors: Cursors
     listing: Listing
 

@@ -99,7 +99,6 @@ class Folder:
         return cls(path, handle)
 
     def close(self) -> None:
-        """Let go of the directory."""
         os.close(self._handle)
 
     def names(self, prefix: str, suffix: str) -> list[str]:
@@ -161,22 +160,22 @@ class Folder:
 
     def write_whole(self, name: str, data: bytes) -> None:
         """Write a file (0600) whole or not at all, durably. Raises StateFault."""
-        beside = f"{_UNFINISHED[0]}{name}{_UNFINISHED[1]}"
+        temporary = f"{_UNFINISHED[0]}{name}{_UNFINISHED[1]}"
         try:
             with contextlib.suppress(FileNotFoundError):
                 # What a crash left of an earlier try.
-                self.remove(beside)
-            handle = self.create(beside)
+                self.remove(temporary)
+            handle = self.create(temporary)
             try:
                 write_at(handle, data, 0)
                 os.fsync(handle)
             finally:
                 os.close(handle)
-            os.rename(beside, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
+            os.rename(temporary, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
             self.sync()
         except OSError as fault:
             with contextlib.suppress(OSError):
-                self.remove(beside)
+                self.remove(temporary)
             raise self._fault(name, "cannot be written", fault) from None
 
     def hold(self, what: str) -> None:
@@ -195,7 +194,7 @@ class Folder:
     def lock(self, name: str, what: str) -> int:
         """A descriptor that holds the lock of this name until it is closed or the process ends.
 
-        what: what is being done, for the one who comes second. Raises StateFault at once, with
+        what: what we do, for the second one to come. Raises StateFault at once, with
         the process id of the holder if it is known, when another holds it.
         """
         flags = os.O_RDWR | os.O_CREAT | _OURS

@@ -3,8 +3,8 @@
 A segment is a header and frames. A frame is length (u32), CRC-32 (u32) over length and payload, and
 the payload: MessagePack of (sequence of the first command, at_ns, commands), all integers little
 endian. One append is one frame, so an append is in the log whole or not at all. A frame is written
-only when the one before it is on disk: where a damaged frame is followed by a whole one, what is
-damaged had been durable, and only what stands at the very end may be the torn tail of a crash.
+only when the one before it is on disk: a damaged frame before a whole one had been
+durable, and only the very end of a file may be the torn tail of a crash.
 """
 
 import struct
@@ -37,7 +37,7 @@ _PAYLOAD_STARTS: Final = b"\x93"
 
 
 class StateFault(Exception):
-    """The state on disk cannot be used; the text tells people what, where, and what to do."""
+    """The state on disk cannot be used; the text says what, where, and what to do."""
 
 
 class LogRecord(msgspec.Struct, frozen=True):
@@ -49,8 +49,6 @@ class LogRecord(msgspec.Struct, frozen=True):
 
 
 class _Append(msgspec.Struct, frozen=True, array_like=True):
-    """The payload of a frame."""
-
     first_sequence: int
     at_ns: int
     commands: tuple[Command | AccessCommand, ...]
@@ -194,12 +192,10 @@ class Segment:
 
 
 def snapshot_name(sequence: int) -> str:
-    """The file name of the snapshot that includes the commands up to this one."""
     return f"{SNAPSHOT_NAMES[0]}{sequence:020d}{SNAPSHOT_NAMES[1]}"
 
 
 def seal(state_id: bytes, sequence: int, payload: bytes) -> bytes:
-    """The file of a snapshot."""
     plain = _HEADER.pack(_SNAPSHOT_MAGIC, SNAPSHOT_VERSION, state_id, sequence)
     return plain + _CRC.pack(zlib.crc32(payload, zlib.crc32(plain))) + payload
 

@@ -1,6 +1,6 @@
 """A state directory: keys, snapshots and the command log of one venue, for one process at a time.
 
-`StateDir.open` is the server's: it holds the lock, makes what is missing, appends.
+`StateDir.open` is the server's: it holds the lock, makes missing files, appends.
 `StateDir.open_sealed` is for compacting while a server runs: it reads sealed segments only (all but
 the last), to which nobody writes any more, and has a lock of its own.
 """
@@ -133,7 +133,7 @@ class StateDir:
         """The directory with everything in it, for this process alone; made when not there.
 
         Raises StateFault when it cannot be used, another process uses it, the end of its log is
-        missing, or keys are missing beside a log: without them its ids could not be derived again.
+        missing, or a log has no keys: without them its ids could not be derived again.
         """
         folder = Folder.open(path, create=True)
         with contextlib.ExitStack() as undo:
@@ -176,13 +176,11 @@ class StateDir:
         self.close()
 
     def close(self) -> None:
-        """Let go of the directory and its lock."""
         os.close(self._lock)
         self._folder.close()
 
     @property
     def path(self) -> Path:
-        """The directory, as it was named."""
         return self._folder.path
 
     @property
@@ -289,7 +287,7 @@ class StateDir:
     def write_snapshot(self, sequence: int, payload: bytes) -> None:
         """Write a snapshot that includes every command up to `sequence`, whole or not at all.
 
-        What writers before it were killed amid is removed first. Raises StateFault when it cannot
+        Removes what killed writers left unfinished first. Raises StateFault when it cannot
         be written.
         """
         self._remove(self._folder.names(*unfinished_names(*SNAPSHOT_NAMES)))

@@ -58,8 +58,6 @@ class TapeSnapshot(msgspec.Struct, frozen=True):
 
 
 class _Tape:
-    """Everything kept of one market."""
-
     __slots__ = ("asks", "bids", "candles", "captured_ns", "prints", "volume_cents")
 
     def __init__(self, listed_ns: int) -> None:
@@ -112,17 +110,14 @@ class MarketViews:
 
     @classmethod
     def restored(cls, catalog: Catalog, snapshot: tuple[TapeSnapshot, ...]) -> "MarketViews":
-        """The views that gave this snapshot, beside the restored catalog."""
         views = cls(catalog)
         views._tapes = {kept.market_id: _Tape.restored(kept) for kept in snapshot}
         return views
 
     def snapshot(self) -> tuple[TapeSnapshot, ...]:
-        """Everything there is, market by market; later events do not change it."""
         return tuple([tape.snapshot(market_id) for market_id, tape in self._tapes.items()])
 
     def apply(self, event: messages.Event) -> None:
-        """Take in one event of the engine; those that do not concern markets pass by."""
         take = self._takers.get(type(event))
         if take is not None:
             take(event)
@@ -183,7 +178,6 @@ class MarketViews:
         return max((row.at_ns for row in newest if row is not None), default=0)
 
     def last_trade(self, market_id: MarketId) -> model.MarketTrade | None:
-        """The newest print, or None for a market that never traded."""
         newest = self._tapes[market_id].prints.newest()
         return None if newest is None else self._shown(market_id, newest)
 

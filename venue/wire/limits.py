@@ -36,7 +36,7 @@ BODY_DEPTH_MAX: Final = 8
 
 CANDLE_WINDOW_DEFAULT_NS: Final = 24 * 3600 * NS_PER_SECOND
 REPLY_DEADLINE_NS: Final = 2 * NS_PER_SECOND
-"""How long the gateway waits for the engine before it answers result_unknown."""
+"""Timeout of the engine's reply; then the gateway answers result_unknown."""
 
 
 class TokenBucket(msgspec.Struct):
