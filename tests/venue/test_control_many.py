@@ -12,11 +12,11 @@ from venue.admin import handlers
 from venue.admin.bodies import AmountBody, Empty
 from venue.admin.handlers import OperatorRequest, Recent
 from venue.engine.messages import (
+    Accepted,
     AccessCommand,
     AddKey,
     AddUser,
     Answer,
-    Carried,
     Command,
     ListMarket,
     key_id,
@@ -83,7 +83,7 @@ class Taking:
         self.views = Views()
 
     async def submit(self, _: Command | AccessCommand) -> Answer:
-        return Carried()
+        return Accepted()
 
 
 def test_one_more_rung_looks_through_those_of_its_event_alone() -> None:

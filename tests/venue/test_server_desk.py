@@ -13,13 +13,13 @@ import pytest
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING
 from venue.engine.messages import (
+    Accepted,
     AccessCommand,
     AddKey,
     AddUser,
     Amended,
     Cancelled,
     CancelOrder,
-    Carried,
     Command,
     Deposit,
     Event,
@@ -84,7 +84,7 @@ def test_answers_come_from_the_engine_and_from_access() -> None:
     async def claim() -> None:
         async with running() as venue:
             assert isinstance(await venue.submit(place(1)), Placed)
-            assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Carried)
+            assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Accepted)
             assert venue.access.key("0" * 64) is not None
             assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Refused)
 

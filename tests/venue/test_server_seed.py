@@ -13,10 +13,10 @@ import pytest
 from tests.venue.journal_disk import Disk
 from venue.credentials import Credentials
 from venue.engine.messages import (
+    Accepted,
     AddKey,
     AddToken,
     ArchiveCompany,
-    Carried,
     HaltMarket,
     ListCompany,
     ListEvent,
@@ -288,7 +288,7 @@ def test_a_company_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_
     assert {command.project_id for command in added if isinstance(command, ListEvent)} == {own}
     assert len(added) == len(rest)
     for command in added:
-        assert isinstance(known.apply_command(command, 2)[0], Carried)
+        assert isinstance(known.apply_command(command, 2)[0], Accepted)
 
 
 def test_a_token_whose_end_no_log_could_hold_is_a_fault(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from venue.crowd.floor import Floor, Spot
 from venue.crowd.latent import LatentValue, fair_cents, remaining_sd, stream
+from venue.crowd.market_view import CrowdView, Spot
 from venue.crowd.settings import CrowdSettings
 from venue.engine.messages import CancelOrder, Command, OrderState, PlaceOrder, PublishImpliedValue
 from venue.wire.instant import NS_PER_SECOND
@@ -49,7 +49,7 @@ class CrowdMarket(msgspec.Struct):
     """What the traders of one crowd share. `orders_made`: orders of the run, for their ids."""
 
     settings: CrowdSettings
-    floor: Floor
+    view: CrowdView
     latents: dict[ProjectId, LatentValue]
     start_ns: int
     orders_made: int = 0
@@ -70,14 +70,14 @@ class CrowdMarket(msgspec.Struct):
         """
         market_id = spot.market.market_id
         bought = Outcome.YES if side is BookSide.BID else Outcome.NO
-        free = self.floor.free_shares(user_id, market_id, bought.other)
+        free = self.view.free_shares(user_id, market_id, bought.other)
         outcome, act = (bought.other, Side.SELL) if free > 0 else (bought, Side.BUY)
         own_price = canonical(outcome, price)
         if act is Side.SELL:
             qty = min(qty, free)
         else:
             rate = max(spot.market.maker_fee_rate, spot.market.taker_fee_rate)
-            cash = self.floor.cash_cents[user_id]
+            cash = self.view.cash_cents[user_id]
             while qty > 0 and reserve_cents(rate, Qty(qty), own_price, FeeUnits(0)) > cash:
                 qty //= 2
         if qty < 1:
@@ -191,7 +191,7 @@ class Maker:
     def act(self, now_ns: int) -> list[Command]:
         """Cancels first, then fresh quotes: its own orders never meet each other."""
         world, settings = self._world, self._world.settings
-        resting = world.floor.orders(self._user, self._spot.market.market_id)
+        resting = world.view.orders(self._user, self._spot.market.market_id)
         leaves = self._draws.random() < settings.maker_cancel_share and bool(resting)
         offsets = [
             self._draws.uniform(settings.maker_offset_min_cents, settings.maker_offset_max_cents)
@@ -219,7 +219,7 @@ class Maker:
 
     def _price(self, side: BookSide, fair: float, offset: float) -> Price | None:
         """Where to quote without taking from others; None where no price is worth it."""
-        touch = self._world.floor.best(self._spot.market.market_id, side.other, self._user)
+        touch = self._world.view.best(self._spot.market.market_id, side.other, self._user)
         if side is BookSide.BID:
             # Near the ends the offset gives way, as long as the price is on the right side.
             price = max(math.floor(fair - offset), PRICE_MIN)
@@ -235,7 +235,7 @@ class Maker:
 class Publisher:
     def __init__(self, world: CrowdMarket, project_id: ProjectId, name: str) -> None:
         self._world, self._project_id = world, project_id
-        self._dollars_per_unit = world.floor.dollars_per_unit(project_id)
+        self._dollars_per_unit = world.view.dollars_per_unit(project_id)
         self._draws = stream(world.settings.seed, "feed", name)
 
     def act(self, now_ns: int) -> list[Command]:
@@ -272,7 +272,7 @@ def _take(
 ) -> list[Command]:
     """An ioc up to `limit` if somebody rests there; nothing sent is nothing to remember."""
     price = Price(min(max(limit, PRICE_MIN), PRICE_MAX))
-    touch = world.floor.best(spot.market.market_id, side.other, user)
+    touch = world.view.best(spot.market.market_id, side.other, user)
     if touch is None or (touch > limit if side is BookSide.BID else touch < limit):
         return []
     return world.order(user, spot, side, price, qty, TimeInForce.IOC)

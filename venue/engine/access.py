@@ -11,13 +11,13 @@ from typing import Final, Self
 import msgspec
 
 from venue.engine.messages import (
+    Accepted,
     AccessCommand,
     AccessKey,
     AccessToken,
     AddKey,
     AddToken,
     Answer,
-    Carried,
     KnownKey,
     Refused,
     RevokeKey,
@@ -59,7 +59,7 @@ class Access:
         """A heap of when each token expires, and its hash."""
 
     def apply(self, command: AccessCommand, now_ns: int) -> Answer:
-        """Carry a command out. Returns Carried, or Refused with nothing changed; raises nothing.
+        """Carry a command out. Returns Accepted, or Refused with nothing changed; raises nothing.
 
         Refused(invalid_request): a malformed or known hash, an eleventh active key of a user, an
         unknown key to revoke. Revoking a revoked key is carried out and changes nothing.
@@ -127,7 +127,7 @@ class Access:
         if active >= ACTIVE_KEYS_PER_USER_MAX:
             return _refused(f"at most {ACTIVE_KEYS_PER_USER_MAX} active keys per holder")
         self._keep(KnownKey(sha256_hex, command.prefix, user_id, command.scopes, False))
-        return Carried()
+        return Accepted()
 
     def _keep(self, key: KnownKey) -> None:
         if key.user_id is not None and not key.revoked:
@@ -147,7 +147,7 @@ class Access:
             self._keys[command.key_sha256] = msgspec.structs.replace(key, revoked=True)
             if key.user_id is not None:
                 self._active_keys[key.user_id] -= 1
-        return Carried()
+        return Accepted()
 
     def _add_token(self, command: AddToken, now_ns: int) -> Answer:
         # Expired tokens answer like unknown ones, so the next token added may take their room.
@@ -160,7 +160,7 @@ class Access:
         principal = f"token:{len(command.application)}:{command.application}:{command.user_id}"
         token = AccessToken(command.user_id, command.scopes, principal)
         self._keep_token(command.token_sha256, token, command.expires_ns)
-        return Carried()
+        return Accepted()
 
     def _keep_token(self, sha256_hex: str, token: AccessToken, expires_ns: int) -> None:
         self._tokens[sha256_hex] = (token, expires_ns)

@@ -19,13 +19,13 @@ from venue.engine.ledger import CashAccount, Ledger
 from venue.engine.listings import ListedMarket, Listings
 from venue.engine.matching import Matcher
 from venue.engine.messages import (
+    Accepted,
     AddUser,
     Amended,
     AmendOrder,
     Answer,
     Cancelled,
     CancelOrder,
-    Carried,
     Command,
     Deposit,
     Event,
@@ -249,7 +249,7 @@ class Engine:
             return admission.NO_SUCH_MARKET, []
         if market.state is _RESOLVED:
             if market.winner is command.winner:
-                return Carried(), []
+                return Accepted(), []
             return Refused(Code.INVALID_REQUEST, "the market has resolved the other way"), []
         resting = [
             order
@@ -260,23 +260,23 @@ class Engine:
         for order in resting:
             self._matcher.end(order, OrderStatus.EXPIRED, now_ns)
         self._ledger.pay_out(market.shares, command.winner)
-        return Carried(), self._matcher.drain(market, now_ns) + self._listings.resolved(
+        return Accepted(), self._matcher.drain(market, now_ns) + self._listings.resolved(
             market, command.winner, now_ns
         )
 
     def _set_venue_state(self, state: VenueState, now_ns: int) -> tuple[Answer, list[Event]]:
         if self._venue_state is state:
-            return Carried(), []
+            return Accepted(), []
         self._venue_state = state
-        return Carried(), [VenueStateChanged(now_ns, state)]
+        return Accepted(), [VenueStateChanged(now_ns, state)]
 
     def _add_user(self, user_id: UserId, now_ns: int) -> tuple[Answer, list[Event]]:
         if not user_id:
             return Refused(Code.INVALID_REQUEST, "user_id: not empty"), []
         if user_id in self._ledger.accounts:
-            return Carried(), []
+            return Accepted(), []
         self._ledger.open_account(user_id)
-        return Carried(), [UserAdded(now_ns, user_id)]
+        return Accepted(), [UserAdded(now_ns, user_id)]
 
     def _move_cash(
         self, user_id: UserId, cents: Cents, direction: int, now_ns: int
@@ -295,7 +295,7 @@ class Engine:
         self._ledger.deposit(account, Cents(direction * cents))
         events: list[Event] = []
         self._ledger.tell(events, now_ns)
-        return Carried(), events
+        return Accepted(), events
 
     # --- state and queries --------------------------------------------------------------------
 

@@ -184,7 +184,7 @@ class Matcher:
         if order.remaining == 0:
             order.status = _consumed_status(order)
         elif order.request.time_in_force is _GTC:
-            level = order.half.add(order, order.canonical_price)
+            level = order.half.add_entry(order, order.canonical_price)
             if level not in self._sizes_before:
                 self._sizes_before[level] = level.size - order.remaining
             order.status = _PARTIALLY_FILLED if order.filled else _OPEN

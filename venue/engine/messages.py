@@ -264,11 +264,11 @@ class Refused(msgspec.Struct, frozen=True, tag=True, gc=False):
     message: str
 
 
-class Carried(msgspec.Struct, frozen=True, tag=True, gc=False):
+class Accepted(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An operator's command was carried out; one that changes nothing is carried out as well."""
 
 
-Answer = Placed | Amended | Cancelled | Refused | Carried
+Answer = Placed | Amended | Cancelled | Refused | Accepted
 """What a command came to. Bad operator input (unknown id, amount < 1) is Refused too."""
 
 

@@ -68,7 +68,7 @@ class HalfBook(Generic[E]):
         )
         self._occupied = 0
 
-    def add(self, entry: E, price: Price) -> PriceQueue[E]:
+    def add_entry(self, entry: E, price: Price) -> PriceQueue[E]:
         """Put an entry, which rests nowhere and has shares left, at the back of its price.
 
         Returns the level that it has joined.

@@ -179,7 +179,7 @@ def restore_orders(listings: Listings, orders: Orders, snapshot: EngineSnapshot)
                 order.remaining = known.remaining
                 order.reserved = known.reserved
                 order.locked = known.locked
-                half.add(order, order.canonical_price)
+                half.add_entry(order, order.canonical_price)
                 orders.settle(order)
 
 

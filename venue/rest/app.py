@@ -31,7 +31,7 @@ from venue.rest.gate import (
     pace_headers,
 )
 from venue.rest.params import percent_decoded
-from venue.rest.turns import Places, Turns
+from venue.rest.turns import FairTurns, ResponseSlots
 from venue.rest.venue_port import INTERNAL_ERROR_TEXT, ConnectionCut, Request, Response, VenuePort
 from venue.rest.venue_port import EngineOverloaded as EngineOverloaded
 from venue.rest.venue_port import EngineUnavailable as EngineUnavailable
@@ -184,13 +184,13 @@ class _RestApp:
         self._venue = venue
         self._gate = Gate(venue.access)
         self._cursors = Cursors(venue.cursor_key)
-        self._turns = Turns()
-        self._free_turns = Turns()
-        self._places = Places(LONG_ANSWERS_MAX)
+        self._turns = FairTurns()
+        self._free_turns = FairTurns()
+        self._slots = ResponseSlots(LONG_ANSWERS_MAX)
 
     async def turn_of(self, bucket_id: str) -> None:
         """Wait for the turn of an answer that takes no token from this bucket, if it is any."""
-        await self._free_turns.take(bucket_id)
+        await self._free_turns.wait_turn(bucket_id)
 
     async def answer(
         self,
@@ -252,7 +252,7 @@ class _RestApp:
         """The whole body of a write. One that takes long to read through waits for a turn."""
         body = await read_body(headers, receive)
         if len(body) > _SHORT_BODY_BYTES_MAX:
-            await self._turns.take(user_id)
+            await self._turns.wait_turn(user_id)
         return body
 
     async def _handled(self, request: Request, sent: ExitStack) -> Response:
@@ -292,32 +292,32 @@ class _RestApp:
         """The body of a read; a long one has a place until it is sent, and one that comes in pieces
         has each made in a turn of its own."""
         user_id = request.user_id
-        await self._turns.take(user_id)
+        await self._turns.wait_turn(user_id)
         made = read(request)
         if isinstance(made, bytes) and len(made) <= LONG_ANSWER_BYTES:
             return made
-        if self._places.is_full(user_id):
+        if self._slots.is_full(user_id):
             made = b""  # what it was when it began to wait would take room all the while
             await self._place(user_id)
-            sent.callback(self._places.give_back, user_id)
-            await self._turns.take(user_id)
+            sent.callback(self._slots.release_slot, user_id)
+            await self._turns.wait_turn(user_id)
             made = read(request)
         else:
-            await self._places.take(user_id)
-            sent.callback(self._places.give_back, user_id)
+            await self._slots.acquire_slot(user_id)
+            sent.callback(self._slots.release_slot, user_id)
         if isinstance(made, bytes):
             return made
         pieces = []
         for piece in made:
             pieces.append(piece)
-            await self._turns.take(user_id, again=True)
+            await self._turns.wait_turn(user_id, again=True)
         return b"".join(pieces)
 
     async def _place(self, user_id: UserId) -> None:
         """Wait for a place. Raises ConnectionCut where there is none in time."""
         try:
             async with asyncio.timeout(LONG_ANSWER_WAIT_S):
-                await self._places.take(user_id)
+                await self._slots.acquire_slot(user_id)
         except TimeoutError:
             raise ConnectionCut from None
 

@@ -16,7 +16,7 @@ ADDRESSES_MAX: Final = 4_096
 """Addresses remembered. We forget the one that failed longest ago first."""
 
 
-class FailedLogins:
+class AuthThrottle:
     """One bucket for each address that failed lately."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class FailedLogins:
             self._buckets[address] = bucket
         else:
             self._buckets.move_to_end(address)
-        return not bucket.take(now_ns)
+        return not bucket.spend_token(now_ns)
 
     @property
     def addresses(self) -> int:

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from venue.engine.messages import AccessKey, AccessToken
-from venue.rest.flood import FailedLogins
+from venue.rest.flood import AuthThrottle
 from venue.rest.venue_port import CredentialStore
 from venue.wire.codec import Refusal
 from venue.wire.errors import Code
@@ -68,7 +68,7 @@ class Gate:
     def __init__(self, access: CredentialStore) -> None:
         self._access = access
         self._buckets: dict[str, TokenBucket] = {}
-        self._failed = FailedLogins()
+        self._failed = AuthThrottle()
 
     def authenticate(
         self,
@@ -148,7 +148,7 @@ def charge(
         bucket.rate_per_second = max(1, RATE_PER_SECOND * limit // RATE_BURST)
         bucket.burst = limit
         bucket.level_e9 = min(bucket.level_e9, limit * NS_PER_SECOND)
-    taken = throttled_s is None and bucket.take(now_ns)
+    taken = throttled_s is None and bucket.spend_token(now_ns)
     left = bucket.whole_tokens if throttled_s is None else 0
     headers = [(_LIMIT, _TOKENS_TEXT[limit]), (_REMAINING, _TOKENS_TEXT[left])]
     if not taken:

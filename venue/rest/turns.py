@@ -14,13 +14,13 @@ from collections import deque
 from venue.wire.names import UserId
 
 
-class Turns:
+class FairTurns:
     """The turns of every user who reads or sends much just now, or of whatever else has a name."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def take(self, whose: str, *, again: bool = False) -> None:
+    async def wait_turn(self, whose: str, *, again: bool = False) -> None:
         """Return in its turn, at once when it is free; first come, first served.
 
         What the caller does without awaiting is done in it. It ends by itself. Who has just had
@@ -56,7 +56,7 @@ class Turns:
         return len(self._waiting)
 
 
-class Places:
+class ResponseSlots:
     """At most `most` answers of each user at once, from when they are made until they are sent.
 
     A peer may take its time to read a long one: on many connections at once they would fill the
@@ -71,7 +71,7 @@ class Places:
     def is_full(self, user_id: UserId) -> bool:
         return self._taken.get(user_id, 0) >= self._most
 
-    async def take(self, user_id: UserId) -> None:
+    async def acquire_slot(self, user_id: UserId) -> None:
         """Return with a place for the user, at once when there is one; first come, first served."""
         if not self.is_full(user_id):
             self._taken[user_id] = self._taken.get(user_id, 0) + 1
@@ -82,10 +82,10 @@ class Places:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self.give_back(user_id)
+                self.release_slot(user_id)
             raise
 
-    def give_back(self, user_id: UserId) -> None:
+    def release_slot(self, user_id: UserId) -> None:
         """Pass a slot on to the longest waiter."""
         waiting = self._waiting.get(user_id, deque())
         while waiting:

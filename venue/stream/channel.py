@@ -198,7 +198,7 @@ class Channel:
         return len(self._frames) + len(self._marks)
 
     def overdue(self, now_ns: int) -> bool:
-        """Whether the reader is too slow to be kept.
+        """True if the reader is too slow to keep its connection.
 
         It took nothing for five seconds while a frame was in flight, has had more than 256
         frames waiting for five seconds and at no time 256 fewer than before, or has more bytes

@@ -84,7 +84,7 @@ class _Rollup:
         self.closed = PackedRows(_BUCKETS)
         self.latest: Bucket | None = None
 
-    def add(self, at_ns: int, price: Price, qty: Qty) -> None:
+    def add_print(self, at_ns: int, price: Price, qty: Qty) -> None:
         start_ns = at_ns - at_ns % self.length_ns
         latest = self.latest
         if latest is not None and latest.start_ns == start_ns:
@@ -127,10 +127,10 @@ class Candles:
             ]
         )
 
-    def add(self, at_ns: int, price: Price, qty: Qty) -> None:
+    def add_print(self, at_ns: int, price: Price, qty: Qty) -> None:
         """Count one print; `at_ns` never goes back."""
         for rollup in self._stored.values():
-            rollup.add(at_ns, price, qty)
+            rollup.add_print(at_ns, price, qty)
 
     def window(
         self, interval: CandleInterval, from_ns_: int, to_ns_: int

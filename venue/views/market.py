@@ -89,11 +89,11 @@ class _Tape:
             self.candles.snapshot(),
         )
 
-    def add(self, printed: messages.TradePrinted) -> None:
+    def add_print(self, printed: messages.TradePrinted) -> None:
         self.captured_ns = printed.at_ns
         self.prints.append(_Print(printed.at_ns, printed.trade_id, printed.price, printed.qty))
         self.volume_cents = Cents(self.volume_cents + notional(printed.price, printed.qty))
-        self.candles.add(printed.at_ns, printed.price, printed.qty)
+        self.candles.add_print(printed.at_ns, printed.price, printed.qty)
 
 
 class MarketViews:
@@ -130,7 +130,7 @@ class MarketViews:
         tape.captured_ns = max(event.at_ns, tape.captured_ns)
 
     def _print(self, event: messages.TradePrinted) -> None:
-        self._tapes[event.market_id].add(event)
+        self._tapes[event.market_id].add_print(event)
 
     def _list_market(self, event: messages.MarketListed) -> None:
         self._tapes[event.market.market_id] = _Tape(event.at_ns)

@@ -63,7 +63,7 @@ class TokenBucket(msgspec.Struct):
             self.level_e9 = min(self.burst * NS_PER_SECOND, level)
             self.at_ns = now_ns
 
-    def take(self, now_ns: int) -> bool:
+    def spend_token(self, now_ns: int) -> bool:
         """Take one token. False, and nothing taken, when less than a whole one is there."""
         self.refill(now_ns)
         if self.level_e9 < NS_PER_SECOND:

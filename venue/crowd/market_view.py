@@ -37,7 +37,7 @@ class Depth(msgspec.Struct):
         return self.bids if side is BookSide.BID else self.asks
 
 
-class Floor:
+class CrowdView:
     """What a group of accounts knows of the venue. Everything is in the order of the events."""
 
     def __init__(self, users: Iterable[UserId], cash_cents: Cents) -> None:
