@@ -220,7 +220,7 @@ def test_a_key_that_is_lent_goes_to_no_other_machine_in_the_clear(tmp_path: Path
     path.write_text("lm_lent")
     done = _judge("--url", url, "--key-file", str(path))
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert done.stderr.startswith(f"{url}: accepted beside keys is a loopback address")
+    assert done.stderr.startswith(f"{url}: accepted with keys is a loopback address")
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:9/v1", "http://", "not an address"])
