@@ -19,7 +19,7 @@ from bot.cli.common import (
     read,
     state_dir_option,
 )
-from venue.blank import Worded
+from venue.cli.groups import NonBlankGroup
 
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig
@@ -31,7 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="One line of JSON on stdout."
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(cls=Worded, no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=NonBlankGroup, no_args_is_help=True, rich_markup_mode=None)
     group.command("show", epilog=_EXAMPLE)(show)
     group.command("schema", epilog="Example: bot config schema > configs/schema.json")(schema)
     group.command("diff", epilog="Example: bot config diff configs/demo.yaml configs/paper.yaml")(

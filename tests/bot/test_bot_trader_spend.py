@@ -56,7 +56,7 @@ def test_traders_on_one_credential_spend_from_one_purse():
 def others(world: SimulatedWorld, until_ns: int, per_second: int) -> None:
     """A second client on our key."""
     if world.now_ns < until_ns:
-        world.exchange.front.bucket(m.Key.TRADE, world.now_ns).take(world.now_ns)
+        world.exchange.front.bucket(m.Key.TRADE, world.now_ns).spend_token(world.now_ns)
         gap_s = world._rng.expovariate(per_second)
         world.after(int(gap_s * SECOND), partial(others, world, until_ns, per_second))
 

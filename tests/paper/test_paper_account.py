@@ -12,8 +12,8 @@ from bot.lab.exchange.exchange import Response
 from bot.lab.exchange.queue_model import QueueModel
 from bot.lab.paper import PaperClock, PaperExchange, PaperFault
 from tests.shell.site import SERIES, opening, rung_id
-from venue.recovery import fresh
 from venue.storage.log import LogFull
+from venue.storage.recovery import fresh
 from venue.views.catalog import EventFilter
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
@@ -30,7 +30,7 @@ def listed():
     """The series as a read of the venue shows it."""
     exchange = fresh(b"o" * 32)
     for command in opening(2, "0.0100"):
-        _, events = exchange.carry_out(command, START_NS)
+        _, events = exchange.apply_command(command, START_NS)
         for event in events:
             exchange.views.apply(event)
     return exchange.views.catalog.events(EventFilter(series_ticker=SERIES), -1, 10)[0]

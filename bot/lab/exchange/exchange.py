@@ -217,7 +217,7 @@ class Exchange:
     def refused_for_pace(self, key: m.Key, now_ns: int) -> Response | None:
         """Take a token of a credential; the refusal where it has none."""
         bucket = self.bucket(key, now_ns)
-        if bucket.take(now_ns):
+        if bucket.spend_token(now_ns):
             return None
         whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
         refused = self.refuse(Code.RATE_LIMITED)

@@ -23,8 +23,8 @@ from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, PaperAccount, ShownBook, accounts
 from bot.lab.exchange.queue_model import OwnQueues, QueueModel
 from bot.strategy.api import Levels
-from venue.crowd.picture import picture_of
 from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, tape_catalogue
+from venue.crowd.target_book import target_book_of
 from venue.engine import messages as v
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -206,7 +206,7 @@ class LiveMarket:
 
     def resolve(self, market: MarketId, winner: Outcome, now_ns: int) -> None:
         """A market pays; one that has paid does nothing more."""
-        if isinstance(self.exchange.apply(v.ResolveMarket(market, winner), now_ns), v.Carried):
+        if isinstance(self.exchange.apply(v.ResolveMarket(market, winner), now_ns), v.Accepted):
             self.account.settled(market, winner)
 
     def _print(self, printed: m.Trade, at_ns: int, now_ns: int) -> None:
@@ -508,7 +508,7 @@ class RecordedMarket(LiveMarket):
         super().__init__(catalogue, terms, queue_model, start_ns)
         self._markets = [rung.market_id for rung in tape.rungs]
         self._rung_of = {source: rung for rung, source in enumerate(tape.sources)}
-        self._picture = picture_of(tape)
+        self._target = target_book_of(tape)
 
     def play(self, record: Record) -> None:
         """A record of the tape happens now."""
@@ -524,12 +524,12 @@ class RecordedMarket(LiveMarket):
             bought, name = record.taker_outcome is _YES, f"recorded-{self._made}"
             price, size = Price(record.price), Qty(record.qty)
             self._print(m.Trade(market, now_ns, name, price, size, bought), now_ns, now_ns)
-        touched = self._picture.absorb(record)
-        if self.kind is Kind.TOPS and self._picture.survival_cents() is None:
+        touched = self._target.absorb(record)
+        if self.kind is Kind.TOPS and self._target.survival_cents() is None:
             return  # some bracket is not known yet: no rung is, and none is empty
         for rung in touched:
             wanted: dict[Outcome, list[tuple[int, int]]] = {outcome: [] for outcome in Outcome}
-            for (outcome, price), size in self._picture.wanted(rung).items():
+            for (outcome, price), size in self._target.wanted(rung).items():
                 wanted[outcome].append((price, size))
             bids, asks = (_best_first(outcome, wanted[outcome]) for outcome in Outcome)
             self._show(self._markets[rung], bids, asks, now_ns, now_ns)

@@ -371,7 +371,7 @@ class Episodes:
     def _foreign_spend(self, for_ns: int, _: random.Random) -> Steps:
         world, until_ns = self._world, self._world.now_ns + for_ns
         while world.now_ns < until_ns:
-            world.exchange.front.bucket(m.Key.TRADE, world.now_ns).take(world.now_ns)
+            world.exchange.front.bucket(m.Key.TRADE, world.now_ns).spend_token(world.now_ns)
             world.seen.fault("foreign_token")
             yield 10 * MS
 
