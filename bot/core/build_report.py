@@ -9,7 +9,7 @@ import msgspec
 from bot.core.inconsistency import kind_in
 from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import CreateAction
-from bot.core.planning.uptime import sides_on_target
+from bot.core.planning.diff import sides_on_target
 from bot.core.profit.markouts import MILLI
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.report import (

@@ -26,7 +26,7 @@ from bot.strategy.api import (
 from tests.bot import made
 from tests.bot.desks import listed
 from tests.bot.made import T0
-from tests.bot.planned import plan_rung
+from tests.bot.planned import plan
 from tests.bot.test_bot_sending import Account, create, event
 from tests.bot.thin import Thin
 from tests.strategies import views
@@ -160,7 +160,7 @@ def test_shares_that_a_resting_sale_of_ours_may_give_away_are_not_free():
 
 def test_shares_that_a_take_under_way_may_give_away_are_not_free():
     under_way = taking(outcome=Outcome.YES, side=Side.SELL, qty=7)
-    assert free_shares(Qty(10), Qty(0), [under_way]).yes == 3
+    assert free_shares(Qty(10), Qty(0), [under_way])[0] == 3
 
 
 # --- our own orders in the way --------------------------------------------------------------------
@@ -182,22 +182,20 @@ def test_no_take_leaves_beside_another_take_or_beside_an_unknown_order_of_its_si
 
 def test_a_take_under_way_serves_no_wanted_price():
     wanted = [Quote(BID, Price(52), Qty(10))]
-    plan = plan_rung(wanted, [taking()], free_shares(Qty(0), Qty(0), []), PaceSettings(), T0)
-    assert [wish.qty for wish in plan.wishes] == [10]
+    told = plan(wanted, [taking()], pace=PaceSettings(), now_ns=T0)
+    assert [wish.qty for wish in told.actions] == [10]
 
 
 def test_beside_a_take_without_an_answer_no_quote_of_its_side_is_made():
     wanted = [Quote(BID, Price(40), Qty(10)), Quote(ASK, Price(60), Qty(10))]
-    plan = plan_rung(
-        wanted, [taking(State.NEW_UNKNOWN)], free_shares(Qty(0), Qty(0), []), PaceSettings(), T0
-    )
-    assert [wish.book_side for wish in plan.wishes] == [ASK]
+    told = plan(wanted, [taking(State.NEW_UNKNOWN)], pace=PaceSettings(), now_ns=T0)
+    assert [wish.book_side for wish in told.actions] == [ASK]
 
 
 def test_no_quote_is_made_that_a_take_under_way_could_meet():
     wanted = [Quote(ASK, Price(52), Qty(10))]
-    plan = plan_rung(wanted, [taking()], free_shares(Qty(0), Qty(0), []), PaceSettings(), T0)
-    assert plan.wishes == ()
+    told = plan(wanted, [taking()], pace=PaceSettings(), now_ns=T0)
+    assert told.actions == ()
 
 
 # --- leaving --------------------------------------------------------------------------------------

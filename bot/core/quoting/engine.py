@@ -13,8 +13,8 @@ from bot.core.account.reconciler import AccountReconciler
 from bot.core.market_data.venue_clock import VenueClock
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.outbox import NEVER_NS, Outbox
-from bot.core.planning.actions import Action, free_shares
-from bot.core.planning.levels import WorkingOrders
+from bot.core.planning.actions import Action
+from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.feed_monitor import MarketDataMonitor
 from bot.core.quoting.listing_sync import listed_now, refuse_claimed
@@ -356,7 +356,7 @@ class QuotingEngine:
                 if rung.ours is None or not is_open:
                     orders = self._desk.live(rung.market_id)
                     held = self._ledgers.holdings(rung.market_id)
-                    rung.ours = WorkingOrders(orders, free_shares(*held, orders))
+                    rung.ours = WorkingOrders(orders, *held)
                 rung.plan(rung.ours, now_ns)
         ladder.again_ns = min([rung.again_ns for rung in ladder.rungs], default=NEVER_NS)
 

@@ -430,13 +430,13 @@ class Explainer:
         place = None
         if wish is not None and not isinstance(wish, CreateAction):
             worth = rung.worth(step.at_ns)
-            place = worth.place_cents(
+            place = worth.queue_value_cents(
                 wish.order, worth.edge(wish.order.book_side, wish.order.yes_price)
             )
         if wish is None:
             return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
                           beside)  # fmt: skip
-        keeps = wish.keeps_place if isinstance(wish, AmendAction) else None
+        keeps = wish.keeps_priority if isinstance(wish, AmendAction) else None
         return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
 
 
