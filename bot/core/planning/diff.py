@@ -140,7 +140,7 @@ class QuoteDebouncer:
 # --- targets and resting levels -------------------------------------------------------------------
 
 
-class Target(msgspec.Struct, eq=False):
+class TargetLevel(msgspec.Struct, eq=False):
     """One wanted price of a side."""
 
     price: Price
@@ -199,10 +199,10 @@ def _level_of(orders: list[OwnOrder]) -> RestingLevel:
 
 def _targets(
     side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote]
-) -> dict[Price, Target]:
+) -> dict[Price, TargetLevel]:
     """The targets of a side by price, the best first. facing: the quotes of the other side, which
     no order that stays for a target may meet."""
-    targets: dict[Price, Target] = {}
+    targets: dict[Price, TargetLevel] = {}
     for quote in quotes:
         price = quote.price
         bound = price if quote.limit is None else quote.limit
@@ -212,7 +212,7 @@ def _targets(
         else:
             above = (facing[0].price if facing else 0) + 1
             bound = Price(min(price, max(bound, above)))
-        targets[price] = Target(price, bound, quote.qty, quote.qty)
+        targets[price] = TargetLevel(price, bound, quote.qty, quote.qty)
     return targets
 
 
@@ -265,7 +265,7 @@ class _SidePlan(msgspec.Struct, eq=False):
     """The plan of one side of a market, as it is made."""
 
     side: BookSide
-    targets: dict[Price, Target]
+    targets: dict[Price, TargetLevel]
     ours: WorkingOrders
     pace: PaceSettings
     now_ns: int
@@ -338,11 +338,11 @@ class _SidePlan(msgspec.Struct, eq=False):
 
     # --- questions --------------------------------------------------------------------------------
 
-    def _is_off(self, target: Target, qty: int) -> bool:
+    def _is_off(self, target: TargetLevel, qty: int) -> bool:
         """True if `qty` shares too many or too few at a target are worth a request."""
         return qty > 0 and 100 * qty >= self.pace.resize_pct * target.qty
 
-    def _keeps(self, target: Target, price: Price, qty: int) -> bool:
+    def _keeps(self, target: TargetLevel, price: Price, qty: int) -> bool:
         """True if `qty` shares at `price` may stay for a target: near enough, with an edge, and of
         about its size."""
         tolerance = self.pace.tolerance_ticks
@@ -352,7 +352,7 @@ class _SidePlan(msgspec.Struct, eq=False):
             is_near = target.bound <= price <= target.price + tolerance
         return is_near and not self._is_off(target, abs(qty - target.qty))
 
-    def _stays_near(self, target: Target, level: RestingLevel) -> bool:
+    def _stays_near(self, target: TargetLevel, level: RestingLevel) -> bool:
         """True if a level at another price may be left for a target, and gains too little by moving
         there. A bolder level is left: it is nearer to a fill, and has an edge."""
         if not self._keeps(target, level.price, level.qty):
@@ -361,7 +361,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         request_cents = self.economics.request_cents(level.qty)
         return not is_safer or self._gain(target, level.orders) <= request_cents
 
-    def _gain(self, target: Target, orders: Iterable[OwnOrder]) -> float:
+    def _gain(self, target: TargetLevel, orders: Iterable[OwnOrder]) -> float:
         """Cents gained by having orders at a target, at the back, rather than where they are. An
         order beyond its bound counts as if it filled whole: a better informed taker meets it."""
         gain, sign, economics = 0.0, 1 if self.side is _BID else -1, self.economics
@@ -376,7 +376,7 @@ class _SidePlan(msgspec.Struct, eq=False):
                 gain -= economics.staying(own, edge)
         return gain
 
-    def _locks_too_much(self, target: Target, own: OwnOrder, lacks: int) -> bool:
+    def _locks_too_much(self, target: TargetLevel, own: OwnOrder, lacks: int) -> bool:
         """True if a purchase locks pairs with shares held that are worth more than its priority and
         the two requests of a sale. lacks: shares missing here."""
         if self.is_short or own.side is not _BUY:
@@ -394,7 +394,7 @@ class _SidePlan(msgspec.Struct, eq=False):
 
     # --- shares held ------------------------------------------------------------------------------
 
-    def _offered(self, target: Target, resting: int = 0) -> int:
+    def _offered(self, target: TargetLevel, resting: int = 0) -> int:
         """Shares held that may be sold at a target: not promised elsewhere, and no more than are
         missing beside `resting` shares there. 0 for too few to be worth a request: left to the
         other route, or left out."""
@@ -402,16 +402,16 @@ class _SidePlan(msgspec.Struct, eq=False):
         offered = min(free, target.missing - resting)
         return offered if self._is_off(target, offered) else 0
 
-    def _promise(self, target: Target, qty: int) -> None:
+    def _promise(self, target: TargetLevel, qty: int) -> None:
         self.promised += qty - target.promised
         target.promised = qty
 
-    def _serve(self, target: Target, qty: int) -> None:
+    def _serve(self, target: TargetLevel, qty: int) -> None:
         """An order of ours rests, or will rest, at a target."""
         target.is_served = True
         target.missing = max(0, target.missing - qty)
 
-    def _sells_instead(self, target: Target, own: OwnOrder) -> bool:
+    def _sells_instead(self, target: TargetLevel, own: OwnOrder) -> bool:
         """True if an order is a purchase that a sale of free shares replaces, with too few left for
         a new one. Nothing is made at the target until it is over: both might fill."""
         if self.is_short or own.side is not _BUY:
@@ -461,8 +461,8 @@ class _SidePlan(msgspec.Struct, eq=False):
         return [_level_of(orders) for orders in at.values()]
 
     def _match(
-        self, levels: list[RestingLevel], targets: list[Target]
-    ) -> list[tuple[RestingLevel, Target | None]]:
+        self, levels: list[RestingLevel], targets: list[TargetLevel]
+    ) -> list[tuple[RestingLevel, TargetLevel | None]]:
         """Each level with the target that it shall serve, at the least cost of all.
 
         A level serves the target of its own price before anything new comes there: a new order
@@ -488,8 +488,8 @@ class _SidePlan(msgspec.Struct, eq=False):
         return pairs
 
     def _cheapest(
-        self, levels: list[RestingLevel], targets: list[Target]
-    ) -> list[tuple[RestingLevel, Target | None]]:
+        self, levels: list[RestingLevel], targets: list[TargetLevel]
+    ) -> list[tuple[RestingLevel, TargetLevel | None]]:
         """The assignment of least cost."""
         request, side = self.economics.request_cents, self.side
         lost = []  # the value of the priority of each level
@@ -512,7 +512,7 @@ class _SidePlan(msgspec.Struct, eq=False):
             for level, place in zip(levels, chosen, strict=True)
         ]
 
-    def _cost(self, level: RestingLevel, target: Target, lost: float) -> float:
+    def _cost(self, level: RestingLevel, target: TargetLevel, lost: float) -> float:
         """Cents that it costs to have a level serve a target: nothing at its price, the edge given
         up by staying near, else the requests and the priority, worth `lost`."""
         if level.price == target.price:
@@ -533,7 +533,7 @@ class _SidePlan(msgspec.Struct, eq=False):
 
     # --- the changes ------------------------------------------------------------------------------
 
-    def _stay(self, level: RestingLevel, target: Target) -> None:
+    def _stay(self, level: RestingLevel, target: TargetLevel) -> None:
         """A level at a target's price: oldest first; too much there is shrunk from the newest."""
         lacks = target.missing - level.qty
         for own in sorted(level.orders, key=_AGE):
@@ -551,7 +551,7 @@ class _SidePlan(msgspec.Struct, eq=False):
                 why, value = "shares held now: sold instead", self.economics.capital_cents
                 self.actions.append(CancelAction(own, why, value * own.remaining, instead=True))
 
-    def _move(self, level: RestingLevel, target: Target) -> None:
+    def _move(self, level: RestingLevel, target: TargetLevel) -> None:
         """Bring a level to a target without orders: its largest order by one amend, or by a change
         of route; the others are spare."""
         own = max(level.orders, key=lambda own: (own.remaining, -own.placed_ns))
@@ -614,7 +614,7 @@ class _SidePlan(msgspec.Struct, eq=False):
                 target.missing -= counted
                 left -= counted
 
-    def _fill_up(self, target: Target) -> None:
+    def _fill_up(self, target: TargetLevel) -> None:
         """One or two new orders for what is missing at a target: held shares first, then cash."""
         side, price, qty = self.side, target.price, target.missing
         offered = self._offered(target)
@@ -655,7 +655,7 @@ class _SidePlan(msgspec.Struct, eq=False):
         are moved there: a new one would be in their way, and they would go elsewhere."""
         return len(here) + coming >= self.pace.orders_per_level_max
 
-    def _merge(self, here: list[OwnOrder], target: Target, qty: int) -> bool:
+    def _merge(self, here: list[OwnOrder], target: TargetLevel, qty: int) -> bool:
         """True if the newest of several orders at a price by one route is cancelled, to come back
         larger by `qty`: where its priority is worth no more than a request, or no further order may
         rest there. By the other route more may come beside it, by this one once it is over."""
@@ -762,7 +762,7 @@ def _all_rest(
     )
     for quote in quotes:
         bold = sign * quote.price
-        missing = max(1, -(-quote.qty * (100 - pace.resize_pct) // 100))
+        missing = max(1, quote.qty - quote.qty * pace.resize_pct // 100)
         for order in left:
             if bold - pace.tolerance_ticks <= order[0] <= bold:
                 used = min(order[1], missing)
