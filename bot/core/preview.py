@@ -143,13 +143,13 @@ def rooms(
     """What each limit of an event by itself leaves of an order, the tightest first. cash_qty: what
     the free cash leaves of it. instead_of: the order that it is a change of."""
     if instead_of is not None:
-        exposure.remove(instead_of.exposure())
+        exposure.remove(instead_of.exposure(instead_of.amend))
     found = [
         Room(name, exposure.largest(candidate, msgspec.structs.replace(_BOUNDLESS, **{name: left})))
         for name, left in msgspec.structs.asdict(bounds).items()
     ]
     if instead_of is not None:
-        exposure.add(instead_of.exposure())
+        exposure.add(instead_of.exposure(instead_of.amend))
     if cash_qty is not None:
         found.append(Room("cash", cash_qty))
     return tuple(sorted(found, key=lambda room: room.qty))

@@ -442,7 +442,7 @@ class Trader:
                 self._latch(reason, ours=True)
 
     def _rest_when_flat(self) -> None:
-        if not self.desk.live_count() and self.quoting.is_flat():
+        if not len(self.desk.live_orders) and self.quoting.is_flat():
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
 
@@ -455,7 +455,7 @@ class Trader:
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._staleness.feed_silence_ns
         is_hinted = not self._hints.is_empty()
-        if is_hinted or silent or self.out.findings or self.desk.in_doubt():
+        if is_hinted or silent or self.out.findings or self.desk.unknown or self.desk.unsettled:
             self._account.sweep_soon(self._now_ns)
         if is_hinted and self._hints.want_lists(self._now_ns):
             self._account.hasten(Resource.FILLS, self._now_ns)

@@ -407,7 +407,7 @@ class Explainer:
 
     def _take(self, lane: Priority, before: int, now_ns: int, deed: Deed, life: Life) -> None:
         trader = self.trader
-        resting = trader.desk.live_count()
+        resting = len(trader.desk.live_orders)
         token = Token(
             key=deed.key,
             lane=lane.name.lower(),

@@ -319,7 +319,7 @@ def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
     creates = world.trader.out.counters.requests["create"]
     world.run_until(world.now_ns + SECOND)
     assert world.trader.out.counters.requests["create"] == creates
-    assert not world.trader.desk.live_count(), "what was quoted is pulled meanwhile"
+    assert not len(world.trader.desk.live_orders), "what was quoted is pulled meanwhile"
     stranger = world.truth.id_of[ClientOrderId("theirs-1")]
     assert stranger in world.truth.resting(), "it is not ours to cancel while we quote"
     assert f" rest in our rungs: {stranger} on " in findings["foreign_orders"]

@@ -29,7 +29,7 @@ def test_a_first_create_is_over_unless_the_code_leaves_it_open(status, code):
     row = CODES[code]
     open_yet = row.sequenced is Sequenced.UNKNOWN or row.advice is Advice.EXISTS
     assert own.state is (State.NEW_UNKNOWN if open_yet else State.CLOSED)
-    assert of.live_count() == (1 if open_yet else 0)
+    assert len(of.live_orders) == (1 if open_yet else 0)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_lost_create_is_over_when_its_market_has_resolved():
     of.add(own)
     answer(of, own, create(own, again=True), m.Rejected(422, "market_resolved", ""))
     assert own.state is State.CLOSED
-    assert of.live_count() == 0
+    assert len(of.live_orders) == 0
 
 
 WAIT_NS = TRUST.refused_resend_ns + LAG_NS
@@ -81,7 +81,7 @@ def test_refusals_that_late_lists_explain_end_a_lost_create():
     assert own.state is State.NEW_UNKNOWN
     listed(of, [], early_ns + 2 * LAG_NS)
     assert own.state is State.CLOSED
-    assert of.live_count() == 0
+    assert len(of.live_orders) == 0
 
 
 def test_a_lost_create_counts_until_fills_of_after_the_first_list_without_it_are_known():
@@ -267,11 +267,11 @@ def test_a_lost_create_is_counted_at_full_size_and_price_until_it_is_settled():
     of, _ = desk()
     own = made.own(State.PENDING_NEW)
     of.add(own)
-    counted = own.exposure()
+    counted = own.exposure(own.amend)
     assert (counted.price, counted.qty_max) == (40, 10)
     for again in (False, True, True):
         answer(of, own, create(own, again), m.Rejected(503, "result_unknown", ""))
-        assert own.exposure() == counted
+        assert own.exposure(own.amend) == counted
 
 
 def test_a_create_whose_order_was_taken_over_meanwhile_is_counted_once():
@@ -282,7 +282,7 @@ def test_a_create_whose_order_was_taken_over_meanwhile_is_counted_once():
     of.add(twin)
     seen = made.shown(own, order_id=twin.order_id, filled=3, remaining=7)
     answer(of, own, create(own, again=True), made.done(seen))
-    assert list(of.all_live()) == [twin]
+    assert list(of.live_orders) == [twin]
     assert (own.state, own.filled, twin.filled) == (State.CLOSED, 0, 3)
     assert of.find(twin.order_id) is twin
     assert list(of.with_fills(own.market_id)) == [twin]

@@ -29,10 +29,10 @@ def test_an_amend_that_races_fills_never_fills_more_than_was_counted(fills, aske
 def test_a_price_amend_under_way_rests_at_both_prices_and_costs_the_dearer():
     own = amending(Amend(price=Price(45)))
     assert own.yes_prices == (40, 45)
-    assert own.exposure().price == 45
+    assert own.exposure(own.amend).price == 45
     sale = made.own(State.OPEN, side=Side.SELL)
     sale.sent_amend(Amend(price=Price(45)))
-    assert sale.exposure().price == 40
+    assert sale.exposure(sale.amend).price == 40
 
 
 @pytest.mark.parametrize("fact", [OrderEvent.NOT_SENT, OrderEvent.REJECTED])

@@ -59,7 +59,7 @@ def renamed(
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_what_a_cancel_under_another_id_left_unaccounted_for_may_have_filled(is_listed):
     of, _ = renamed(7, 1, is_listed=is_listed)  # what it shows filled is a floor
-    (own,) = of.all_live()
+    (own,) = of.live_orders
     assert (own.order_id, own.filled, own.suspicion) == ("99", 1, None)
     assert own.max_fillable >= 2
 
@@ -67,7 +67,7 @@ def test_what_a_cancel_under_another_id_left_unaccounted_for_may_have_filled(is_
 @pytest.mark.parametrize(("reduced_by", "filled"), [(10, 0), (7, 3)])
 def test_what_a_cancel_under_another_id_accounts_for_is_over(reduced_by, filled):
     of, out = renamed(reduced_by, filled)
-    assert of.live_count() == 0
+    assert len(of.live_orders) == 0
     assert "impossible_fact" not in out.findings
 
 
@@ -166,7 +166,7 @@ def test_a_late_enough_list_shows_the_new_id_of_a_moved_order(price):
     assert listed(of, [stranger], T0 + LAG_NS) == [made.MARKET]
     assert of.find("99") is own
     assert (own.state, own.price, own.cancel_requested) == (State.OPEN, price, True)
-    assert list(of.all_live()) == [own]
+    assert list(of.live_orders) == [own]
     assert [effect.name for effect in out.effects] == ["amends_off"]
     assert not of.creates_undecided()
 
@@ -198,7 +198,7 @@ def test_a_moved_order_that_no_late_list_shows_is_over_and_may_yet_appear():
         by_id=True,
     )
     assert unlisted(of, T0 + LAG_NS) == [made.MARKET]
-    assert (own.state, of.live_count()) == (State.CLOSED, 0)
+    assert (own.state, len(of.live_orders)) == (State.CLOSED, 0)
     assert of.landed_late(made.shown(own, order_id="99", price=45))
 
 
@@ -238,7 +238,7 @@ def test_a_new_id_that_was_taken_over_meanwhile_is_counted_once():
     taken = OwnOrder.found_resting(seen, T0)
     of.add(taken)
     answer(of, own, m.AmendResting(own.order_id, own.amend), made.done(seen))
-    assert list(of.all_live()) == [taken]
+    assert list(of.live_orders) == [taken]
 
 
 # --- cancels --------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def test_a_cancelled_order_leaves_the_desk_and_is_still_known():
     of, _, own = cancelling()
     shown = made.over(own, model.OrderStatus.CANCELED, 0)
     answer(of, own, m.CancelResting(own.order_id), m.Ok(m.CancelBody(shown, Qty(10))))
-    assert of.live_count() == 0
+    assert len(of.live_orders) == 0
     assert of.knows(own.order_id)
 
 
@@ -303,9 +303,9 @@ def test_an_ended_order_with_fills_is_kept_until_they_are_booked():
     answer(of, own, m.CancelResting(own.order_id), m.Ok(m.CancelBody(shown, Qty(6))))
     assert list(of.with_fills(own.market_id)) == [own]
     of.forget_settled(lambda each: 3, T0)
-    assert of.unsettled == [own]
+    assert list(of.unsettled) == [own]
     of.forget_settled(lambda each: 4, T0)
-    assert of.unsettled == []
+    assert list(of.unsettled) == []
     assert "fills_missing" not in out.findings
 
 
@@ -330,7 +330,7 @@ def test_an_order_missing_from_a_late_list_is_read_by_its_id_and_kept():
     reply = m.Rejected(404, "order_not_found", "")
     answer(of, own, m.ReadOrder(own.order_id), reply, begun_ns=T0 + LAG_NS)
     assert own.state is State.OPEN
-    assert of.live_count() == 1
+    assert len(of.live_orders) == 1
 
 
 def test_an_order_missing_from_an_early_list_is_not_missed():
@@ -419,7 +419,7 @@ def test_a_broken_promise_is_a_finding_until_a_read_settles_it():
     assert out.findings == {
         "impossible_fact": "order 1001: no_answer: an answer, and nothing was asked"
     }
-    assert (own.cancel_requested, own.is_unknown, of.unknown_count()) == (True, True, 1)
+    assert (own.cancel_requested, own.is_unknown, len(of.unknown)) == (True, True, 1)
     assert of.next_due_ns() <= T0 + LAG_NS
     of.recover(T0 + LAG_NS - 1)
     assert sent(out) == []
@@ -427,7 +427,7 @@ def test_a_broken_promise_is_a_finding_until_a_read_settles_it():
     assert sent(out) == [m.ReadOrder(own.order_id)]
     shown = made.done(made.shown(own))
     answer(of, own, m.ReadOrder(own.order_id), shown, T0 + LAG_NS + 5, T0 + LAG_NS)
-    assert (out.findings, own.is_unknown, of.unknown_count()) == ({}, False, 0)
+    assert (out.findings, own.is_unknown, len(of.unknown)) == ({}, False, 0)
 
 
 def test_a_finding_stands_as_long_as_one_order_is_suspected():
@@ -497,7 +497,7 @@ def test_an_order_unknown_for_half_a_minute_is_told_and_stays_unknown():
     expected = "no definite answer for half a minute: boot-1"
     assert out.findings == {"unknown_old": expected}
     of.recover(T0 + 1_000 * UNKNOWN_OLD_NS)
-    assert (own.state, of.unknown_count()) == (State.NEW_UNKNOWN, 1)
+    assert (own.state, len(of.unknown)) == (State.NEW_UNKNOWN, 1)
     answer(of, own, create(own, True), made.done(made.shown(own, order_id="7")))
     of.recover(T0 + 1_001 * UNKNOWN_OLD_NS)
     assert (out.findings, of.oldest_unknown_ns(T0)) == ({}, 0)

@@ -33,8 +33,8 @@ def test_orders_are_found_by_market_in_the_order_they_came():
     of.add(stray)
     assert of.live(made.MARKET) == orders
     assert of.live(OTHER) == [stray]
-    assert list(of.all_live()) == [*orders, stray]
-    assert of.live_count() == 4
+    assert list(of.live_orders) == [*orders, stray]
+    assert len(of.live_orders) == 4
     over(of, orders[0])
     assert of.live(made.MARKET) == orders[1:]
     over(of, stray)
@@ -77,12 +77,12 @@ def test_an_order_that_filled_stays_until_its_fills_are_booked():
     assert list(of.with_fills(OTHER)) == []
     assert of.live_ids() == [own.order_id]
     assert of.forget_settled(lambda each: 3, T0 + 10 * LAG_NS) == []
-    assert of.unsettled == [own]
+    assert list(of.unsettled) == [own]
     assert out.findings == {}
     of.forget_settled(lambda each: 3, T0 + 10 * LAG_NS + 1)
     assert out.findings == {"fills_missing": "1 ended orders have fills never shown"}
     assert of.forget_settled(lambda each: 4, T0 + 11 * LAG_NS) == [own.order_id]
-    assert (of.unsettled, out.findings) == ([], {})
+    assert (of.unsettled, out.findings) == ({}, {})
 
 
 def test_the_fills_of_an_order_that_rested_for_long_have_as_long_to_be_booked_as_any():
@@ -102,10 +102,10 @@ def test_a_late_answer_that_shows_more_fills_brings_an_ended_order_back_for_its_
     own = made.own()
     of.add(own)
     over(of, own)
-    assert of.unsettled == []
+    assert list(of.unsettled) == []
     over(of, own, 4)
-    assert of.unsettled == [own]
-    assert of.live_count() == 0
+    assert list(of.unsettled) == [own]
+    assert len(of.live_orders) == 0
 
 
 def test_an_open_order_needs_no_attention_and_nothing_is_due():
@@ -162,7 +162,7 @@ def test_the_unknown_are_counted_with_the_suspected():
     suspected.missing(T0, T0, LAG_NS)
     for own in (lost, blurred, suspected, made.own(number=4)):
         of.add(own)
-    assert of.unknown_count() == 3
+    assert len(of.unknown) == 3
     assert of.oldest_unknown_ns(T0 + 5) == 5
 
 
@@ -205,7 +205,7 @@ def test_beyond_its_bound_the_desk_makes_no_order_and_takes_no_stranger(monkeypa
     own = made.own(State.PENDING_NEW, number=9)
     assert not of.send_create(own, create(own), T0)
     of.add(OwnOrder.found_resting(made.shown(made.own(), order_id="55"), T0))
-    assert (of.live_count(), of.knows(OrderId("55")), sent(out)) == (3, False, [])
+    assert (len(of.live_orders), of.knows(OrderId("55")), sent(out)) == (3, False, [])
 
 
 def test_beyond_its_bound_the_desk_still_keeps_what_may_be_live(monkeypatch):
@@ -214,7 +214,7 @@ def test_beyond_its_bound_the_desk_still_keeps_what_may_be_live(monkeypatch):
     of.add(made.own(number=1))
     order = made.intent()
     of.add(OwnOrder.left_behind(m.UnconfirmedCreate(order, b"{}"), T0))
-    assert of.live_count() == 2
+    assert len(of.live_orders) == 2
 
 
 def test_too_many_ended_orders_without_booked_fills_stop_new_ones(monkeypatch):

@@ -45,7 +45,7 @@ def end(own: OwnOrder, fills: list[tuple[int, int]], *, pays: bool) -> int:
 
 def counted(own: OwnOrder) -> list[int]:
     """What the limits count, in the two outcomes of a binary market: NO first."""
-    return Exposure([TERMS], Cents(0), [(0, 0)], [own.exposure()]).worst_by_outcome()
+    return Exposure([TERMS], Cents(0), [(0, 0)], [own.exposure(own.amend)]).worst_by_outcome()
 
 
 def worst(own: OwnOrder, price: int, qty: int, amend: Amend) -> list[int]:

@@ -170,4 +170,4 @@ def test_an_order_that_an_amend_gave_another_id_is_no_foreign_one_until_that_is_
     assert "amends_off" in venue.notes
     assert "foreign_orders" not in venue.notes
     assert not venue.trader.out.findings
-    assert {each.order_id for each in desk.all_live()} == set(venue.orders)
+    assert {each.order_id for each in desk.live_orders} == set(venue.orders)

@@ -349,7 +349,7 @@ def test_a_take_is_sent_once_and_its_end_is_no_finding(fills, fate):
     assert strategy.asked > 10
     assert len(of.taken) == 1
     assert of.trader.out.findings == {}
-    assert of.trader.desk.unknown_count() == 0
+    assert len(of.trader.desk.unknown) == 0
     assert of.trader.out.counters.takes == {"sent": 1, fate: 1}
     assert of.trader.report(of.now_ns).counters.takes == {"sent": 1, fate: 1}
     assert of.trader.ledgers.holdings(of.markets[0].market_id) == (fills, 0)
@@ -393,7 +393,7 @@ def test_a_take_whose_answer_was_lost_is_sent_again_byte_for_byte_and_counted_un
 def test_a_take_that_is_refused_is_over():
     of = lived(Once(), 10, m.Rejected(422, "insufficient_balance", ""))
     assert len(of.taken) == 1
-    assert of.trader.desk.unknown_count() == 0
+    assert len(of.trader.desk.unknown) == 0
 
 
 def test_a_take_that_the_venue_lets_rest_is_a_finding_and_is_cancelled():
@@ -477,7 +477,7 @@ def test_a_take_left_without_an_answer_by_an_earlier_run_is_sent_again_as_it_was
     of.show(0)
     of.run(6)
     assert [(each.order, each.body, each.again) for each in of.taken] == [(order, body, True)]
-    assert of.trader.desk.live_count() == 0
+    assert len(of.trader.desk.live_orders) == 0
     assert of.trader.ledgers.holdings(order.market_id) == (10, 0)
 
 

@@ -94,7 +94,7 @@ class OpenOrderSync:
         each row is a read of its order, and the page says nothing of those that it lacks."""
         if isinstance(answer, m.Ok) and isinstance(answer.body, m.OrdersBody):
             by_id = {order.order_id: order for order in answer.body.orders}
-            for own in list(self._desk.all_live()):
+            for own in list(self._desk.live_orders):
                 if own.order_id in by_id:
                     self._merge(own, by_id[own.order_id], begun_ns, now_ns)
 
@@ -116,7 +116,7 @@ class OpenOrderSync:
         fills_ns = self._ledgers.booker.whole_ns
         for market_id in self._desk.explain_lost(by_id.values(), begun_ns, now_ns, fills_ns):
             self._quoting.orders_changed(market_id)
-        for own in list(self._desk.all_live()):
+        for own in list(self._desk.live_orders):
             row = None if own.order_id is None else by_id.get(own.order_id)
             if row is not None:
                 self._merge(own, row, begun_ns, now_ns)
@@ -280,13 +280,13 @@ class OpenOrderSync:
             self._take_over(now_ns)
             self._has_opened = True
             self._weighing.opened(now_ns)
-        return not self._weighing.await_others(now_ns) or self._desk.live_count() > 0
+        return not self._weighing.await_others(now_ns) or len(self._desk.live_orders) > 0
 
     def may_open(self, now_ns: int) -> bool:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
-        if self._desk.live_count():
+        if len(self._desk.live_orders):
             # It may fill until it is over, whoever ends it: what was read before tells too little.
             self._live_ns = now_ns
             return False
@@ -340,7 +340,7 @@ class OpenOrderSync:
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns)
         self._ledgers.disturbed(quiet_ns)
-        if self._desk.live_count() or not self._is_listed_since(quiet_ns, now_ns):
+        if len(self._desk.live_orders) or not self._is_listed_since(quiet_ns, now_ns):
             return False
         if not self._ledgers.is_audited:
             self._ledgers.plan_bracket(self._account, now_ns)
@@ -368,10 +368,10 @@ class OpenOrderSync:
     def left_over(self) -> m.DrainComplete:
         """What a drain leaves behind, for the operator: strangers that were left alone, and where
         it ran out of time what the last list showed although it was said to be over."""
-        rows = (own for own in self._desk.all_live() if own.can_rest)
+        rows = (own for own in self._desk.live_orders if own.can_rest)
         live = {own.order_id: None for own in rows if own.order_id is not None}
         resting = tuple(live | dict.fromkeys(self._desk.closed_listed))
-        unnamed = (own for own in self._desk.all_live() if own.order_id is None)
+        unnamed = (own for own in self._desk.live_orders if own.order_id is None)
         unknown = tuple(own.client_order_id for own in unnamed)
         from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))
         left = (*resting, *self._heritage.refused, *self.unreadable)

@@ -44,7 +44,6 @@ from bot.core.orders.outbox import HANGS_NS, NEVER_NS, Outbox, Pending, keep_new
 from bot.core.orders.rejects import ForeignCancels, RejectHistory
 from bot.core.orders.request_budget import Priority
 from bot.core.report import TakeOutcome
-from bot.core.risk.exposure import OpenExposure
 from bot.core.settings import StalenessSettings
 from venue.wire import model
 from venue.wire.errors import CODES, Advice, Code, Row, Sequenced, row_for
@@ -116,12 +115,15 @@ class OrderManager:
     def __init__(self, staleness: StalenessSettings, out: Outbox) -> None:
         self._staleness = staleness
         self._out = out
-        self._live: dict[OwnOrder, None] = {}
+        self.live_orders: dict[OwnOrder, None] = {}
+        """Every order that may still trade, in the order they were placed."""
         self._by_market: dict[MarketId, list[OwnOrder]] = {}
         self._by_id: dict[OrderId, OwnOrder] = {}
         self._attention: dict[OwnOrder, None] = {}
-        self._unknown: dict[OwnOrder, int] = {}  # and since when
-        self._unsettled: dict[OwnOrder, int] = {}  # and since when
+        self.unknown: dict[OwnOrder, int] = {}
+        """Orders with a write that has no definite answer, and suspected ones, and since when."""
+        self.unsettled: dict[OwnOrder, int] = {}
+        """Ended orders with fills that are not all booked, and since when."""
         # When it ended, and the name it was made by; empty for one that was found resting.
         self._ended: OrderedDict[OrderId, tuple[int, ClientOrderId]] = OrderedDict()
         self._strays: OrderedDict[Slot, None] = OrderedDict()
@@ -143,24 +145,9 @@ class OrderManager:
         """Orders of one market that may still trade, in the order they were placed."""
         return self._by_market.get(market_id, [])
 
-    def exposures(self, market_id: MarketId) -> tuple[OpenExposure, ...]:
-        return tuple([own.exposure() for own in self.live(market_id)])
-
-    def all_live(self) -> Iterable[OwnOrder]:
-        """Every order that may still trade, in the order they were placed."""
-        return self._live.keys()
-
-    def live_count(self) -> int:
-        return len(self._live)
-
-    @property
-    def unsettled(self) -> list[OwnOrder]:
-        """Ended orders with fills that are not all booked."""
-        return list(self._unsettled)
-
     def has_fills(self, market_id: MarketId) -> bool:
         """Whether `with_fills` may have anything to show."""
-        if self._unsettled:
+        if self.unsettled:
             return True
         for own in self._by_market.get(market_id, ()):  # noqa: SIM110 - a generator costs more
             if own.filled:
@@ -170,14 +157,14 @@ class OrderManager:
     def with_fills(self, market_id: MarketId) -> list[OwnOrder]:
         """Orders of one market that have filled, live or ended, until their fills are booked."""
         filled = [own for own in self.live(market_id) if own.filled]
-        if self._unsettled:
-            filled += [own for own in self._unsettled if own.market_id == market_id]
+        if self.unsettled:
+            filled += [own for own in self.unsettled if own.market_id == market_id]
         return filled
 
     def live_ids(self) -> list[OrderId]:
         """Ids of every order whose fills may still be asked about."""
-        ids = [*self._by_id, *(own.order_id for own in self._unsettled if own.order_id)]
-        for own in (*self._by_id.values(), *self._unsettled):
+        ids = [*self._by_id, *(own.order_id for own in self.unsettled if own.order_id)]
+        for own in (*self._by_id.values(), *self.unsettled):
             ids += own.previous_ids
         return ids
 
@@ -190,7 +177,7 @@ class OrderManager:
         own = self._by_id.get(order_id)
         if own is not None:
             return own
-        for own in (*self._unsettled, *self._by_id.values()):
+        for own in (*self.unsettled, *self._by_id.values()):
             if order_id == own.order_id or order_id in own.previous_ids:
                 return own
         return None
@@ -225,7 +212,7 @@ class OrderManager:
 
     def creates_undecided(self) -> bool:
         """Whether an order of ours may rest under an id that we do not know yet."""
-        return any(own.is_id_open for own in self._live)
+        return any(own.is_id_open for own in self.live_orders)
 
     def awaits_fills(self) -> bool:
         """Whether an order that no list shows is over once every fill is read that it may have."""
@@ -240,24 +227,15 @@ class OrderManager:
             own.market_id == shown.market_id
             and own.outcome.value == shown.outcome.value
             and own.side.value == shown.side.value
-            for own in self._live
+            for own in self.live_orders
             if own.is_id_open
         )
 
-    def in_doubt(self) -> bool:
-        """Whether something about our orders is unknown or suspected, or fills of one that has
-        ended are not booked."""
-        return bool(self._unknown or self._unsettled)
-
-    def unknown_count(self) -> int:
-        """How many orders have a write without a definite answer, or are suspected."""
-        return len(self._unknown)
-
     def oldest_unknown_ns(self, now_ns: int) -> int:
         """The age of the oldest unknown order; 0 when there is none. No age ends one."""
-        if not self._unknown:
+        if not self.unknown:
             return 0
-        return now_ns - min(self._unknown.values())
+        return now_ns - min(self.unknown.values())
 
     def landed_late(self, shown: model.Order) -> bool:
         """Whether a stranger may be an order of ours that no list had shown."""
@@ -268,56 +246,53 @@ class OrderManager:
     def add(self, own: OwnOrder) -> None:
         """Keep an order from now on; a stranger beyond the bound waits for the next list."""
         is_stranger = own.from_previous_run and own.cancel_requested and own.order_id is not None
-        if is_stranger and len(self._live) >= LIVE_MAX:
+        if is_stranger and len(self.live_orders) >= LIVE_MAX:
             return
-        self._live[own] = None
+        self.live_orders[own] = None
         self._by_market.setdefault(own.market_id, []).append(own)
         self._file(own, own.last_write_ns)
-        assert len(self._live) <= 2 * LIVE_MAX
-        assert len(self._by_id) <= len(self._live)
+        assert len(self.live_orders) <= 2 * LIVE_MAX
+        assert len(self._by_id) <= len(self.live_orders)
 
     def is_full(self) -> bool:
-        return len(self._live) >= LIVE_MAX or len(self._unsettled) >= UNSETTLED_MAX
+        return len(self.live_orders) >= LIVE_MAX or len(self.unsettled) >= UNSETTLED_MAX
 
     def _file(self, own: OwnOrder, at_ns: int) -> None:
         """Keep the indexes true after an order changed at `at_ns`."""
-        if own.is_live:
-            self._file_live(own, at_ns)
-        else:
+        if own.state is State.CLOSED:
             self._file_ended(own, at_ns)
+        else:
+            if own.order_id is not None:
+                self._by_id[own.order_id] = own
+                is_unclear = own.suspicion is not None or own.state in _UNCLEAR
+                if is_unclear and own.read_due_ns is None:
+                    own.read_due_ns = at_ns + self._staleness.read_lag_ns
+            is_due = own.state is _NEW_UNKNOWN or own.read_due_ns is not None
+            if is_due or own.cancel_requested or own.evidence is not None:
+                self._attention[own] = None
+            else:
+                self._attention.pop(own, None)
+            if not own.is_unknown:
+                self.unknown.pop(own, None)
+            elif own not in self.unknown:
+                self.unknown[own] = at_ns
         if own.suspicion is not None or not _SUSPECTED.isdisjoint(self._out.findings):
             self._tell_suspects()
 
-    def _file_live(self, own: OwnOrder, at_ns: int) -> None:
-        if own.order_id is not None:
-            self._by_id[own.order_id] = own
-            unclear = own.suspicion is not None or own.state in _UNCLEAR
-            if unclear and own.read_due_ns is None:
-                own.read_due_ns = at_ns + self._staleness.read_lag_ns
-        needs = own.state is _NEW_UNKNOWN or own.read_due_ns is not None or own.cancel_requested
-        if needs or own.evidence is not None:
-            self._attention[own] = None
-        else:
-            self._attention.pop(own, None)
-        if not own.is_unknown:
-            self._unknown.pop(own, None)
-        elif own not in self._unknown:
-            self._unknown[own] = at_ns
-
     def _file_ended(self, own: OwnOrder, at_ns: int) -> None:
-        if own in self._live:
-            del self._live[own]
+        if own in self.live_orders:
+            del self.live_orders[own]
             orders = self._by_market[own.market_id]
             orders.remove(own)
             if not orders:
                 del self._by_market[own.market_id]
             self._attention.pop(own, None)
-            self._unknown.pop(own, None)
+            self.unknown.pop(own, None)
         if own.order_id is not None:
             self._id_over(own, own.order_id, at_ns)
         if own.filled > 0:
-            self._unsettled.setdefault(own, at_ns)
-        assert len(self._unsettled) <= UNSETTLED_MAX + 2 * LIVE_MAX
+            self.unsettled.setdefault(own, at_ns)
+        assert len(self.unsettled) <= UNSETTLED_MAX + 2 * LIVE_MAX
 
     def _id_over(self, own: OwnOrder, order_id: OrderId, at_ns: int) -> None:
         """Nothing of an order rests under an id any more."""
@@ -332,7 +307,7 @@ class OrderManager:
         for finding in OrderFinding:
             about = [
                 f"order {own.order_id or own.client_order_id}: {own.suspicion.why}"
-                for own in self._unknown
+                for own in self.unknown
                 if own.suspicion is not None and own.suspicion.finding is finding
             ]
             self._out.hold(finding, "; ".join(about[:5]))
@@ -347,7 +322,7 @@ class OrderManager:
         Shares that one of them has filled and that no listed fill shows are part of the opening: an
         id from before an amend had them (S13), or the fill is listed late.
         """
-        for own in (*taken, *self._unsettled):
+        for own in (*taken, *self.unsettled):
             own.leave_out(max(0, own.filled - booked_qty(own)))
 
     def forget_settled(
@@ -358,13 +333,13 @@ class OrderManager:
         Returns the ids that they had, previous ones included.
         """
         settled: list[OrderId] = []
-        for own in list(self._unsettled):
+        for own in list(self.unsettled):
             if booked_qty(own) >= own.filled:
-                del self._unsettled[own]
+                del self.unsettled[own]
                 settled += own.previous_ids
                 if own.order_id is not None:
                     settled.append(own.order_id)
-        late = sum(now_ns > since + _BOOKED_WITHIN_NS for since in self._unsettled.values())
+        late = sum(now_ns > since + _BOOKED_WITHIN_NS for since in self.unsettled.values())
         missing = f"{late} ended orders have fills never shown" if late else ""
         self._out.hold("fills_missing", missing)
         return settled
@@ -445,7 +420,7 @@ class OrderManager:
                 if self._out.send(request, Priority.RECOVER, why, now_ns, own):
                     self._fell[own] = now_ns + self._staleness.resend_ns
         self._foreign_cancels.age(now_ns)
-        if self._unknown or self._out.findings:
+        if self.unknown or self._out.findings:
             self._tell_age(now_ns)
 
     def _resend(self, own: OwnOrder, now_ns: int) -> None:
@@ -466,7 +441,7 @@ class OrderManager:
 
     def _tell_age(self, now_ns: int) -> None:
         if self.oldest_unknown_ns(now_ns) >= UNKNOWN_OLD_NS:
-            names = ", ".join(own.order_id or own.client_order_id for own in self._unknown)
+            names = ", ".join(own.order_id or own.client_order_id for own in self.unknown)
             self._out.find("unknown_old", f"no definite answer for half a minute: {names}")
         else:
             self._out.clear("unknown_old")

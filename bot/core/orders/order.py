@@ -121,16 +121,16 @@ class Contradiction(enum.StrEnum):
 
 
 class OwnOrder:
-    """One order of ours, as a machine: feed it every answer and every read about it.
+    """One order of ours, as a machine: give it every answer and every read about it.
 
     Times are the bot's clock; `begun_ns` is when a read was sent. Nothing raises but an act that
-    the table bars.
+    the table does not allow.
     """
 
     def __init__(self, intent: UnconfirmedCreate, now_ns: int, why: str) -> None:
         order = intent.order
         self.intent = intent
-        """What the create asks for, and its bytes, which every sending of it carries."""
+        """The create and its bytes, the same each time it is sent."""
         self.order_id: OrderId | None = None
         self.market_id: MarketId = order.market_id
         self.outcome: Outcome = order.outcome
@@ -138,27 +138,27 @@ class OwnOrder:
         self.book_side = book_side(order.outcome, order.side)
         self.state = State.PENDING_NEW
         self.amend: Amend | None = None
-        """The change on its way, or without an answer."""
+        """The change in flight, or without an answer."""
         self.cancel_requested = False
-        """To be cancelled as soon as it can be."""
+        """True if it is to be cancelled as soon as it can be."""
         self.from_previous_run = False
-        """An earlier run placed it, and may have amended it."""
+        """True if an earlier run placed it. That run may have amended it."""
         self.placed_ns = now_ns
         self.last_write_ns = now_ns
-        """When our last write about it was answered or given up."""
+        """When our last write about it was answered or timed out."""
         self.due_ns = now_ns
-        """When its create, or its cancel, may be sent once more."""
+        """When to retry its create, or its cancel."""
         self.read_due_ns: int | None = None
-        """When it is to be read by its id; `NEVER_NS` while such a read is on its way."""
+        """When to read it by its id; `NEVER_NS` while such a read is in flight."""
         self.contradicted_ns: int | None = None
-        """Since when reads contradict what is known of it."""
+        """Since when reads contradict what we know of it."""
         self.suspicion: Suspicion | None = None
         self.evidence: Evidence | None = None
         self.previous_ids: tuple[OrderId, ...] = ()
         """Ids that amends took from it (S13): fills booked under them are its own."""
         self.fill_offset = 0
-        """What to add to the filled shares that its id shows: above zero, an earlier id had them;
-        below zero, they were in the positions that the books opened with."""
+        """Added to the filled shares that its id shows. Above zero, an earlier id filled them;
+        below zero, they were in the positions when the books opened."""
         self.worst_price = order.price
         """The worst price at which any of it may have filled."""
         self.tag = UNTAGGED
@@ -166,12 +166,27 @@ class OwnOrder:
         self._know(OrderSnapshot(0, order.price, order.qty))
 
     def _know(self, known: OrderSnapshot) -> None:
-        """Keep the venue's word so far. `remaining`, shares that work at most, and `yes_price`, its
-        price as canonical YES, are asked far more often than it changes."""
+        """Keep the venue's word so far, and the answers that follow from it: they are asked far
+        more often than it changes."""
         self.known = known
+        self.price = known.price
+        """The limit in cents of its own outcome."""
+        self.filled = known.filled
+        """Shares that have traded, at least; it never falls."""
         self.remaining = known.remaining
+        """Shares that work, at most."""
         self.yes_price = canonical(self.outcome, known.price)
         self.worst_price = self._worse_of(self.worst_price, known.price)
+        self._set_amend(self.amend)
+
+    def _set_amend(self, amend: Amend | None) -> None:
+        self.amend = amend
+        self.max_fillable = self.max_fillable_after(amend)
+        """Shares that may yet fill, at most."""
+        self.yes_prices: tuple[Price, ...] = (self.yes_price,)
+        """Every canonical price at which it may rest: two while a price amend has no answer."""
+        if amend is not None and amend.price is not None:
+            self.yes_prices = (self.yes_price, canonical(self.outcome, amend.price))
 
     # --- beginnings -------------------------------------------------------------------------------
 
@@ -216,7 +231,7 @@ class OwnOrder:
 
     @property
     def client_order_id(self) -> ClientOrderId:
-        """The name of its create; empty for one that was found resting."""
+        """The name of its create; empty for an order that was found resting."""
         return self.intent.order.client_order_id
 
     @property
@@ -228,16 +243,6 @@ class OwnOrder:
     def is_take(self) -> bool:
         """True when it trades as its create is carried out or not at all, and never rests."""
         return self.intent.order.time_in_force is not TimeInForce.GTC
-
-    @property
-    def price(self) -> Price:
-        """The limit in cents of its own outcome."""
-        return self.known.price
-
-    @property
-    def filled(self) -> Qty:
-        """Shares that have traded, at least; it never falls."""
-        return self.known.filled
 
     @property
     def is_adopted(self) -> bool:
@@ -287,30 +292,18 @@ class OwnOrder:
         """True when an act of ours about it may be taken now."""
         return not isinstance(TRANSITIONS[self.state][act], NotAllowed)
 
-    @property
-    def max_fillable(self) -> Qty:
-        """Shares that may yet fill, at most.
-
-        With a size amend on its way the old size may fill but for one share and the new one
-        after it, because the venue takes `qty` as the new REMAINING size (S13).
-        """
-        return self.max_fillable_after(self.amend)
-
     def max_fillable_after(self, amend: Amend | None) -> Qty:
-        """The same with this change on its way."""
+        """Shares that may yet fill with this change in flight, at most.
+
+        With a size amend in flight the old size may fill but for one share and the new one after
+        it, because the venue takes `qty` as the new REMAINING size (S13).
+        """
         if self.state is _CLOSED:
             return Qty(0)
-        unfilled = self.known.unfilled
+        unfilled = Qty(max(0, self.known.size - self.known.filled))
         if amend is not None and amend.qty is not None:
             return Qty(max(unfilled - 1, 0) + amend.qty)
         return unfilled
-
-    @property
-    def yes_prices(self) -> tuple[Price, ...]:
-        """Every canonical price at which it may rest: two while a price amend is undecided."""
-        if self.amend is not None and self.amend.price is not None:
-            return (self.yes_price, canonical(self.outcome, self.amend.price))
-        return (self.yes_price,)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -321,16 +314,13 @@ class OwnOrder:
         where = (self.market_id, self.outcome.value, self.side.value)
         return tuple((*where, price) for price in prices)
 
-    def exposure(self) -> OpenExposure:
-        """It as the limits count it: all that may fill, at the worse of its possible prices.
+    def exposure(self, amend: Amend | None) -> OpenExposure:
+        """The order as the limits count it with this change in flight: all that may fill, at the
+        worse of its possible prices.
 
-        For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
+        For one order a dearer purchase, or a cheaper sale, is worse in every outcome.
         """
-        return self.exposure_after(self.amend)
-
-    def exposure_after(self, amend: Amend | None) -> OpenExposure:
-        """The same with this change on its way."""
-        price, qty = self.known.price, self.max_fillable_after(amend)
+        price, qty = self.price, self.max_fillable_after(amend)
         if amend is not None and amend.price is not None:
             price = self._worse_of(price, amend.price)
         return OpenExposure(self.market_id, self.outcome, self.side, price, qty)
@@ -372,11 +362,9 @@ class OwnOrder:
         if isinstance(cell, Anomaly):
             self.suspect(cell.finding, f"{fact}: {cell.why}", at_ns)
         if self.state is _CLOSED:
-            self._know(
-                self.known.join(OrderSnapshot(EARLIER, self.price, self.known.size, ended=True))
-            )
             self.amend = self.suspicion = self.evidence = None
             self.read_due_ns = self.contradicted_ns = None
+            self._learn(OrderSnapshot(EARLIER, self.price, self.known.size, ended=True))
 
     def suspect(self, finding: OrderFinding, why: str, at_ns: int) -> None:
         """Trust it no more until a read settles it. What is suspected already stays so, but that
@@ -411,7 +399,7 @@ class OwnOrder:
 
     def sent_amend(self, amend: Amend) -> None:
         self.move(OrderEvent.AMEND, self.last_write_ns)
-        self.amend = amend
+        self._set_amend(amend)
         if amend.price is not None:
             self.worst_price = self._worse_of(self.worst_price, amend.price)
 
@@ -443,7 +431,7 @@ class OwnOrder:
             if self.state is _REPLACE_UNKNOWN:
                 self.cancel_requested, self.why = True, "its amend has no answer"
             else:
-                self.amend = None
+                self._set_amend(None)
         if self.known.ended and self.state in (_OPEN, _CLOSED_UNCONFIRMED) and self.amend is None:
             # A read showed its end while an answer was awaited: nothing can explain it now.
             self.move(OrderEvent.QUERY_CLOSED, now_ns)
@@ -462,7 +450,7 @@ class OwnOrder:
             return
         self._learn(self._shown(shown, self.known.epoch + 1))
         self.move(OrderEvent.ACK_CLOSED if self.known.ended else OrderEvent.ACK_OPEN, now_ns)
-        self.amend = None
+        self._set_amend(None)
 
     def cancelled(self, shown: model.Order, reduced_by: Qty, now_ns: int) -> None:
         """A 2xx to a cancel: nothing works any more.
@@ -478,7 +466,7 @@ class OwnOrder:
             OrderSnapshot(self.known.epoch + 1, self.price, Qty(floor + unaccounted), floor)
         )
         if reduced_by > 0:
-            self.amend = None  # under this id it rested
+            self._set_amend(None)  # under this id it rested
         self.move(OrderEvent.CANCEL_QTY_MISMATCH if unaccounted else OrderEvent.ACK_CLOSED, now_ns)
         if self.is_live:
             self.denied(now_ns)
@@ -503,7 +491,8 @@ class OwnOrder:
     def found_renamed(self, shown: model.Order, begun_ns: int) -> None:
         """A list, or a read, shows under which id an undecided amend has it rest: there it is to be
         cancelled."""
-        self.amend = self.evidence = self.suspicion = self.contradicted_ns = None
+        self._set_amend(None)
+        self.evidence = self.suspicion = self.contradicted_ns = None
         self.cancel_requested = True
         self._listed(shown, begun_ns)
 
@@ -614,12 +603,13 @@ class OwnOrder:
                         seen
                     )
                 )
-                self.amend = self.evidence = None
+                self._set_amend(None)
+                self.evidence = None
                 self.move(OrderEvent.QUERY_OPEN, begun_ns)
                 self._trust_again(begun_ns, lag_ns)
         elif self.state is _OPEN and self.known.contradicts(seen):
             self.move(OrderEvent.QUERY_DIFFERS, begun_ns)
-            self.amend = Amend(price=seen.price, qty=seen.remaining or None)
+            self._set_amend(Amend(price=seen.price, qty=seen.remaining or None))
             self.note_evidence(rested=(seen, begun_ns))
         elif self.state is _OPEN:
             self._learn(seen)

@@ -299,7 +299,9 @@ class _SidePlan(msgspec.Struct, eq=False):
                     return False
                 room -= own.max_fillable
             lacks = target.qty - level.qty
-            if self._is_off(target, room) or any(
+            if self._is_off(target, room):
+                return False
+            if self.free > 0 and any(
                 self._locks_too_much(target, own, lacks) for own in level.orders
             ):
                 return False
