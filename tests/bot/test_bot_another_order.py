@@ -143,10 +143,10 @@ def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change)
     amend = Amend(price=own.price)
     assert desk.send_amend(own, amend, "a test", venue.now_ns)
     pending = list(venue.trader.out.pending.values())[-1]
-    answer = desk.credible(pending, m.Ok(m.OrderBody(shown)))
+    answer = desk.check_response(pending, m.Ok(m.OrderBody(shown)))
     assert isinstance(answer, m.Unknown)
     right = m.Ok(m.OrderBody(venue.orders[own.order_id]))
-    assert desk.credible(pending, right) is right
+    assert desk.check_response(pending, right) is right
 
 
 def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue):
@@ -162,7 +162,7 @@ def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue)
             if (each.market_id, each.outcome.value) == slot and each.state is State.OPEN
         ]
 
-    venue.go_until(lambda: desk.find(ended.order_id) is None and in_its_stead())
+    venue.go_until(lambda: desk.live_order(ended.order_id) is None and in_its_stead())
     [own] = in_its_stead()
     venue.meddle = once(m.AmendResting, lambda _request: m.Ok(m.OrderBody(ended)))
     venue.trader.out.effects = []
@@ -217,7 +217,7 @@ def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, 
     venue.go(10)
     assert new
     desk = venue.trader.desk
-    assert desk.find(old) is None
+    assert desk.live_order(old) is None
     assert "amends_off" in venue.notes
     assert len(venue.orders) == 4
     assert {each.order_id for each in desk.live_orders} == set(venue.orders)
@@ -396,6 +396,6 @@ def test_an_amend_that_is_answered_with_the_refusal_of_a_create_is_undecided(ven
     assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
     pending = list(venue.trader.out.pending.values())[-1]
     mixed_up = m.Rejected(422, "duplicate_order_id", "")
-    assert isinstance(desk.credible(pending, mixed_up), m.Unknown)
+    assert isinstance(desk.check_response(pending, mixed_up), m.Unknown)
     of_its_own = m.Rejected(422, "order_not_cancelable", "")
-    assert desk.credible(pending, of_its_own) is of_its_own
+    assert desk.check_response(pending, of_its_own) is of_its_own

@@ -137,7 +137,7 @@ def test_stands_all_a_tick_behind_their_prices_stay_though_each_has_the_price_of
 
 def test_an_order_with_nothing_left_is_not_taken_for_one_of_the_right_size():
     spent, near = order(BID, 20, number=1), order(BID, 15, number=2)
-    spent.fills_shown(made.shown(spent, filled=10, remaining=0))
+    spent.on_fills_shown(made.shown(spent, filled=10, remaining=0))
     assert (spent.state, spent.remaining) == (State.OPEN, 0)
     cancel, move = plan([quote(BID, 10, 1)], [spent, near], worth=Ruler()).actions
     assert cancel == CancelAction(spent, "no longer wanted", 0.0)
@@ -201,7 +201,7 @@ def test_each_of_two_orders_under_way_serves_its_price(side):
 @BOTH
 def test_an_order_whose_size_is_being_changed_serves_the_price_where_it_stands(side):
     own = order(side, 10)
-    own.sent_amend(Amend(qty=Qty(6)))
+    own.on_amend_sent(Amend(qty=Qty(6)))
     assert plan([quote(side, 10, 6)], [own]).actions == ()
 
 

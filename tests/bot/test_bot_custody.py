@@ -129,7 +129,7 @@ def test_orders_that_the_journal_knows_keep_their_place_under_adopt():
     assert world.kept == 2
     known = {order.order_id: order for order in world.disk.memory.working}
     for order_id in resting:
-        own = world.trader.desk.find(order_id)
+        own = world.trader.desk.live_order(order_id)
         assert own is not None
         assert own.client_order_id == known[order_id].client_order_id
         assert own.placed_ns == known[order_id].placed_ns
@@ -143,7 +143,7 @@ def test_a_kept_order_shows_price_and_size_as_the_list_does():
     resting = World(PAST).truth.resting()
     amended = after(PAST, v.AmendOrder(MAKER, resting[0], Amend(qty=Qty(3))))
     world = quoting(World(amended, strangers=Strangers.ADOPT))
-    own = world.trader.desk.find(resting[0])
+    own = world.trader.desk.live_order(resting[0])
     assert own is not None
     assert own.remaining == world.truth.orders[resting[0]].remaining_qty == 3
 

@@ -36,7 +36,7 @@ def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again
     ended = over(next(iter(venue.orders.values())))
     venue.end_one()
     venue.go(15)
-    assert venue.trader.desk.find(ended.order_id) is None
+    assert venue.trader.desk.live_order(ended.order_id) is None
     before = len(venue.writes())
     met: list[m.Request] = []
 

@@ -79,7 +79,7 @@ class Run:
         for own in list(self.desk.live_orders):
             if own.cancel_requested and own.can_cancel and own.due_ns <= self.now_ns:
                 self.desk.send_cancel(own, "doomed", self.now_ns)
-        self.desk.recover(self.now_ns)
+        self.desk.send_due(self.now_ns)
         self._take_off()
         self._land()
         self.check()
@@ -106,12 +106,12 @@ class Run:
             for row in self.venue.as_of(begun_ns - self._stale_ns()).values()
             if not row.end
         }
-        self.desk.explain_lost(rows.values(), begun_ns, self.now_ns, begun_ns)
+        self.desk.on_full_list(rows.values(), begun_ns, self.now_ns, begun_ns)
         for own in list(self.desk.live_orders):
             if own.order_id in rows:
-                self.desk.merge_read(own, rows[own.order_id], begun_ns, begun_ns)
+                self.desk.on_order_row(own, rows[own.order_id], begun_ns, begun_ns)
             elif own.order_id is not None:
-                self.desk.not_listed(own, begun_ns, self.now_ns)
+                self.desk.on_not_listed(own, begun_ns, self.now_ns)
 
     def _stale_ns(self) -> int:
         return self.dice.randint(0, STALE_NS) if self.faulty else 0
@@ -143,7 +143,7 @@ class Run:
                 flight.told = True
                 answer = m.Unknown("no answer in time") if quiet else flight.answer
                 assert answer is not None
-                self.desk.take_answer(flight.pending, answer, self.now_ns)
+                self.desk.on_response(flight.pending, answer, self.now_ns)
             # One that is late is carried out all the same.
             if flight.told and flight.answer is not None:
                 self.flights.remove(flight)

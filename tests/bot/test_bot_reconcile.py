@@ -146,9 +146,9 @@ def test_no_order_is_made_beside_an_unknown_one_of_its_side(state):
 
 def test_an_order_whose_amend_has_no_answer_is_cancelled():
     own = rests(45)
-    own.sent_amend(Amend(price=Price(40)))
+    own.on_amend_sent(Amend(price=Price(40)))
     assert plan([bid(40)], [own]).actions == ()
-    own.answered(OrderEvent.TIMEOUT, LATER)
+    own.on_answer(OrderEvent.TIMEOUT, LATER)
     wishes = plan([bid(40)], [own]).actions
     assert [wish.order for wish in wishes] == [own]
     assert all(isinstance(wish, CancelAction) for wish in wishes)
@@ -191,7 +191,7 @@ def test_nothing_is_made_that_would_cross_an_own_order_in_any_state(state):
 
 def test_both_prices_of_an_amend_under_way_count_as_crossed():
     own = rests(60, side=ASK)
-    own.sent_amend(Amend(price=Price(55)))  # NO at 55 is YES at 45
+    own.on_amend_sent(Amend(price=Price(55)))  # NO at 55 is YES at 45
     assert crosses(BID, Price(45), [own]) == [own]
     assert crosses(BID, Price(44), [own]) == []
 
@@ -220,8 +220,8 @@ class Toy:
                 self.orders.remove(wish.order)
             elif isinstance(wish, AmendAction):
                 own, amend = wish.order, wish.amend
-                own.sent_amend(amend)
-                own.shown_by_write(
+                own.on_amend_sent(amend)
+                own.on_write_body(
                     made.shown(
                         own,
                         price=own.price if amend.price is None else amend.price,

@@ -141,9 +141,9 @@ class StillRung:
             return self._make(wish.book_side, wish.price, wish.qty, wish.side is Side.SELL)
         own = wish.order
         if isinstance(wish, AmendAction):
-            own.sent_amend(wish.amend)
+            own.on_amend_sent(wish.amend)
         else:
-            own.sent_cancel()
+            own.on_cancel_sent()
             own.why = wish.why
         return own
 
@@ -160,7 +160,7 @@ class StillRung:
             if not wish.keeps_priority:
                 self.worth._places.pop(own.client_order_id, None)
         number = own.client_order_id.rsplit("-", 1)[1]
-        own.shown_by_write(made.shown(own, order_id=own.order_id or number, **new), self.now_ns)
+        own.on_write_body(made.shown(own, order_id=own.order_id or number, **new), self.now_ns)
 
 
 @pytest.mark.parametrize("some", range(6))

@@ -242,7 +242,7 @@ def test_a_purchase_that_must_move_is_cancelled_where_all_of_it_can_be_sold_inst
         assert [type(wish) for wish in wishes] == [AmendAction]
         return
     assert wishes == (CancelAction(own, "shares held now: sold instead", 22.5, instead=True),)
-    own.sent_cancel()
+    own.on_cancel_sent()
     assert plan([quote(side, 10)], [own], held, held, worth=Ruler()).actions == ()
     (create,) = plan([quote(side, 10)], [], held, held, worth=Ruler()).actions
     assert (create.side, create.qty) == (Side.SELL, 10)
@@ -299,7 +299,7 @@ def test_orders_to_spare_go_to_the_empty_levels_from_the_touch_outward(side):
 @BOTH
 def test_an_order_under_way_serves_the_price_it_goes_to(side):
     own = order(side, 15)
-    own.sent_amend(Amend(price=Price(40)))
+    own.on_amend_sent(Amend(price=Price(40)))
     assert plan([quote(side, 10)], [own]).actions == ()
     (wish,) = plan([quote(side, 10), quote(side, 15)], [own]).actions
     assert isinstance(wish, CreateAction)
@@ -315,9 +315,9 @@ def test_what_may_still_rest_elsewhere_is_not_made_anew_beside_it(side, state):
     if state is State.PENDING_NEW:
         own = order(side, 15, 10, state=state)
     elif state is State.PENDING_REPLACE:
-        own.sent_amend(Amend(price=Price(40), qty=Qty(7)))
+        own.on_amend_sent(Amend(price=Price(40), qty=Qty(7)))
     elif state is State.PENDING_CANCEL:
-        own.sent_cancel()
+        own.on_cancel_sent()
     else:  # its cancel was refused, or has no answer, and is sent again later
         own.cancel_requested, own.due_ns = True, 2 * LATER
     assert plan([quote(side, 20)], [own]).actions == ()

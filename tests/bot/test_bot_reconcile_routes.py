@@ -133,7 +133,7 @@ def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
     yes, no = (0, 5) if side is BID else (5, 0)
     (wish,) = plan(wanted, [gives_way, stays], yes, no, worth=here).actions
     assert (type(wish), wish.order) == (CancelAction, gives_way)
-    gives_way.sent_cancel()
+    gives_way.on_cancel_sent()
     assert plan(wanted, [gives_way, stays], yes, no, worth=here).actions == ()
     (wish,) = plan(wanted, [stays], yes, no, worth=here).actions
     assert (type(wish), wish.side, abs(wish.price - 50)) == (CreateAction, Side.SELL, 10)

@@ -79,7 +79,7 @@ class Account:
     def rests(self, price: int, number: int = 1, qty: int = 10, **wanted) -> OwnOrder:
         """An order of ours that rests."""
         own = made.own(State.OPEN, T0 - 9 * SECOND, number, price=price, qty=qty, **wanted)
-        self.desk.add(own)
+        self.desk.add_order(own)
         self.rung.orders_changed()
         return own
 

@@ -65,7 +65,7 @@ def test_a_level_that_comes_back_waits_too():
 def test_after_a_pull_the_next_wish_is_taken_as_it_is():
     steady = QuoteDebouncer(BID, WINDOW)
     steady.debounce([quote(40)], 0)
-    steady.forget()
+    steady.reset()
     assert steady.debounce([quote(45)], 1)[0] == [quote(45)]
 
 

@@ -439,12 +439,12 @@ def test_a_lost_take_that_is_refused_again_is_over_once_a_late_list_was_seen_wha
     own = taking(State.NEW_UNKNOWN)
     own.note_evidence(denied_ns=T0)
     own.due_ns = T0
-    of.desk.add(own)
+    of.desk.add_order(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
     assert listed(of.desk, [equal], T0 + 5 * NS_PER_SECOND) == []
     assert listed(of.desk, [equal], T0 + 7 * NS_PER_SECOND) == [own.market_id]
     assert own.state is State.CLOSED
-    assert not of.desk.landed_late(equal)
+    assert not of.desk.is_late_arrival(equal)
 
 
 def test_a_lost_gtc_create_still_waits_while_its_equal_rests():
@@ -452,7 +452,7 @@ def test_a_lost_gtc_create_still_waits_while_its_equal_rests():
     own = made.own(State.NEW_UNKNOWN, price=52)
     own.note_evidence(denied_ns=T0)
     own.due_ns = T0
-    of.desk.add(own)
+    of.desk.add_order(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
     assert listed(of.desk, [equal], T0 + 7 * NS_PER_SECOND) == []
 
@@ -484,7 +484,7 @@ def test_a_take_left_without_an_answer_by_an_earlier_run_is_sent_again_as_it_was
 def test_the_table_lets_a_take_go_from_sent_and_from_lost_to_done():
     for state in (State.PENDING_NEW, State.NEW_UNKNOWN):
         own = taking(state)
-        own.move(OrderEvent.ACK_CLOSED, T0)
+        own.apply_event(OrderEvent.ACK_CLOSED, T0)
         assert own.state is State.CLOSED
         assert own.suspicion is None
 

@@ -411,7 +411,7 @@ class OrderExecutor:
         elif qty < 1:
             return self._denied(rung, wish)
         self._orders_made += 1
-        order = wish.order(rung.market_id, qty, f"{self.nonce}-{self._orders_made}")
+        order = wish.to_qty_order(rung.market_id, qty, f"{self.nonce}-{self._orders_made}")
         request = m.Create(order, codec.encode_new_order(order), False)
         own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
         own.tag = rung.tag(wish.book_side, wish.price, wish.why)
@@ -504,7 +504,7 @@ class OrderExecutor:
         qty, limit = self._allowed(rung, wish, now_ns)
         if limit:
             return f"no room left: {limit}"
-        was_refused = self._desk.was_refused(wish.order(rung.market_id, qty, ""))
+        was_refused = self._desk.was_refused(wish.to_qty_order(rung.market_id, qty, ""))
         return REFUSED_BEFORE if was_refused else ""
 
     def _denied(self, rung: MarketQuoter, wish: Action) -> bool:

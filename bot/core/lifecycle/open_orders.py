@@ -102,7 +102,7 @@ class OpenOrderSync:
         if own.is_shown_as_known(row):
             return  # as most are: the desk would find nothing in it either
         before = _planned_by(own)
-        self._desk.merge_read(own, row, begun_ns, now_ns)
+        self._desk.on_order_row(own, row, begun_ns, now_ns)
         if before != _planned_by(own):
             self._quoting.orders_changed(own.market_id)
 
@@ -114,17 +114,19 @@ class OpenOrderSync:
         a run which ends before it quoted leaves alone what the policy does."""
         by_id = {order.order_id: order for order in shown}
         fills_ns = self._ledgers.booker.whole_ns
-        for market_id in self._desk.explain_lost(by_id.values(), begun_ns, now_ns, fills_ns):
+        for market_id in self._desk.on_full_list(by_id.values(), begun_ns, now_ns, fills_ns):
             self._quoting.orders_changed(market_id)
         for own in list(self._desk.live_orders):
             row = None if own.order_id is None else by_id.get(own.order_id)
             if row is not None:
                 self._merge(own, row, begun_ns, now_ns)
             elif own.order_id is not None:
-                self._desk.not_listed(own, begun_ns, now_ns)
+                self._desk.on_not_listed(own, begun_ns, now_ns)
                 self._quoting.may_go(own.market_id)
         strangers = self._of_ours(
-            order for order in self._desk.not_live(by_id) if not self._desk.knows(order.order_id)
+            order
+            for order in self._desk.rows_not_live(by_id)
+            if not self._desk.is_known(order.order_id)
         )
         self.unreadable = ()
         self._closed_listed(by_id, begun_ns, now_ns)
@@ -149,8 +151,8 @@ class OpenOrderSync:
             del listed[order_id]
             self._out.inconsistencies.on_sign_gone(Inconsistency.CLOSED_ORDER_WORKING, order_id)
         over_ns = begun_ns - self._staleness.read_lag_ns
-        for order in self._desk.not_live(by_id):
-            if not self._desk.ended_by(order.order_id, over_ns):
+        for order in self._desk.rows_not_live(by_id):
+            if not self._desk.had_ended_by(order.order_id, over_ns):
                 continue
             if order.order_id not in listed:
                 listed[order.order_id] = False
@@ -158,7 +160,7 @@ class OpenOrderSync:
             if not listed[order.order_id]:
                 self._cancel(order, now_ns)
         for order_id in listed:
-            self._desk.closed_working(by_id[order_id], begun_ns, now_ns)
+            self._desk.on_closed_working(by_id[order_id], begun_ns, now_ns)
         if listed:
             self._account.hasten(Resource.RESTING, now_ns + self._staleness.read_lag_ns)
 
@@ -206,7 +208,7 @@ class OpenOrderSync:
 
     def _cancel(self, order: model.Order, now_ns: int) -> None:
         try:
-            self._desk.add(self._heritage.found(order, now_ns))
+            self._desk.add_order(self._heritage.found(order, now_ns))
             self._quoting.orders_changed(order.market_id)
         except ValueError:
             self.unreadable = (*self.unreadable, order.order_id)
@@ -223,7 +225,7 @@ class OpenOrderSync:
         for order in strangers:
             if self._desk.may_be_undecided(order):
                 is_undecided = True
-            elif self._desk.landed_late(order):
+            elif self._desk.is_late_arrival(order):
                 self._cancel(order, now_ns)
             else:
                 foreign.append(order)
@@ -306,9 +308,9 @@ class OpenOrderSync:
             # What the event may lose was reckoned by the fills alone until now.
             self._quoting.fills_booked(market_id)
         taken = self._heritage.take_over(now_ns)
-        self._desk.opens(taken, self._ledgers.booked_qty)
+        self._desk.on_books_open(taken, self._ledgers.booked_qty)
         for own in taken:
-            self._desk.add(own)
+            self._desk.add_order(own)
             self._quoting.took_over(own.market_id)
         if taken:
             self._out.note("info", "orders_kept", count=len(taken))

@@ -35,7 +35,7 @@ class CreateAction(msgspec.Struct, frozen=True):
     time_in_force: TimeInForce = TimeInForce.GTC
     """An order that does not rest trades now or not at all. It has no value and leaves first."""
 
-    def order(self, market_id: MarketId, qty: int, name: str) -> QtyOrder:
+    def to_qty_order(self, market_id: MarketId, qty: int, name: str) -> QtyOrder:
         """The create of so many of its shares, under the client_order_id `name`."""
         return QtyOrder(
             market_id,

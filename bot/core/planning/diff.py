@@ -83,9 +83,9 @@ class QuoteDebouncer:
     def __init__(self, side: BookSide, window_ns: int) -> None:
         self._safer: Callable[[Price, Price], Price] = min if side is _BID else max
         self._window_ns = window_ns
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Use the next quotes as they are."""
         self._last: _Levels | None = None
         self._before: _Levels = ([], [])

@@ -114,7 +114,7 @@ class QuotingEngine:
         for market_id, state in states.items():
             rung = self._rungs[market_id]
             if rung.market.state is not state:
-                self._desk.market_changed(market_id, now_ns)
+                self._desk.on_market_change(market_id, now_ns)
                 rung.touch()
         self._out.hold("event_unreadable", unreadable)
         self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
@@ -310,7 +310,7 @@ class QuotingEngine:
             rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, now_ns)
             fair = None if rung.fair is None else rung.fair.value_cents
             rung.ladder.learner.on_own_fill(fill.market_id, fair, side, now_ns)
-            own = self._desk.owner(fill.order_id)
+            own = self._desk.owner_of(fill.order_id)
             tag = UNTAGGED if own is None else own.tag
             self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
 

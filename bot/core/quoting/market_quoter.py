@@ -473,7 +473,7 @@ class MarketQuoter:
 
     def _forget_wishes(self) -> None:
         for steady in self._steady:
-            steady.forget()
+            steady.reset()
 
     def took_over(self) -> None:
         """We adopted a resting order. The first target is used without hysteresis, so that the
