@@ -10,7 +10,7 @@ from bot.core.account.markouts import MILLI
 from bot.core.inconsistency import kind_in
 from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import CreateAction
-from bot.core.planning.uptime import sides_on_target
+from bot.core.planning.diff import sides_on_target
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.report import (
     FEED_SILENT_NS,
@@ -47,9 +47,9 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         ),
         tokens=out.purse.tokens(now_ns),
         in_flight=len(out.pending),
-        resting=sum(own.state is not State.NEW_UNKNOWN for own in desk.all_live()),
-        unknown_open=desk.unknown_count(),
-        flat_ns=out.flat_ns(desk.live_count(), now_ns),
+        resting=sum(own.state is not State.NEW_UNKNOWN for own in desk.live_orders),
+        unknown_open=len(desk.unknown),
+        flat_ns=out.flat_ns(len(desk.live_orders), now_ns),
         foreign_tokens=out.foreign_tokens(),
         cash_available_cents=ledgers.available_cents,
         cash_reserved_cents=ledgers.reserved_cents,
@@ -169,7 +169,7 @@ def _order(own: OwnOrder, rung: MarketQuoter, now_ns: int) -> OrderReport:
         age_ns=now_ns - own.placed_ns,
         why=own.why,
         may_fill_qty=own.max_fillable,
-        worst_price=own.exposure().price,
+        worst_price=own.exposure(own.amend).price,
         reason=reason_of(own, rung),
         ahead_qty=None if queue is None else queue.likely,
         ahead_at_least=None if queue is None else queue.at_least,

@@ -11,8 +11,8 @@ import msgspec
 
 from bot.core.build_report import limits_used
 from bot.core.orders.order import OwnOrder, State
-from bot.core.planning.actions import Action, CancelAction, CreateAction, free_shares
-from bot.core.planning.levels import WorkingOrders
+from bot.core.planning.actions import Action, CancelAction, CreateAction
+from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.report import BreakerReport, Phase
 from bot.core.risk.exposure import Bounds, Exposure, OpenExposure
@@ -143,13 +143,13 @@ def rooms(
     """What each limit of an event by itself leaves of an order, the tightest first. cash_qty: what
     the free cash leaves of it. instead_of: the order that it is a change of."""
     if instead_of is not None:
-        exposure.remove(instead_of.exposure())
+        exposure.remove(instead_of.exposure(instead_of.amend))
     found = [
         Room(name, exposure.largest(candidate, msgspec.structs.replace(_BOUNDLESS, **{name: left})))
         for name, left in msgspec.structs.asdict(bounds).items()
     ]
     if instead_of is not None:
-        exposure.add(instead_of.exposure())
+        exposure.add(instead_of.exposure(instead_of.amend))
     if cash_qty is not None:
         found.append(Room("cash", cash_qty))
     return tuple(sorted(found, key=lambda room: room.qty))
@@ -222,9 +222,7 @@ class _Preview:
         """The changes that would be planned now on a rung."""
         orders = self._desk.live(rung.market_id)
         yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
-        return rung.foreseen(
-            WorkingOrders(orders, free_shares(yes_qty, no_qty, orders)), self._now_ns
-        )
+        return rung.foreseen(WorkingOrders(orders, yes_qty, no_qty), self._now_ns)
 
     def event(self, ladder: EventQuoter) -> EventPlan:
         """An event with its rungs."""

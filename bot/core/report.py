@@ -57,7 +57,7 @@ class RungReport(msgspec.Struct, frozen=True):
     since its book was confirmed, None without one and once the market has resolved; nor has it a
     fair value then, or once a winner has decided it. fee_rate: the dearer of maker's and taker's.
     wanted_bids, wanted_asks: what orders are steered to, best first; on_target: the sides where
-    that rests, see `bot.core.planning.uptime`."""
+    that rests, see `bot.core.planning.diff`."""
 
     market_id: MarketId
     ticker: Ticker

@@ -211,7 +211,7 @@ class Trader:
         self._account.on_resume(self._now_ns)
         self._custody.begin(event, self._now_ns)
         for intent in event.open_intents:
-            self.desk.add(OwnOrder.left_behind(intent, self._now_ns))
+            self.desk.add_order(OwnOrder.left_behind(intent, self._now_ns))
         if event.open_intents:
             self.out.note("warning", "unknown_creates_found", count=len(event.open_intents))
         if event.latched:
@@ -277,7 +277,7 @@ class Trader:
             return
         request = pending.request
         if pending.own is not None:
-            answer = self.desk.credible(pending, event.answer)
+            answer = self.desk.check_response(pending, event.answer)
             self._order_answered(pending, pending.own, answer)
         elif isinstance(request, m.ReadBook):
             self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
@@ -290,7 +290,7 @@ class Trader:
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
-        row = self.desk.take_answer(pending, answer, self._now_ns)
+        row = self.desk.on_response(pending, answer, self._now_ns)
         if changes:
             self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is OrderFinding.UNREADABLE:
@@ -321,7 +321,7 @@ class Trader:
                 self._now_ns + PARK_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS,
             )
         elif row.advice is Advice.REREAD_FUNDS:
-            often = self.desk.refusals.often(own, self._now_ns)
+            often = self.desk.rejects.often(own, self._now_ns)
             self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
             self._account.hasten(Resource.BALANCE, self._now_ns)
             self._account.hasten(Resource.POSITIONS, self._now_ns)
@@ -333,7 +333,7 @@ class Trader:
                 self.quoting.parking.too_large(own.market_id, asked)
                 return
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
-        elif row.advice is Advice.GIVE_UP and self.desk.refusals.often(own, self._now_ns):
+        elif row.advice is Advice.GIVE_UP and self.desk.rejects.often(own, self._now_ns):
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
     def _walked(self, walk: PagedRead) -> None:
@@ -349,7 +349,7 @@ class Trader:
                 live = self._custody.sought_ids()
                 change = self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live)
                 self._account_changed(change)
-                self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
+                self.desk.drop_booked(self.ledgers.booked_qty, self._now_ns)
                 self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Resource.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
@@ -401,7 +401,7 @@ class Trader:
         wishes, again_ns = self._decided(may_quote=may_quote)
         out.probe_key(now_ns)
         sending.cancel(wishes, now_ns)
-        self.desk.recover(now_ns)
+        self.desk.send_due(now_ns)
         self._doubt()
         self._read()
         before = out.writes_in_flight
@@ -442,7 +442,7 @@ class Trader:
                 self._latch(reason, ours=True)
 
     def _rest_when_flat(self) -> None:
-        if not self.desk.live_count() and self.quoting.is_flat():
+        if not len(self.desk.live_orders) and self.quoting.is_flat():
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
 
@@ -455,7 +455,7 @@ class Trader:
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._staleness.feed_silence_ns
         is_hinted = not self._hints.is_empty()
-        if is_hinted or silent or self.out.findings or self.desk.in_doubt():
+        if is_hinted or silent or self.out.findings or self.desk.unknown or self.desk.unsettled:
             self._account.sweep_soon(self._now_ns)
         if is_hinted and self._hints.want_lists(self._now_ns):
             self._account.hasten(Resource.FILLS, self._now_ns)

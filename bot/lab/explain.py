@@ -407,7 +407,7 @@ class Explainer:
 
     def _take(self, lane: Priority, before: int, now_ns: int, deed: Deed, life: Life) -> None:
         trader = self.trader
-        resting = trader.desk.live_count()
+        resting = len(trader.desk.live_orders)
         token = Token(
             key=deed.key,
             lane=lane.name.lower(),
@@ -532,13 +532,13 @@ class Explainer:
         place = None
         if wish is not None and not isinstance(wish, CreateAction):
             worth = rung.worth(step.at_ns)
-            place = worth.place_cents(
+            place = worth.queue_value_cents(
                 wish.order, worth.edge(wish.order.book_side, wish.order.yes_price)
             )
         if wish is None:
             return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
                           beside)  # fmt: skip
-        keeps = wish.keeps_place if isinstance(wish, AmendAction) else None
+        keeps = wish.keeps_priority if isinstance(wish, AmendAction) else None
         return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
 
 

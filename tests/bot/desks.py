@@ -36,7 +36,7 @@ def answer(
         if each.own is own and each.request == request:
             del under_way[request_id]
             break
-    of.take_answer(Pending(request, own, begun_ns), reply, now_ns)
+    of.on_response(Pending(request, own, begun_ns), reply, now_ns)
 
 
 def create(own: OwnOrder, again: bool = False) -> m.Create:
@@ -55,7 +55,7 @@ def amending(amend: Amend = Amend(price=45)) -> tuple[OrderManager, Outbox, OwnO
     """A desk with one order whose amend has left."""
     of, out = desk()
     own = made.own(State.OPEN)
-    of.add(own)
+    of.add_order(own)
     assert of.send_amend(own, amend, "moved", T0)
     sent(out)
     return of, out, own
@@ -66,7 +66,7 @@ def listed(
 ) -> list[MarketId]:
     """A whole list, begun and answered at an instant. fills_ns: when the newest walk of the fills
     began, if not then."""
-    return of.explain_lost(rows, begun_ns, begun_ns, begun_ns if fills_ns is None else fills_ns)
+    return of.on_full_list(rows, begun_ns, begun_ns, begun_ns if fills_ns is None else fills_ns)
 
 
 def unlisted(of: OrderManager, begun_ns: int) -> list[MarketId]:

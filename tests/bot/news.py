@@ -12,12 +12,12 @@ CANCELED = model.OrderStatus.CANCELED
 
 def read(own: OwnOrder, begun_ns: int, **shown) -> None:
     """A read of the order, begun at an instant, shows this."""
-    own.shown_by_read(made.shown(own, **shown), begun_ns, LAG_NS)
+    own.on_query(made.shown(own, **shown), begun_ns, LAG_NS)
 
 
 def read_over(own: OwnOrder, begun_ns: int, filled: int = 0, status=CANCELED) -> None:
     """A read of the order shows it over."""
-    own.shown_by_read(made.over(own, status, filled), begun_ns, LAG_NS)
+    own.on_query(made.over(own, status, filled), begun_ns, LAG_NS)
 
 
 def amending(amend: Amend, state: State = State.PENDING_REPLACE, **known) -> OwnOrder:
@@ -26,7 +26,7 @@ def amending(amend: Amend, state: State = State.PENDING_REPLACE, **known) -> Own
     if known:
         read(own, T0 + LAG_NS, **known)
     own.last_write_ns = T0
-    own.sent_amend(amend)
+    own.on_amend_sent(amend)
     if state is State.REPLACE_UNKNOWN:
-        own.answered(OrderEvent.TIMEOUT, T0)
+        own.on_answer(OrderEvent.TIMEOUT, T0)
     return own

@@ -43,8 +43,8 @@ def test_a_fill_seen_in_two_walks_or_twice_in_one_is_booked_once():
 def test_what_an_order_has_filled_beyond_its_booked_fills_counts_at_its_limit_and_fee():
     books = Books().opened()
     own = made.own(State.OPEN)
-    own.fills_shown(made.shown(own, filled=4))
-    books.desk.add(own)
+    own.on_fills_shown(made.shown(own, filled=4))
+    books.desk.add_order(own)
     assert books.of.holdings(MARKET) == (4, 0)
     # 4 x 40, and 4 x ceil(0.07 x 0.4 x 0.6 dollars) = 4 x 2 cents
     assert books.of.event_cash_cents(EVENT, [MARKET]) == -168
@@ -55,8 +55,8 @@ def test_a_sale_not_booked_yet_takes_its_shares_out():
     books.trade(FILL)
     books.walk()
     sale = made.own(State.OPEN, side=Side.SELL, price=60, number=2)
-    sale.fills_shown(made.shown(sale, filled=2))
-    books.desk.add(sale)
+    sale.on_fills_shown(made.shown(sale, filled=2))
+    books.desk.add_order(sale)
     assert books.of.holdings(MARKET) == (3, 0)
 
 
@@ -84,7 +84,7 @@ def test_a_walk_ends_at_a_page_whose_last_fill_is_booked():
 )
 def test_a_row_that_contradicts_itself_is_not_booked_and_one_that_stays_so_stops_the_bot(wrong):
     books = Books().opened()
-    books.desk.add(made.own(State.OPEN))
+    books.desk.add_order(made.own(State.OPEN))
     books.trade(fill(1, 1))
     books.walk()
     books.listed.insert(0, fill(2, **wrong))

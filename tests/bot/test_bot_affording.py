@@ -183,7 +183,7 @@ def test_what_a_cancel_has_let_go_is_there_for_what_takes_its_place():
     own = of.rests(40)
     of.cancel(CancelAction(own, "to come back larger"), now_ns=T0 + 1)
     assert of.spend(create(41, qty=10), now_ns=T0 + 1) == []
-    own.cancelled(made.over(own, model.OrderStatus.CANCELED, 0), Qty(10), T0 + 2)
+    own.on_cancel_body(made.over(own, model.OrderStatus.CANCELED, 0), Qty(10), T0 + 2)
     of.cancel(now_ns=T0 + 2)
     assert of.spend(create(41, qty=20), now_ns=T0 + 2)[0].order.qty == 600 // 41
 
@@ -194,7 +194,7 @@ def test_an_order_is_free_again_once_it_is_refused():
     [own] = of.desk.live(made.MARKET)
     of.cancel()
     assert of.spend(create(39)) == []
-    own.answered(OrderEvent.REJECTED, T0 + 1)
+    own.on_answer(OrderEvent.REJECTED, T0 + 1)
     of.cancel(now_ns=T0 + 2)
     assert len(of.spend(create(39), now_ns=T0 + 2)) == 1
 
@@ -203,7 +203,7 @@ def test_a_later_balance_counts_what_it_shows_and_what_left_since():
     of = with_cash(400)
     of.spend(create(40))
     [own] = of.desk.live(made.MARKET)
-    own.shown_by_write(made.shown(own, order_id="1"), T0 + 1)
+    own.on_write_body(made.shown(own, order_id="1"), T0 + 1)
     shows(of, 400, T0 + LAG_NS)  # it lags: the order need not be in it
     assert of.sending.affording.cash.cents == 0
     shows(of, 400, T0 + LAG_NS + 1)

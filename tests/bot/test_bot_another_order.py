@@ -45,7 +45,7 @@ def ends_and_is_made_by_two_sendings(venue: Meddled, since: int) -> None:
     made = creates_of(venue, since)
     assert [one.again for one in made] == [False, True]
     assert made[0].body == made[1].body
-    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    assert {own.order_id for own in venue.trader.desk.live_orders} == set(venue.orders)
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["first answer", "answer to the re-send"])
@@ -67,7 +67,7 @@ def test_a_create_that_is_answered_with_another_order_is_sent_again_as_it_was(ve
     assert not answers
     assert len(made) == 2 + lost
     assert {one.body for one in made} == {made[0].body}
-    known = {own.order_id for own in venue.trader.desk.all_live()}
+    known = {own.order_id for own in venue.trader.desk.live_orders}
     assert known == set(venue.orders)
     assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
@@ -128,7 +128,7 @@ def test_a_cancel_that_is_answered_with_another_order_is_sent_again(venue):
 @pytest.mark.parametrize("change", ["id of a living order", "another rung", "another name"])
 def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change):
     desk = venue.trader.desk
-    own, other = list(desk.all_live())[:2]
+    own, other = list(desk.live_orders)[:2]
     assert own.order_id is not None
     shown = venue.orders[other.order_id]
     if change == "another rung":
@@ -143,10 +143,10 @@ def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change)
     amend = Amend(price=own.price)
     assert desk.send_amend(own, amend, "a test", venue.now_ns)
     pending = list(venue.trader.out.pending.values())[-1]
-    answer = desk.credible(pending, m.Ok(m.OrderBody(shown)))
+    answer = desk.check_response(pending, m.Ok(m.OrderBody(shown)))
     assert isinstance(answer, m.Unknown)
     right = m.Ok(m.OrderBody(venue.orders[own.order_id]))
-    assert desk.credible(pending, right) is right
+    assert desk.check_response(pending, right) is right
 
 
 def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue):
@@ -158,18 +158,18 @@ def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue)
         slot = (ended.market_id, ended.outcome.value)
         return [
             each
-            for each in desk.all_live()
+            for each in desk.live_orders
             if (each.market_id, each.outcome.value) == slot and each.state is State.OPEN
         ]
 
-    venue.go_until(lambda: desk.find(ended.order_id) is None and in_its_stead())
+    venue.go_until(lambda: desk.live_order(ended.order_id) is None and in_its_stead())
     [own] = in_its_stead()
     venue.meddle = once(m.AmendResting, lambda _request: m.Ok(m.OrderBody(ended)))
     venue.trader.out.effects = []
     assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
     venue.ask(venue.trader.out.effects[-1])
     venue.go(3)
-    assert {each.order_id for each in desk.all_live()} >= set(venue.orders)
+    assert {each.order_id for each in desk.live_orders} >= set(venue.orders)
     assert "answer_not_credible" in venue.notes
     assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
@@ -179,7 +179,7 @@ def lost_amend(venue, *, ends: bool) -> tuple[OrderId, list[OrderId]]:
     """An amend without an answer gave an order another id. The venue shows the new order under the
     old id, too, and cancels it under either (S13). The old id and the new one."""
     desk = venue.trader.desk
-    own = next(iter(desk.all_live()))
+    own = next(iter(desk.live_orders))
     old = own.order_id
     assert old is not None
     new: list[OrderId] = []
@@ -217,10 +217,10 @@ def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, 
     venue.go(10)
     assert new
     desk = venue.trader.desk
-    assert desk.find(old) is None
+    assert desk.live_order(old) is None
     assert "amends_off" in venue.notes
     assert len(venue.orders) == 4
-    assert {each.order_id for each in desk.all_live()} == set(venue.orders)
+    assert {each.order_id for each in desk.live_orders} == set(venue.orders)
     assert not venue.trader.out.findings
     assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
@@ -392,10 +392,10 @@ def test_a_create_that_is_answered_with_the_refusal_of_another_write_is_sent_aga
 
 def test_an_amend_that_is_answered_with_the_refusal_of_a_create_is_undecided(venue):
     desk = venue.trader.desk
-    own = next(iter(desk.all_live()))
+    own = next(iter(desk.live_orders))
     assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
     pending = list(venue.trader.out.pending.values())[-1]
     mixed_up = m.Rejected(422, "duplicate_order_id", "")
-    assert isinstance(desk.credible(pending, mixed_up), m.Unknown)
+    assert isinstance(desk.check_response(pending, mixed_up), m.Unknown)
     of_its_own = m.Rejected(422, "order_not_cancelable", "")
-    assert desk.credible(pending, of_its_own) is of_its_own
+    assert desk.check_response(pending, of_its_own) is of_its_own

@@ -75,7 +75,7 @@ def resting(thin: Thin, grid: tuple[int, int, int]) -> list[int]:
         for each in thin.markets
     ]
     thin.run(10)
-    return sorted(canonical(own.outcome, own.price) for own in thin.trader.desk.all_live())
+    return sorted(canonical(own.outcome, own.price) for own in thin.trader.desk.live_orders)
 
 
 def test_bounds_beyond_what_an_order_can_have_leave_the_prices_that_it_can():

@@ -87,7 +87,7 @@ def test_nothing_is_placed_while_no_cancel_works_and_quoting_goes_on_once_one_do
     thin.live(4)
     assert not thin.text
     assert len(thin.orders) == 8
-    assert all(own.order_id not in asked for own in thin.trader.desk.all_live())
+    assert all(own.order_id not in asked for own in thin.trader.desk.live_orders)
 
 
 @pytest.mark.parametrize(

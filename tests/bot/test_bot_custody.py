@@ -129,7 +129,7 @@ def test_orders_that_the_journal_knows_keep_their_place_under_adopt():
     assert world.kept == 2
     known = {order.order_id: order for order in world.disk.memory.working}
     for order_id in resting:
-        own = world.trader.desk.find(order_id)
+        own = world.trader.desk.live_order(order_id)
         assert own is not None
         assert own.client_order_id == known[order_id].client_order_id
         assert own.placed_ns == known[order_id].placed_ns
@@ -143,7 +143,7 @@ def test_a_kept_order_shows_price_and_size_as_the_list_does():
     resting = World(PAST).truth.resting()
     amended = after(PAST, v.AmendOrder(MAKER, resting[0], Amend(qty=Qty(3))))
     world = quoting(World(amended, strangers=Strangers.ADOPT))
-    own = world.trader.desk.find(resting[0])
+    own = world.trader.desk.live_order(resting[0])
     assert own is not None
     assert own.remaining == world.truth.orders[resting[0]].remaining_qty == 3
 
@@ -319,7 +319,7 @@ def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
     creates = world.trader.out.counters.requests["create"]
     world.run_until(world.now_ns + SECOND)
     assert world.trader.out.counters.requests["create"] == creates
-    assert not world.trader.desk.live_count(), "what was quoted is pulled meanwhile"
+    assert not len(world.trader.desk.live_orders), "what was quoted is pulled meanwhile"
     stranger = world.truth.id_of[ClientOrderId("theirs-1")]
     assert stranger in world.truth.resting(), "it is not ours to cancel while we quote"
     assert f" rest in our rungs: {stranger} on " in findings["foreign_orders"]

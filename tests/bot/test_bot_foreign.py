@@ -29,7 +29,7 @@ def beside_an_undecided_create(**other: object) -> Meddled:
     venue.meddle = lambda request: before(request) or meddle(request)
     venue.go(15)
     assert venue.held
-    assert venue.trader.desk.creates_undecided()
+    assert venue.trader.desk.has_open_ids()
     return venue
 
 

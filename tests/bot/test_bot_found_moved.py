@@ -62,4 +62,4 @@ def test_an_order_left_behind_whose_cancel_was_answered_with_another_one_s_is_ca
     assert not answers
     assert venue.trader.phase is Phase.QUOTING
     assert not {first.order_id, second.order_id} & venue.orders.keys()
-    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    assert {own.order_id for own in venue.trader.desk.live_orders} == set(venue.orders)

@@ -7,7 +7,7 @@ from bot.core.orders.order import OwnOrder
 from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import CancelAction
 from tests.bot.made import T0
-from tests.bot.test_bot_reconcile import bid, plan
+from tests.bot.planned import bid, plan
 from tests.bot.test_bot_sending import SECOND, Account, create
 from venue.wire.money import Price
 from venue.wire.requests import Amend
@@ -40,7 +40,7 @@ def test_a_purchase_that_is_to_move_stays_where_its_sale_may_not_leave_unless_it
     of = Account()
     own = of.rests(40)
     of.rung.side_parked_until_ns[own.book_side] = T0 + SECOND
-    (wish,) = plan([bid(wanted)], [own], no=10, now_ns=T0).wishes
+    (wish,) = plan([bid(wanted)], [own], no=10, now_ns=T0).actions
     assert isinstance(wish, CancelAction)
     assert of.cancel(wish) == ([m.CancelResting(own.order_id)] if leaves else [])
 
@@ -92,8 +92,8 @@ def test_while_the_venue_is_parked_what_was_to_give_way_is_moved_and_that_opens_
     of = Account()
     own = of.rests(40)
     of.sending.venue.refuses("venue_cancel_only", T0 - 9 * SECOND)
-    (wish,) = plan([bid(41)], [own], no=10, now_ns=T0).wishes
+    (wish,) = plan([bid(41)], [own], no=10, now_ns=T0).actions
     assert of.cancel(wish) == []
     assert of.denied == [wish]  # so that its side is short
-    wishes = plan([bid(41)], [own], no=10, now_ns=T0, short={own.book_side}).wishes
+    wishes = plan([bid(41)], [own], no=10, now_ns=T0, short={own.book_side}).actions
     assert of.spend(*wishes) == [m.AmendResting(own.order_id, Amend(price=Price(41)))]

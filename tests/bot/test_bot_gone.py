@@ -189,7 +189,7 @@ def test_an_order_that_an_undecided_amend_gave_another_id_is_found_and_cancelled
     thin.mids[0] = 52
     thin.show(0)
     thin.run(20, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
-    assert {own.order_id for own in thin.trader.desk.all_live()} == set(thin.orders)
+    assert {own.order_id for own in thin.trader.desk.live_orders} == set(thin.orders)
     assert not any(len(order_id) > 1 for order_id in thin.orders)
     assert not thin.gone()
 

@@ -147,7 +147,7 @@ def test_a_read_of_one_order_says_nothing_of_another():
 def test_a_fill_that_is_known_ends_its_hint_however_soon_it_was_read():
     of, own = hints(), bid(40)
     of.saw(trade(40, 4), [own], NOW)
-    own.fills_shown(made.shown(own, filled=4))
+    own.on_fills_shown(made.shown(own, filled=4))
     of.looked(NOW, own)
     assert of.is_empty()
 

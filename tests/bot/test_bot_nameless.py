@@ -26,7 +26,7 @@ def test_a_create_whose_name_comes_back_empty_is_believed_as_one_without(venue):
     venue.end_one()
     venue.go(15)
     assert len(creates_of(venue, before)) == 1
-    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    assert {own.order_id for own in venue.trader.desk.live_orders} == set(venue.orders)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again
     ended = over(next(iter(venue.orders.values())))
     venue.end_one()
     venue.go(15)
-    assert venue.trader.desk.find(ended.order_id) is None
+    assert venue.trader.desk.live_order(ended.order_id) is None
     before = len(venue.writes())
     met: list[m.Request] = []
 
@@ -66,7 +66,7 @@ def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again
     assert len(creates_of(venue, before)) == 2
     assert len({one.body for one in creates_of(venue, before)}) == 1
     assert "answer_not_credible" in venue.notes
-    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    assert {own.order_id for own in venue.trader.desk.live_orders} == set(venue.orders)
     assert venue.stop() == m.DrainComplete((), ())
     assert not venue.orders
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from bot.core.orders.order import State
-from bot.core.planning.uptime import sides_on_target
+from bot.core.planning.diff import sides_on_target
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
 from venue.wire.money import BookSide, Price, Qty

@@ -97,7 +97,7 @@ def test_nothing_works_of_an_ended_order_whatever_is_unfilled():
 
 def test_a_row_counts_what_it_shows_filled_and_remaining():
     row = made.shown(made.own(), price=45, filled=3, remaining=4)
-    assert OrderSnapshot.shown(row, 2) == fact(2, 45, 7, 3)
+    assert OrderSnapshot.from_body(row, 2) == fact(2, 45, 7, 3)
 
 
 def test_only_a_terminal_status_shows_an_end():
@@ -105,7 +105,7 @@ def test_only_a_terminal_status_shows_an_end():
     ended = {
         status
         for status in model.OrderStatus
-        if OrderSnapshot.shown(made.shown(own, status=status), 0).ended
+        if OrderSnapshot.from_body(made.shown(own, status=status), 0).ended
     }
     assert ended == {
         model.OrderStatus.FILLED,
@@ -117,7 +117,7 @@ def test_only_a_terminal_status_shows_an_end():
 def test_the_venues_own_instants_decide_nothing():
     row = made.shown(made.own())
     later = replace(row, updated_at="2029-01-01T00:00:00.000000000Z")
-    assert OrderSnapshot.shown(later, 1) == OrderSnapshot.shown(row, 1) == fact(1)
+    assert OrderSnapshot.from_body(later, 1) == OrderSnapshot.from_body(row, 1) == fact(1)
 
 
 def test_another_price_or_a_larger_size_contradicts_and_a_smaller_one_does_not():
@@ -129,4 +129,4 @@ def test_another_price_or_a_larger_size_contradicts_and_a_smaller_one_does_not()
 
 
 def test_an_answer_that_changed_nothing_begins_a_new_epoch_with_the_same_facts():
-    assert fact(3, 45, 12, 4, True).answered() == fact(4, 45, 12, 4, True)
+    assert fact(3, 45, 12, 4, True).after_answer() == fact(4, 45, 12, 4, True)

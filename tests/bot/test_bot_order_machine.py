@@ -59,7 +59,7 @@ class Run:
     def step(self) -> None:
         """One thing happens, and time goes on."""
         what = self.dice.choice(("create", "amend", "amend", "cancel", "fill", "fill", "list", ""))
-        live = list(self.desk.all_live())
+        live = list(self.desk.live_orders)
         if what == "create" and self.made < 3:
             self._create()
         elif what == "amend" and live:
@@ -76,10 +76,10 @@ class Run:
     def tick(self, for_ns: int) -> None:
         """Time passes: due things are sent, and what is on its way arrives."""
         self.now_ns += for_ns
-        for own in list(self.desk.all_live()):
+        for own in list(self.desk.live_orders):
             if own.cancel_requested and own.can_cancel and own.due_ns <= self.now_ns:
                 self.desk.send_cancel(own, "doomed", self.now_ns)
-        self.desk.recover(self.now_ns)
+        self.desk.send_due(self.now_ns)
         self._take_off()
         self._land()
         self.check()
@@ -106,12 +106,12 @@ class Run:
             for row in self.venue.as_of(begun_ns - self._stale_ns()).values()
             if not row.end
         }
-        self.desk.explain_lost(rows.values(), begun_ns, self.now_ns, begun_ns)
-        for own in list(self.desk.all_live()):
+        self.desk.on_full_list(rows.values(), begun_ns, self.now_ns, begun_ns)
+        for own in list(self.desk.live_orders):
             if own.order_id in rows:
-                self.desk.merge_read(own, rows[own.order_id], begun_ns, begun_ns)
+                self.desk.on_order_row(own, rows[own.order_id], begun_ns, begun_ns)
             elif own.order_id is not None:
-                self.desk.not_listed(own, begun_ns, self.now_ns)
+                self.desk.on_not_listed(own, begun_ns, self.now_ns)
 
     def _stale_ns(self) -> int:
         return self.dice.randint(0, STALE_NS) if self.faulty else 0
@@ -143,7 +143,7 @@ class Run:
                 flight.told = True
                 answer = m.Unknown("no answer in time") if quiet else flight.answer
                 assert answer is not None
-                self.desk.take_answer(flight.pending, answer, self.now_ns)
+                self.desk.on_response(flight.pending, answer, self.now_ns)
             # One that is late is carried out all the same.
             if flight.told and flight.answer is not None:
                 self.flights.remove(flight)
@@ -165,7 +165,7 @@ class Run:
 
     def check(self) -> None:
         """Nothing is forgotten, doubled, taken back or uncounted."""
-        for own in [*self.desk.all_live(), *self.filled]:
+        for own in [*self.desk.live_orders, *self.filled]:
             assert own.filled >= self.filled.get(own, 0)
             assert own not in self.over or own.state is State.CLOSED
             self.filled[own] = own.filled
@@ -182,12 +182,12 @@ class Run:
         level = canonical(Outcome.YES, Price(row.price))
         counted = [
             own
-            for own in self.desk.all_live()
+            for own in self.desk.live_orders
             if own.client_order_id == row.order.client_order_id
             and level in own.yes_prices
             and own.max_fillable >= row.remaining
         ]
-        assert len(counted) == 1, (row, list(self.desk.all_live()))
+        assert len(counted) == 1, (row, list(self.desk.live_orders))
 
     def converge(self) -> None:
         """Faults stop; in bounded time everything is known, and as it was meant."""
@@ -197,7 +197,7 @@ class Run:
             if number % 5 == 0:
                 self._list()
         resting = {row.order_id: row for row in self.venue.resting()}
-        live = {own.order_id: own for own in self.desk.all_live()}
+        live = {own.order_id: own for own in self.desk.live_orders}
         assert live.keys() == resting.keys()
         for order_id, own in live.items():
             row = resting[str(order_id)]

@@ -72,7 +72,7 @@ def test_a_read_of_another_id_says_nothing():
     read_over(own, T0 + LAG_NS, 5)
     assert own.state is State.CLOSED
     own = made.own(State.OPEN)
-    own.shown_by_read(made.shown(own, order_id="9", filled=5), T0 + LAG_NS, LAG_NS)
+    own.on_query(made.shown(own, order_id="9", filled=5), T0 + LAG_NS, LAG_NS)
     assert (own.state, own.filled) == (State.OPEN, 0)
 
 
@@ -112,7 +112,7 @@ def test_a_status_that_cannot_be_read_keeps_the_order_and_its_size():
 
 def test_a_404_to_a_read_keeps_the_order_and_its_size():
     own = made.own(State.OPEN)
-    own.missing(T0, T0, LAG_NS)
+    own.on_not_found(T0, T0, LAG_NS)
     assert (own.state, own.max_fillable, own.cancel_requested, own.is_unknown) == (
         State.OPEN,
         10,
@@ -123,7 +123,7 @@ def test_a_404_to_a_read_keeps_the_order_and_its_size():
 
 def test_a_suspicion_ends_with_a_read_begun_a_lag_after_it_and_not_before():
     own = made.own(State.OPEN, now_ns=T0 - 5 * LAG_NS)
-    own.missing(T0, T0, LAG_NS)
+    own.on_not_found(T0, T0, LAG_NS)
     read(own, T0 + LAG_NS - 1)
     assert own.is_unknown
     read(own, T0 + LAG_NS)
@@ -132,17 +132,17 @@ def test_a_suspicion_ends_with_a_read_begun_a_lag_after_it_and_not_before():
 
 def test_a_graver_suspicion_takes_the_place_of_a_lighter_one_and_not_the_other_way():
     own = made.own(State.OPEN)
-    own.suspect(OrderFinding.MISSING, "gone", T0)
-    own.suspect(OrderFinding.IMPOSSIBLE, "no", T0 + 1)
-    own.suspect(OrderFinding.UNREADABLE, "odd", T0 + 2)
+    own.mark_suspect(OrderFinding.MISSING, "gone", T0)
+    own.mark_suspect(OrderFinding.IMPOSSIBLE, "no", T0 + 1)
+    own.mark_suspect(OrderFinding.UNREADABLE, "odd", T0 + 2)
     assert own.suspicion is not None
     assert (own.suspicion.finding, own.suspicion.why) == (OrderFinding.IMPOSSIBLE, "no")
 
 
 def test_an_order_said_to_be_over_is_never_cancelled_again_though_reads_show_it_resting():
     own = made.own(State.OPEN)
-    own.sent_cancel()
-    own.answered(OrderEvent.TOO_LATE, T0)
+    own.on_cancel_sent()
+    own.on_answer(OrderEvent.TOO_LATE, T0)
     read(own, T0 + LAG_NS)
     assert (own.state, own.can_cancel, own.max_fillable) == (State.CLOSED_UNCONFIRMED, False, 10)
 
@@ -182,8 +182,8 @@ def test_reads_come_to_the_same_in_any_order(reads):
 def cancelled(reduced_by: int, shown_filled: int) -> OwnOrder:
     """An order of ten shares after a cancel's reply."""
     own = made.own(State.OPEN)
-    own.sent_cancel()
-    own.cancelled(made.over(own, CANCELED, shown_filled), Qty(reduced_by), T0 + 9)
+    own.on_cancel_sent()
+    own.on_cancel_body(made.over(own, CANCELED, shown_filled), Qty(reduced_by), T0 + 9)
     return own
 
 
@@ -210,8 +210,8 @@ def test_a_cancel_whose_floor_explains_a_part_waits_for_the_rest():
 def test_a_floor_below_what_is_known_takes_no_fill_back():
     own = made.own(State.OPEN)
     read(own, T0 + LAG_NS, filled=4, remaining=6)
-    own.sent_cancel()
-    own.cancelled(made.over(own, CANCELED, 1), Qty(6), T0)
+    own.on_cancel_sent()
+    own.on_cancel_body(made.over(own, CANCELED, 1), Qty(6), T0)
     assert (own.state, own.filled) == (State.CLOSED, 4)
 
 
@@ -224,8 +224,8 @@ def test_a_repeated_cancel_that_removed_nothing_waits_for_a_read():
 
 def test_a_cancel_that_found_the_order_over_waits_for_how_it_ended():
     own = made.own(State.OPEN)
-    own.sent_cancel()
-    own.answered(OrderEvent.TOO_LATE, T0)
+    own.on_cancel_sent()
+    own.on_answer(OrderEvent.TOO_LATE, T0)
     assert (own.state, own.max_fillable, own.can_cancel) == (State.CLOSED_UNCONFIRMED, 10, False)
 
 
@@ -234,17 +234,17 @@ def test_a_cancel_that_found_the_order_over_waits_for_how_it_ended():
 )
 def test_a_cancel_that_failed_beside_an_undecided_amend_keeps_the_amend_counted(fact):
     own = amending(Amend(qty=Qty(4)), State.REPLACE_UNKNOWN)
-    own.sent_cancel()
+    own.on_cancel_sent()
     assert own.is_unknown
-    own.answered(fact, T0)
+    own.on_answer(fact, T0)
     assert (own.state, own.max_fillable) == (State.REPLACE_UNKNOWN, 13)
     assert (own.suspicion is not None) is (fact is OrderEvent.NOT_FOUND)
 
 
 def test_a_cancel_that_removed_shares_beside_an_undecided_amend_settles_where_it_rested():
     own = amending(Amend(qty=Qty(4)), State.REPLACE_UNKNOWN)
-    own.sent_cancel()
-    own.cancelled(made.over(own, CANCELED, 0), Qty(4), T0)
+    own.on_cancel_sent()
+    own.on_cancel_body(made.over(own, CANCELED, 0), Qty(4), T0)
     assert (own.state, own.amend, own.max_fillable) == (State.CLOSED_UNCONFIRMED, None, 9)
     read_over(own, T0)
     assert own.state is State.CLOSED
@@ -297,13 +297,13 @@ def test_a_purchase_of_no_stands_on_the_ask_side_at_the_mirrored_price():
 def test_a_create_that_fills_at_once_is_over_with_its_fills():
     own = made.own(State.PENDING_NEW)
     seen = replace(made.over(own, model.OrderStatus.FILLED, 10), order_id=OrderId("7"))
-    own.shown_by_write(seen, T0)
+    own.on_write_body(seen, T0)
     assert (own.state, own.order_id, own.filled) == (State.CLOSED, "7", 10)
 
 
 def test_a_create_whose_reply_cannot_be_read_rests_at_full_size_until_a_read():
     own = made.own(State.PENDING_NEW)
-    own.shown_by_write(made.shown(own, order_id="7", status=STRANGE, remaining=0), T0)
+    own.on_write_body(made.shown(own, order_id="7", status=STRANGE, remaining=0), T0)
     assert (own.state, own.order_id, own.max_fillable, own.is_unknown) == (
         State.OPEN,
         "7",
@@ -315,6 +315,6 @@ def test_a_create_whose_reply_cannot_be_read_rests_at_full_size_until_a_read():
 
 def test_a_lost_create_that_a_list_identifies_takes_what_that_shows():
     own = made.own(State.NEW_UNKNOWN)
-    own.identified(made.shown(own, order_id="77", filled=2, remaining=8), T0 + LAG_NS)
+    own.on_identified(made.shown(own, order_id="77", filled=2, remaining=8), T0 + LAG_NS)
     assert (own.state, own.order_id, own.filled, own.remaining) == (State.OPEN, "77", 2, 8)
     assert (own.last_write_ns, own.is_unknown) == (T0 + LAG_NS, False)

@@ -6,11 +6,9 @@ from hypothesis import strategies as st
 
 from bot.core.market_data.queue_position import Queues
 from bot.core.orders.order import State
-from bot.core.planning.actions import AmendAction, FreeShares, free_shares
-from bot.core.planning.debounce import by_side
-from bot.core.planning.diff import plan_sides
-from bot.core.planning.levels import WorkingOrders
-from bot.core.planning.queue_economics import QuoteEconomics, TradeRates, worth_of
+from bot.core.planning.actions import AmendAction
+from bot.core.planning.diff import WorkingOrders, by_side, plan_orders
+from bot.core.planning.queue_value import QuoteEconomics, TradeRates, quote_economics
 from bot.core.settings import PaceSettings
 from bot.core.trader import Trader
 from bot.lab.sim.run import run
@@ -50,8 +48,10 @@ def quotes(side: BookSide, drawn: list[tuple[int, int, int]]) -> list[Quote]:
 
 def worth(now_ns: int) -> QuoteEconomics:
     flow = TradeRates()
-    flow.printed(500, T0)
-    return worth_of(49.5, (flow, flow), (((48, 3),), ((52, 3),)), Queues(1.0), PACE, 1e5, now_ns)
+    flow.on_trade(500, T0)
+    return quote_economics(
+        49.5, (flow, flow), (((48, 3),), ((52, 3),)), Queues(1.0), PACE, 1e5, now_ns
+    )
 
 
 @pytest.mark.slow
@@ -71,22 +71,22 @@ def test_a_plan_from_what_was_kept_is_the_plan_of_what_is_there(drawn, wishes, h
         orders.append(made.own(state, number=number, price=price, qty=qty, **route))
 
     def ours() -> WorkingOrders:
-        return WorkingOrders(orders, free_shares(Qty(held), Qty(held), orders))
+        return WorkingOrders(orders, held, held)
 
     kept = ours()
     for bids, asks in [(bids, asks) for bids, _ in wishes for _, asks in wishes]:
         wanted = by_side([*quotes(BID, bids), *quotes(ASK, asks)])
         rest = (PACE, LATER, worth(LATER), short)
-        assert plan_sides(*wanted, kept, *rest) == plan_sides(*wanted, ours(), *rest)
+        assert plan_orders(*wanted, kept, *rest) == plan_orders(*wanted, ours(), *rest)
 
 
 def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where_it_stands():
     order = made.own(price=50, qty=10)
-    kept, bids = WorkingOrders([order], FreeShares(0, 0)), quotes(BID, [(1, 10, 2)])
+    kept, bids = WorkingOrders([order], 0, 0), quotes(BID, [(1, 10, 2)])
     rest = (PACE, LATER, worth(LATER), ())
     apart, meeting = quotes(ASK, [(2, 10, 0)]), quotes(ASK, [(0, 10, 0)])
-    assert [wish.book_side for wish in plan_sides(bids, apart, kept, *rest).wishes] == [ASK]
-    first = plan_sides(bids, meeting, kept, *rest).wishes[0]
+    assert [wish.book_side for wish in plan_orders(bids, apart, kept, *rest).actions] == [ASK]
+    first = plan_orders(bids, meeting, kept, *rest).actions[0]
     assert isinstance(first, AmendAction)
     assert first.order is order
 
@@ -94,14 +94,15 @@ def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where
 def _seen(ours: WorkingOrders) -> tuple[object, ...]:
     found = [
         (own.client_order_id, own.order_id, own.yes_price, own.remaining, own.max_fillable)
-        for own in [*ours.bids, *ours.asks]
+        for side in BookSide
+        for own in ours.orders[side]
     ]
     changing = [own.cancel_requested or own.state is not State.OPEN for own in ours.everyone]
     stands = [
-        None if stands is None else [(stand.price, stand.qty) for stand in stands]
-        for stands in (ours.bid_stands, ours.ask_stands)
+        None if levels is None else [(level.price, level.qty) for level in levels]
+        for levels in ours.levels.values()
     ]
-    return ours.yes, ours.no, found, changing, ours.going, stands
+    return ours.free, found, changing, ours.to_cancel, stands
 
 
 @pytest.mark.slow
@@ -116,9 +117,9 @@ def test_whatever_happens_what_a_rung_keeps_of_our_orders_is_as_they_are(monkeyp
                 if rung.ours is None:
                     continue
                 orders = self.desk.live(rung.market_id)
-                free = free_shares(*self.ledgers.holdings(rung.market_id), orders)
+                held = self.ledgers.holdings(rung.market_id)
                 looked += 1
-                assert _seen(rung.ours) == _seen(WorkingOrders(orders, free)), (
+                assert _seen(rung.ours) == _seen(WorkingOrders(orders, *held)), (
                     event,
                     rung.market.ticker,
                 )

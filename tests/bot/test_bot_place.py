@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from bot.core.market_data.queue_position import Queues
 from bot.core.orders.order import OwnOrder, State
-from bot.core.planning.queue_economics import (
+from bot.core.planning.queue_value import (
     EDGE_MIN_CENTS,
     QuoteEconomics,
     TradeRates,
     fills,
-    worth_of,
+    quote_economics,
 )
 from bot.core.settings import PaceSettings
 from tests.bot import made
@@ -72,28 +72,35 @@ def test_fewer_ahead_never_fill_less(volume, ahead, more, qty):
 
 
 def test_a_side_that_never_traded_has_the_rate_of_the_prior():
-    assert TradeRates().per_second(T0) == pytest.approx(1 / 120)
+    assert per_second(TradeRates(), T0) == pytest.approx(1 / 120)
 
 
 def test_a_flow_comes_to_the_rate_that_is_seen():
     flow = TradeRates()
     for second in range(0, 6_000, 10):
-        flow.printed(20, T0 + second * NS_PER_SECOND)
-    assert flow.per_second(T0 + 6_000 * NS_PER_SECOND) == pytest.approx(2.0, rel=0.15)
+        flow.on_trade(20, T0 + second * NS_PER_SECOND)
+    assert per_second(flow, T0 + 6_000 * NS_PER_SECOND) == pytest.approx(2.0, rel=0.15)
 
 
 def test_a_flow_fades_when_nothing_trades():
     flow = TradeRates()
-    flow.printed(1_000, T0)
-    soon, late = flow.per_second(T0), flow.per_second(T0 + 3_600 * NS_PER_SECOND)
+    flow.on_trade(1_000, T0)
+    soon, late = per_second(flow, T0), per_second(flow, T0 + 3_600 * NS_PER_SECOND)
     assert late < soon / 20
 
 
 def test_a_clock_that_stands_still_changes_no_rate():
     flow = TradeRates()
-    flow.printed(5, T0)
-    assert flow.per_second(T0) == flow.per_second(T0)
-    assert flow.per_second(T0 - 5) == flow.per_second(T0)
+    flow.on_trade(5, T0)
+    assert per_second(flow, T0) == per_second(flow, T0)
+    assert per_second(flow, T0 - 5) == per_second(flow, T0)
+
+
+def per_second(flow: TradeRates, now_ns: int) -> float:
+    """Shares a second that are expected to trade against the bids."""
+    pace = PaceSettings(place_horizon_ns=NS_PER_SECOND)
+    rates = (flow, TradeRates())
+    return quote_economics(50.0, rates, ((), ()), Queues(1.0), pace, 0.0, now_ns).volumes[0]
 
 
 # --- edges and volumes ----------------------------------------------------------------------------
@@ -114,11 +121,13 @@ def test_without_a_fair_value_a_wanted_price_has_the_least_edge():
 @pytest.mark.parametrize(("side", "price", "behind"), [(BID, 38, 2), (BID, 41, 0), (ASK, 63, 3)])
 def test_less_trades_behind_the_touch_of_others(side, price, behind):
     here = worth(bids=levels((40, 5)), asks=levels((60, 5)))
-    assert here.volume(side, Price(price)) == pytest.approx(20 * math.exp(-0.6 * behind))
+    assert here.joining(side, Price(price), 10**6, 1.0) == pytest.approx(
+        20 * math.exp(-0.6 * behind)
+    )
 
 
 def test_a_side_without_others_trades_at_any_price_of_ours():
-    assert worth().volume(BID, Price(3)) == 20
+    assert worth().joining(BID, Price(3), 10**6, 1.0) == pytest.approx(20)
 
 
 # --- places ---------------------------------------------------------------------------------------
@@ -128,18 +137,18 @@ def test_a_place_before_others_is_worth_what_it_fills_more():
     queues, own = standing(others=0, came=40)
     here = worth(bids=levels((40, 40)), queues=queues)
     more = fills(20, 0, 10) - fills(20, 40, 10)
-    assert here.place_cents(own, 2.0) == pytest.approx(2 * more)
+    assert here.queue_value_cents(own, 2.0) == pytest.approx(2 * more)
 
 
 def test_a_place_behind_everybody_is_worth_nothing():
     queues, own = standing(others=30)
-    assert worth(bids=levels((40, 30)), queues=queues).place_cents(own, 2.0) == 0
+    assert worth(bids=levels((40, 30)), queues=queues).queue_value_cents(own, 2.0) == 0
 
 
 def test_an_unknown_place_counts_as_the_last():
     own = made.own(State.OPEN, price=40, qty=10)
     here = worth(bids=levels((40, 30)))
-    assert here.place_cents(own, 2.0) == 0
+    assert here.queue_value_cents(own, 2.0) == 0
     assert here.staying(own, 2.0) == here.joining(BID, Price(40), 10, 2.0)
 
 
@@ -160,7 +169,7 @@ def test_a_no_order_is_valued_on_the_ask_side():
 def test_settings_become_cents_and_shares():
     pace = PaceSettings(place_horizon_ns=120 * NS_PER_SECOND, move_millicents=70)
     flow = TradeRates()
-    day = worth_of(50.0, (flow, flow), ((), ()), Queues(1.0), pace, 86_400.0, T0)
-    assert day.volume(BID, Price(40)) == pytest.approx(1.0)
+    day = quote_economics(50.0, (flow, flow), ((), ()), Queues(1.0), pace, 86_400.0, T0)
+    assert day.volumes == pytest.approx((1.0, 1.0))
     assert day.move_cents == pytest.approx(0.07)
     assert day.capital_cents == pytest.approx(0.002)

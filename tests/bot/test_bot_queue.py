@@ -229,7 +229,7 @@ def wrote(own: OwnOrder, at_ns: int, queues: Queues, orders: list[OwnOrder], **o
 def became(own: OwnOrder, remaining: int, filled: int = 0, price: int = 40) -> None:
     """The venue has said that an order of ours is now this."""
     epoch = own.known.epoch + 1
-    own._know(OrderSnapshot(epoch, Price(price), Qty(filled + remaining), Qty(filled)))
+    own._set_known(OrderSnapshot(epoch, Price(price), Qty(filled + remaining), Qty(filled)))
 
 
 def rung(others: int = 50, qty: int = 10) -> tuple[Queues, OwnOrder]:

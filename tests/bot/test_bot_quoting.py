@@ -8,7 +8,7 @@ from bot.core.account.reconciler import FORGET_AFTER_NS, AccountReconciler
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import State
 from bot.core.orders.outbox import Outbox
-from bot.core.planning.levels import WorkingOrders
+from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings

@@ -76,7 +76,7 @@ def test_doom_and_suspicion_come_first(standing):
     _, rung, own = standing
     own.cancel_requested = True
     assert reason_of(own, rung) == f"to be cancelled: {own.why}"
-    own.suspect(OrderFinding.MISSING, "404 to a read", 0)
+    own.mark_suspect(OrderFinding.MISSING, "404 to a read", 0)
     assert reason_of(own, rung) == "not trusted, order_missing: 404 to a read"
 
 

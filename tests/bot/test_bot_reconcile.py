@@ -11,8 +11,6 @@ from bot.core.planning.actions import (
     AmendAction,
     CancelAction,
     CreateAction,
-    FreeShares,
-    Plan,
     crosses,
     free_shares,
 )
@@ -20,96 +18,68 @@ from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
-from tests.bot.planned import plan_rung
+from tests.bot.planned import (
+    ASK,
+    BID,
+    LATER,
+    PACES,
+    ask,
+    bid,
+    plan,
+    rests,
+)
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.names import OrderId
 from venue.wire.requests import Amend
-
-PACE = PaceSettings(tolerance_ticks=0, dwell_ns=0, resize_pct=1)
-BID, ASK = BookSide.BID, BookSide.ASK
-LATER = T0 + 10 * LAG_NS
-
-
-def bid(price: int, qty: int = 10) -> Quote:
-    """A wanted bid."""
-    return Quote(BID, Price(price), Qty(qty))
-
-
-def ask(price: int, qty: int = 10) -> Quote:
-    """A wanted ask."""
-    return Quote(ASK, Price(price), Qty(qty))
-
-
-def rests(level: int, qty: int = 10, side: BookSide = BID, number: int = 1, **other) -> OwnOrder:
-    """An open order of ours at a canonical price, by the route that needs no shares."""
-    if side is BID:
-        return made.own(
-            other.pop("state", State.OPEN), price=level, qty=qty, number=number, **other
-        )
-    return made.own(
-        other.pop("state", State.OPEN),
-        outcome=Outcome.NO,
-        price=100 - level,
-        qty=qty,
-        number=number,
-        **other,
-    )
-
-
-def plan(wanted, orders, yes=0, no=0, pace=PACE, now_ns=LATER, **known) -> Plan:
-    """The plan for a rung with these holdings; known: `worth` and `short`."""
-    free = free_shares(Qty(yes), Qty(no), orders)
-    return plan_rung(wanted, orders, free, pace, now_ns, **known)
-
 
 # --- the table ------------------------------------------------------------------------------------
 
 
 def test_same_price_and_size_is_kept():
-    assert plan([bid(40)], [rests(40)]).wishes == ()
+    assert plan([bid(40)], [rests(40)]).actions == ()
 
 
 def test_same_price_less_is_an_amend_of_size_that_keeps_the_place():
-    (wish,) = plan([bid(40, 6)], [rests(40)]).wishes
+    (wish,) = plan([bid(40, 6)], [rests(40)]).actions
     assert isinstance(wish, AmendAction)
-    assert (wish.amend, wish.keeps_place) == (Amend(qty=Qty(6)), True)
+    assert (wish.amend, wish.keeps_priority) == (Amend(qty=Qty(6)), True)
 
 
 def test_same_price_more_keeps_the_order_and_adds_a_second_one():
-    (wish,) = plan([bid(40, 15)], [rests(40)]).wishes
+    (wish,) = plan([bid(40, 15)], [rests(40)]).actions
     assert isinstance(wish, CreateAction)
     assert (wish.price, wish.qty) == (40, 5)
 
 
 def test_a_size_that_is_hardly_off_is_kept():
     pace = PaceSettings(resize_pct=40)
-    assert plan([bid(40, 13)], [rests(40)], pace=pace).wishes == ()
-    assert plan([bid(40, 8)], [rests(40)], pace=pace).wishes == ()
+    assert plan([bid(40, 13)], [rests(40)], pace=pace).actions == ()
+    assert plan([bid(40, 8)], [rests(40)], pace=pace).actions == ()
 
 
 @pytest.mark.parametrize(("side", "level", "target"), [(BID, 39, 40), (ASK, 61, 60)])
 def test_an_order_a_tick_behind_its_price_keeps_its_place(side, level, target):
     pace = PaceSettings(tolerance_ticks=1, dwell_ns=0)
     wanted = [bid(target) if side is BID else ask(target)]
-    assert plan(wanted, [rests(level, side=side)], pace=pace).wishes == ()
+    assert plan(wanted, [rests(level, side=side)], pace=pace).actions == ()
 
 
 @pytest.mark.parametrize(("side", "level", "target"), [(BID, 41, 40), (ASK, 59, 60)])
 def test_an_order_a_tick_too_near_the_touch_steps_back(side, level, target):
     pace = PaceSettings(tolerance_ticks=1)
     wanted = [bid(target) if side is BID else ask(target)]
-    (wish,) = plan(wanted, [rests(level, side=side)], pace=pace, now_ns=T0).wishes
+    (wish,) = plan(wanted, [rests(level, side=side)], pace=pace, now_ns=T0).actions
     assert isinstance(wish, AmendAction)
 
 
 def test_another_price_is_one_amend_of_price_only():
-    (wish,) = plan([bid(45)], [rests(40)]).wishes
+    (wish,) = plan([bid(45)], [rests(40)]).actions
     assert isinstance(wish, AmendAction)
-    assert (wish.amend, wish.keeps_place) == (Amend(price=Price(45)), False)
+    assert (wish.amend, wish.keeps_priority) == (Amend(price=Price(45)), False)
 
 
 def test_a_no_order_is_amended_in_its_own_prices():
-    (wish,) = plan([ask(65)], [rests(60, side=ASK)]).wishes
+    (wish,) = plan([ask(65)], [rests(60, side=ASK)]).actions
     assert isinstance(wish, AmendAction)
     assert wish.amend == Amend(price=Price(35))
 
@@ -117,19 +87,19 @@ def test_a_no_order_is_amended_in_its_own_prices():
 def test_a_move_toward_the_touch_waits_for_the_dwell():
     pace = PaceSettings(tolerance_ticks=0, dwell_ns=LAG_NS)
     early = plan([bid(45)], [rests(40)], pace=pace, now_ns=T0 + LAG_NS - 1)
-    assert early.wishes == ()
+    assert early.actions == ()
     assert early.again_ns == T0 + LAG_NS
-    assert len(plan([bid(45)], [rests(40)], pace=pace, now_ns=T0 + LAG_NS).wishes) == 1
+    assert len(plan([bid(45)], [rests(40)], pace=pace, now_ns=T0 + LAG_NS).actions) == 1
 
 
 def test_what_is_not_wanted_is_cancelled():
-    (wish,) = plan([], [rests(40)]).wishes
+    (wish,) = plan([], [rests(40)]).actions
     assert isinstance(wish, CancelAction)
 
 
 def test_cancels_come_first():
     orders = [rests(40), rests(70, side=ASK, number=2)]
-    wishes = plan([bid(40, 20)], orders).wishes
+    wishes = plan([bid(40, 20)], orders).actions
     assert isinstance(wishes[0], CancelAction)
     assert isinstance(wishes[-1], CreateAction)
 
@@ -146,14 +116,14 @@ def test_cancels_come_first():
     ],
 )
 def test_held_shares_are_sold_before_the_other_outcome_is_bought(quote, yes, no, routes):
-    wishes = plan([quote], [], yes, no).wishes
+    wishes = plan([quote], [], yes, no).actions
     assert [(wish.outcome, wish.side, wish.qty) for wish in wishes] == routes
 
 
 def test_a_purchase_that_must_move_gives_way_to_shares_held():
-    (cancel,) = plan([bid(45)], [rests(40)], no=10).wishes
+    (cancel,) = plan([bid(45)], [rests(40)], no=10).actions
     assert isinstance(cancel, CancelAction)
-    (create,) = plan([bid(45)], [], no=10).wishes
+    (create,) = plan([bid(45)], [], no=10).actions
     assert isinstance(create, CreateAction)
     assert (create.outcome, create.side) == (Outcome.NO, Side.SELL)
 
@@ -161,7 +131,7 @@ def test_a_purchase_that_must_move_gives_way_to_shares_held():
 def test_a_fifth_order_at_a_price_is_not_made():
     pace = PaceSettings(orders_per_level_max=3, resize_pct=1)
     orders = [rests(40, 3, number=number) for number in (1, 2, 3)]
-    wishes = plan([bid(40, 20)], orders, pace=pace).wishes
+    wishes = plan([bid(40, 20)], orders, pace=pace).actions
     assert not [wish for wish in wishes if isinstance(wish, CreateAction)]
 
 
@@ -171,15 +141,15 @@ def test_a_fifth_order_at_a_price_is_not_made():
 @pytest.mark.parametrize("state", [State.NEW_UNKNOWN, State.REPLACE_UNKNOWN])
 def test_no_order_is_made_beside_an_unknown_one_of_its_side(state):
     orders = [rests(30, state=state)]
-    assert plan([bid(40)], orders).wishes == ()
+    assert plan([bid(40)], orders).actions == ()
 
 
 def test_an_order_whose_amend_has_no_answer_is_cancelled():
     own = rests(45)
-    own.sent_amend(Amend(price=Price(40)))
-    assert plan([bid(40)], [own]).wishes == ()
-    own.answered(OrderEvent.TIMEOUT, LATER)
-    wishes = plan([bid(40)], [own]).wishes
+    own.on_amend_sent(Amend(price=Price(40)))
+    assert plan([bid(40)], [own]).actions == ()
+    own.on_answer(OrderEvent.TIMEOUT, LATER)
+    wishes = plan([bid(40)], [own]).actions
     assert [wish.order for wish in wishes] == [own]
     assert all(isinstance(wish, CancelAction) for wish in wishes)
 
@@ -189,17 +159,17 @@ def test_an_order_whose_amend_has_no_answer_is_cancelled():
 )
 def test_an_order_under_way_is_left_alone(state):
     own = rests(40, state=state)
-    assert not [w for w in plan([], [own]).wishes if not isinstance(w, CreateAction)]
+    assert not [w for w in plan([], [own]).actions if not isinstance(w, CreateAction)]
 
 
 def test_a_doomed_order_is_cancelled_when_due_and_not_before():
     own = rests(40)
     own.cancel_requested, own.due_ns = True, LATER + 5
     early = plan([bid(40)], [own])
-    assert not [wish for wish in early.wishes if isinstance(wish, CancelAction)]
+    assert not [wish for wish in early.actions if isinstance(wish, CancelAction)]
     assert early.again_ns == LATER + 5
     due = plan([bid(40)], [own], now_ns=LATER + 5)
-    assert [wish for wish in due.wishes if isinstance(wish, CancelAction)]
+    assert [wish for wish in due.actions if isinstance(wish, CancelAction)]
 
 
 @pytest.mark.parametrize(
@@ -215,20 +185,20 @@ def test_a_doomed_order_is_cancelled_when_due_and_not_before():
 )
 def test_nothing_is_made_that_would_cross_an_own_order_in_any_state(state):
     own = rests(42, side=ASK, state=state)
-    wishes = plan([bid(42), ask(60)], [own]).wishes
+    wishes = plan([bid(42), ask(60)], [own]).actions
     assert not [wish for wish in wishes if isinstance(wish, CreateAction) and wish.book_side is BID]
 
 
 def test_both_prices_of_an_amend_under_way_count_as_crossed():
     own = rests(60, side=ASK)
-    own.sent_amend(Amend(price=Price(55)))  # NO at 55 is YES at 45
+    own.on_amend_sent(Amend(price=Price(55)))  # NO at 55 is YES at 45
     assert crosses(BID, Price(45), [own]) == [own]
     assert crosses(BID, Price(44), [own]) == []
 
 
 def test_sells_under_way_are_not_free_to_sell_again():
     sale = made.own(State.NEW_UNKNOWN, side=Side.SELL, price=60, qty=7)
-    assert free_shares(Qty(10), Qty(0), [sale]) == FreeShares(3, 0)
+    assert free_shares(Qty(10), Qty(0), [sale]) == (3, 0)
 
 
 # --- a toy book -----------------------------------------------------------------------------------
@@ -250,8 +220,8 @@ class Toy:
                 self.orders.remove(wish.order)
             elif isinstance(wish, AmendAction):
                 own, amend = wish.order, wish.amend
-                own.sent_amend(amend)
-                own.shown_by_write(
+                own.on_amend_sent(amend)
+                own.on_write_body(
                     made.shown(
                         own,
                         price=own.price if amend.price is None else amend.price,
@@ -288,9 +258,7 @@ class Toy:
         bids = [own.yes_price for own in self.orders if own.book_side is BID]
         asks = [own.yes_price for own in self.orders if own.book_side is ASK]
         assert not bids or not asks or max(bids) < min(asks)
-        free = free_shares(Qty(self.yes), Qty(self.no), self.orders)
-        assert free.yes >= 0
-        assert free.no >= 0
+        assert min(free_shares(self.yes, self.no, self.orders)) >= 0
 
     def resting(self) -> dict[tuple[BookSide, int], int]:
         """Shares by side and canonical price."""
@@ -311,24 +279,15 @@ def quotes(draw) -> list[Quote]:
     return [bid(*each) for each in sized[:split]] + [ask(*each) for each in sized[split:]]
 
 
-PACES = st.builds(
-    PaceSettings,
-    tolerance_ticks=st.integers(0, 2),
-    dwell_ns=st.sampled_from([0, LAG_NS]),
-    resize_pct=st.sampled_from([1, 20, 40]),
-    orders_per_level_max=st.integers(1, 3),
-)
-
-
 def settle(toy: Toy, wanted: list[Quote], pace: PaceSettings, now_ns: int) -> int:
     """Plan and carry out until nothing is wished for. The instant after."""
     for _ in range(14):
         step = plan(wanted, toy.orders, toy.yes, toy.no, pace, now_ns)
-        if not step.wishes and step.again_ns is None:
+        if not step.actions and step.again_ns is None:
             return now_ns
-        toy.carry_out(step.wishes, now_ns, pace)
+        toy.carry_out(step.actions, now_ns, pace)
         now_ns = max(now_ns + 1, step.again_ns or 0)
-    raise AssertionError(f"not settled: {step.wishes} for {wanted}")
+    raise AssertionError(f"not settled: {step.actions} for {wanted}")
 
 
 @pytest.mark.slow
@@ -344,7 +303,7 @@ def test_plans_converge_fall_silent_and_never_cross_or_oversell(wishlists, yes, 
             near = [(quote.side, quote.price + back * away) for away in range(3)]
             there = max((have.get(key, 0) for key in near), default=0)
             assert 100 * (quote.qty - there) < max(pace.resize_pct * quote.qty, 1)
-        assert plan(wanted, toy.orders, yes, no, pace, now_ns + LAG_NS).wishes == ()
+        assert plan(wanted, toy.orders, yes, no, pace, now_ns + LAG_NS).actions == ()
 
 
 @pytest.mark.slow
@@ -363,14 +322,14 @@ def test_plans_converge_where_beside_the_cancels_only_one_wish_at_a_time_may_lea
     for wanted in wishlists:
         for _ in range(60):
             step = plan(wanted, toy.orders, toy.yes, toy.no, pace, now_ns)
-            if not step.wishes and step.again_ns is None:
+            if not step.actions and step.again_ns is None:
                 break
-            cancels = [wish for wish in step.wishes if isinstance(wish, CancelAction)]
-            others = [wish for wish in step.wishes if not isinstance(wish, CancelAction)]
+            cancels = [wish for wish in step.actions if isinstance(wish, CancelAction)]
+            others = [wish for wish in step.actions if not isinstance(wish, CancelAction)]
             toy.carry_out([*cancels, *chance.sample(others, min(1, len(others)))], now_ns, pace)
             now_ns = max(now_ns + 1, step.again_ns or 0)
         else:
-            raise AssertionError(f"not settled: {step.wishes} for {wanted}")
+            raise AssertionError(f"not settled: {step.actions} for {wanted}")
 
 
 @pytest.mark.slow
@@ -391,7 +350,7 @@ def test_no_plan_touches_what_is_under_way_or_wishes_twice_about_one_order(wante
         own.cancel_requested = doomed and number % 2 == 0
         orders.append(own)
     live = [own for own in orders if own.is_live]
-    wishes = plan(wanted, live).wishes
+    wishes = plan(wanted, live).actions
     touched = [wish.order for wish in wishes if not isinstance(wish, CreateAction)]
     assert len(touched) == len({id(own) for own in touched})
     for wish in wishes:

@@ -10,15 +10,13 @@ from bot.core.planning.actions import (
     AmendAction,
     CancelAction,
     CreateAction,
-    FreeShares,
-    free_shares,
 )
+from bot.core.planning.diff import WorkingOrders
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
 from tests.bot import made
 from tests.bot.made import T0
-from tests.bot.planned import plan_rung
-from tests.bot.test_bot_reconcile_exact import BID, Ruler
+from tests.bot.planned import BID, Ruler, plan
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
 from venue.wire.names import OrderId
@@ -86,7 +84,8 @@ class StillRung:
         at = [abs(quote.price - 50) for quote in self.wanted if quote.side is side]
         away = of.randint(2, 13) if of.random() < 0.4 else of.choice(at)
         qty, price = of.choice((1, 2, 3, 5, 8, 10)), Price(50 - away if side is BID else 50 + away)
-        free = self.free().of(Outcome.NO if side is BID else Outcome.YES)
+        working = WorkingOrders(self.orders, self.held[ASK], self.held[BID])
+        free = working.free[side]
         sells = of.random() < 0.4 and free > 0
         own = self._make(side, price, min(qty, free) if sells else qty, sells)
         own.state, own.placed_ns = State.OPEN, T0 - of.randint(0, 10) * NS_PER_SECOND
@@ -110,18 +109,22 @@ class StillRung:
         self.orders.append(own)
         return own
 
-    def free(self) -> FreeShares:
-        """Shares held that no order may sell."""
-        return free_shares(Qty(self.held[ASK]), Qty(self.held[BID]), self.orders)
-
     def beat(self, number: int) -> int:
         """A fifth of a second later: answers come, and a part of the plan leaves. How many."""
         self.now_ns += NS_PER_SECOND // 5
         for each in [each for each in self._answers if each[0] <= number]:
             self._answers.remove(each)
             self._answered(*each[1:])
-        plan = plan_rung(self.wanted, self.orders, self.free(), self.pace, self.now_ns, self.worth)
-        wishes = list(plan.wishes)
+        step = plan(
+            self.wanted,
+            self.orders,
+            self.held[ASK],
+            self.held[BID],
+            self.pace,
+            self.now_ns,
+            self.worth,
+        )
+        wishes = list(step.actions)
         if self.best_first:
             wishes.sort(key=lambda w: (not isinstance(w, CancelAction), -w.value))
         able = [w for w in wishes if isinstance(w, CreateAction) or w.order.state is State.OPEN]
@@ -138,9 +141,9 @@ class StillRung:
             return self._make(wish.book_side, wish.price, wish.qty, wish.side is Side.SELL)
         own = wish.order
         if isinstance(wish, AmendAction):
-            own.sent_amend(wish.amend)
+            own.on_amend_sent(wish.amend)
         else:
-            own.sent_cancel()
+            own.on_cancel_sent()
             own.why = wish.why
         return own
 
@@ -154,10 +157,10 @@ class StillRung:
                 "price": own.price if wish.amend.price is None else wish.amend.price,
                 "remaining": own.remaining if wish.amend.qty is None else wish.amend.qty,
             }
-            if not wish.keeps_place:
+            if not wish.keeps_priority:
                 self.worth._places.pop(own.client_order_id, None)
         number = own.client_order_id.rsplit("-", 1)[1]
-        own.shown_by_write(made.shown(own, order_id=own.order_id or number, **new), self.now_ns)
+        own.on_write_body(made.shown(own, order_id=own.order_id or number, **new), self.now_ns)
 
 
 @pytest.mark.parametrize("some", range(6))

@@ -1,18 +1,20 @@
 """Plans where several orders stand at one price, or two routes lead there."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.planning.actions import MERGED, AmendAction, CancelAction, CreateAction, free_shares
-from bot.core.planning.diff import _Side
-from bot.core.planning.levels import WorkingOrders, are_left, level_of
-from bot.core.planning.queue_economics import NOTHING_KNOWN
+from bot.core.planning.actions import MERGED, AmendAction, CancelAction, CreateAction
 from tests.bot import made
-from tests.bot.made import T0
-from tests.bot.test_bot_reconcile import BID, LATER, PACES, bid, plan
-from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote
+from tests.bot.planned import (
+    BID,
+    BOTH,
+    Ruler,
+    order,
+    pace,
+    plan,
+    quote,
+    siblings,
+)
 from venue.wire.money import BookSide, Outcome, Qty, Side
 
 SOLD = "shares held now: sold instead"
@@ -30,14 +32,6 @@ def merges(own: OwnOrder, value: float, qty: int) -> CancelAction:
     return CancelAction(own, MERGED, value, more)
 
 
-def siblings(side: BookSide, count: int, qty: int = 2) -> list[OwnOrder]:
-    """So many orders at one price, each placed after the one before."""
-    orders = [order(side, 10, qty, number) for number in range(1, count + 1)]
-    for age, own in enumerate(orders):
-        own.placed_ns = T0 + age
-    return orders
-
-
 @BOTH
 @pytest.mark.parametrize(("place", "gives_way"), [(0.2, True), (0.21, False)])
 def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_request(
@@ -45,7 +39,7 @@ def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_req
 ):
     orders = siblings(side, 2)
     here = Ruler(move=0.1, places={orders[1].client_order_id: place})
-    (wish,) = plan([quote(side, 10)], orders, pace=pace(resize=50), worth=here).wishes
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(resize=50), worth=here).actions
     if gives_way:
         assert wish == merges(orders[1], 30.0, 6)
     else:
@@ -68,11 +62,11 @@ def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its
 ):
     own = order(side, 15, left)
     yes, no = (0, held) if side is BID else (held, 0)
-    wishes = plan([quote(side, 10, wanted)], [own], yes, no, pace=pace(resize=50)).wishes
+    wishes = plan([quote(side, 10, wanted)], [own], yes, no, pace=pace(resize=50)).actions
     assert isinstance(wishes[0], CancelAction) is is_cancelled
     if is_cancelled:
         assert len(wishes) == 1
-        made_anew = plan([quote(side, 10, wanted)], [], yes, no, pace=pace(resize=50)).wishes
+        made_anew = plan([quote(side, 10, wanted)], [], yes, no, pace=pace(resize=50)).actions
         assert [wish.side for wish in made_anew] == [Side.SELL]
 
 
@@ -88,12 +82,12 @@ def test_what_is_held_is_sold_instead_of_one_purchase_that_must_move(side, aways
     orders = [order(side, away, 5, number=number) for number, away in enumerate(aways, 1)]
     yes, no = (0, 5) if side is BID else (5, 0)
     quotes = [quote(side, away, 5) for away in wanted]
-    wishes = plan(quotes, orders, yes, no).wishes
+    wishes = plan(quotes, orders, yes, no).actions
     gone = [wish.order for wish in wishes if isinstance(wish, CancelAction)]
     assert len(gone) == cancels
     assert not any(isinstance(wish, CreateAction) for wish in wishes)
     left = [order(side, wanted[-1], 5, number=own) for own in range(len(orders) - cancels)]
-    made_anew = plan(quotes, left, yes, no).wishes
+    made_anew = plan(quotes, left, yes, no).actions
     assert [wish.side for wish in made_anew] == [Side.SELL]
 
 
@@ -102,7 +96,7 @@ def test_a_purchase_that_must_move_is_moved_where_a_limit_has_cut_what_would_be_
     """The sale might not be admitted either, and nothing would stand there."""
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
-    (wish,) = plan([quote(side, 18, 5)], [own], yes, no, short=(side,)).wishes
+    (wish,) = plan([quote(side, 18, 5)], [own], yes, no, short=(side,)).actions
     assert isinstance(wish, AmendAction)
 
 
@@ -114,10 +108,10 @@ def test_until_a_purchase_that_gave_way_is_over_nothing_is_made_for_its_shares(s
     """Its cancel may be lost: both would rest for seconds, and both might fill."""
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
-    (wish,) = plan([quote(side, 18, 5)], [own], yes, no).wishes
+    (wish,) = plan([quote(side, 18, 5)], [own], yes, no).actions
     assert isinstance(wish, CancelAction)
     own.state, own.cancel_requested = state, True
-    wishes = plan([quote(side, 18, 5)], [own], yes, no).wishes
+    wishes = plan([quote(side, 18, 5)], [own], yes, no).actions
     made_anew = [wish for wish in wishes if isinstance(wish, CreateAction)]
     assert bool(made_anew) is (state is State.CLOSED_UNCONFIRMED)  # nothing of it works any more
 
@@ -127,7 +121,7 @@ def test_shares_held_go_to_a_price_without_an_order_before_a_purchase_gives_way_
     """Else the one is cancelled to be sold instead, and the other is bought: for nothing."""
     own, here = order(side, 12, 5), Ruler(capital=1.0)
     yes, no = (0, 5) if side is BID else (5, 0)
-    wishes = plan([quote(side, 10, 5), quote(side, 12, 5)], [own], yes, no, worth=here).wishes
+    wishes = plan([quote(side, 10, 5), quote(side, 12, 5)], [own], yes, no, worth=here).actions
     assert [(type(wish), wish.side) for wish in wishes] == [(CreateAction, Side.SELL)]
 
 
@@ -137,11 +131,11 @@ def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
     gives_way, stays = order(side, 10, 5), order(side, 12, 5, 2)
     wanted, here = [quote(side, 10, 5), quote(side, 12, 5)], Ruler(capital=1.0)
     yes, no = (0, 5) if side is BID else (5, 0)
-    (wish,) = plan(wanted, [gives_way, stays], yes, no, worth=here).wishes
+    (wish,) = plan(wanted, [gives_way, stays], yes, no, worth=here).actions
     assert (type(wish), wish.order) == (CancelAction, gives_way)
-    gives_way.sent_cancel()
-    assert plan(wanted, [gives_way, stays], yes, no, worth=here).wishes == ()
-    (wish,) = plan(wanted, [stays], yes, no, worth=here).wishes
+    gives_way.on_cancel_sent()
+    assert plan(wanted, [gives_way, stays], yes, no, worth=here).actions == ()
+    (wish,) = plan(wanted, [stays], yes, no, worth=here).actions
     assert (type(wish), wish.side, abs(wish.price - 50)) == (CreateAction, Side.SELL, 10)
 
 
@@ -152,12 +146,12 @@ def test_no_purchase_gives_way_to_shares_that_another_price_lacks_beside_its_ord
     lacks, other = order(side, 10, 3), order(side, 12, 2, 2)
     wanted, here = [quote(side, 10, 5), quote(side, to, 2)], Ruler(capital=1.0)
     yes, no = (0, 2) if side is BID else (2, 0)
-    *moves, wish = plan(wanted, [lacks, other], yes, no, worth=here).wishes
+    *moves, wish = plan(wanted, [lacks, other], yes, no, worth=here).actions
     assert (type(wish), wish.side, wish.qty) == (CreateAction, Side.SELL, 2)
     assert abs(wish.price - 50) == 10
     assert [type(each) for each in moves] == ([] if to == 12 else [AmendAction])
     yes, no = 2 * yes, 2 * no
-    gives_way, _ = plan(wanted, [lacks, other], yes, no, worth=here).wishes
+    gives_way, _ = plan(wanted, [lacks, other], yes, no, worth=here).actions
     assert (type(gives_way), gives_way.order) == (CancelAction, other)  # there are enough for both
 
 
@@ -166,11 +160,11 @@ def test_shares_held_are_promised_alike_whether_a_price_is_bought_at_already_or_
     """Else what was bought first lacks them, and comes back in a larger order, for ever."""
     yes, no = (0, 6) if side is BID else (6, 0)
     wanted = [quote(side, 10, 5), quote(side, 12, 10), quote(side, 15, 5)]
-    creates = plan(wanted, [], yes, no, pace=pace(siblings=1)).wishes
+    creates = plan(wanted, [], yes, no, pace=pace(siblings=1)).actions
     bought = order(side, 12, 9)
     sold = {(w.price, w.qty) for w in creates if w.side is Side.SELL}
     assert {(abs(price - 50), qty) for price, qty in sold} == {(10, 5), (12, 1)}
-    left = plan(wanted, [bought], yes, no, pace=pace(siblings=1)).wishes
+    left = plan(wanted, [bought], yes, no, pace=pace(siblings=1)).actions
     assert {(w.price, w.qty) for w in left if w.side is Side.SELL} == sold
     assert all(type(wish) is CreateAction for wish in left)
 
@@ -181,12 +175,12 @@ def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_ot
     yes, no = (0, 5) if side is BID else (5, 0)
     quotes = [quote(side, away, qty) for away, qty in ((10, 10), (18, 5))]
     comes = order(side, 8, 5, number=2)
-    cancel, amend, create = plan(quotes, [own, comes], yes, no).wishes
+    cancel, amend, create = plan(quotes, [own, comes], yes, no).actions
     assert (cancel.order, amend.order) == (own, comes)
     assert (create.side, abs(create.price - 50), create.qty) == (Side.BUY, 10, 5)
     better = [order(side, 10, 5, number) for number in (2, 3)]
     here = Ruler(places={better[0].client_order_id: 99.0})
-    (wish,) = plan(quotes, better, yes, no, worth=here).wishes
+    (wish,) = plan(quotes, better, yes, no, worth=here).actions
     assert (wish.side, abs(wish.price - 50), wish.qty) == (Side.SELL, 18, 5)
 
 
@@ -194,18 +188,20 @@ def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_ot
 def test_no_more_than_the_siblings_allowed_stand_at_a_price_without_one_giving_way(side):
     orders = siblings(side, 3)
     here = Ruler(places={own.client_order_id: 99.0 for own in orders})
-    (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=3), worth=here).wishes
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=3), worth=here).actions
     assert wish == merges(orders[2], 20.0, 4)
-    (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=4), worth=here).wishes
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=4), worth=here).actions
     assert isinstance(wish, CreateAction)
-    assert plan([quote(side, 10)], orders, pace=pace(siblings=3), short=(side,)).wishes == ()
+    assert plan([quote(side, 10)], orders, pace=pace(siblings=3), short=(side,)).actions == ()
 
 
 @BOTH
 def test_a_single_order_gives_way_only_where_no_second_may_stand(side):
     (own,) = siblings(side, 1)
-    assert isinstance(plan([quote(side, 10)], [own], pace=pace(siblings=2)).wishes[0], CreateAction)
-    (wish,) = plan([quote(side, 10)], [own], pace=pace(siblings=1), worth=Ruler()).wishes
+    assert isinstance(
+        plan([quote(side, 10)], [own], pace=pace(siblings=2)).actions[0], CreateAction
+    )
+    (wish,) = plan([quote(side, 10)], [own], pace=pace(siblings=1), worth=Ruler()).actions
     assert wish == merges(own, 40.0, 8)
 
 
@@ -213,10 +209,10 @@ def test_a_single_order_gives_way_only_where_no_second_may_stand(side):
 def test_where_one_order_may_stand_nothing_is_made_before_the_one_that_moves_there_has_come(side):
     """Else what is made serves that price, the other goes elsewhere, and both by turns for ever."""
     comes, wanted = order(side, 10, 1), [quote(side, 7)]
-    (moves,) = plan(wanted, [comes], pace=pace(siblings=1)).wishes
+    (moves,) = plan(wanted, [comes], pace=pace(siblings=1)).actions
     assert isinstance(moves, AmendAction)
-    assert plan(wanted, [comes], 9, 9, pace=pace(siblings=1)).wishes == (moves,)
-    _, more = plan(wanted, [comes], pace=pace(siblings=2)).wishes
+    assert plan(wanted, [comes], 9, 9, pace=pace(siblings=1)).actions == (moves,)
+    _, more = plan(wanted, [comes], pace=pace(siblings=2)).actions
     assert isinstance(more, CreateAction)
 
 
@@ -224,7 +220,7 @@ def test_where_one_order_may_stand_nothing_is_made_before_the_one_that_moves_the
 def test_an_order_on_its_way_out_is_no_sibling_to_merge_with(side):
     going, stays = siblings(side, 2)
     going.state, going.cancel_requested = State.PENDING_CANCEL, True
-    (wish,) = plan([quote(side, 10)], [going, stays], pace=pace(siblings=3)).wishes
+    (wish,) = plan([quote(side, 10)], [going, stays], pace=pace(siblings=3)).actions
     assert isinstance(wish, CreateAction)
 
 
@@ -232,11 +228,11 @@ def test_an_order_on_its_way_out_is_no_sibling_to_merge_with(side):
 def test_nothing_is_made_beside_an_order_that_is_to_come_back_larger_or_that_would_go_next(side):
     stays, goes = order(side, 10, 5), order(side, 10, 3, 2)
     goes.placed_ns += 1
-    (wish,) = plan([quote(side, 10)], [stays, goes], worth=Ruler(move=0.1)).wishes
+    (wish,) = plan([quote(side, 10)], [stays, goes], worth=Ruler(move=0.1)).actions
     assert isinstance(wish, CancelAction)
     goes.state, goes.cancel_requested, goes.why = State.PENDING_CANCEL, True, wish.why
-    assert plan([quote(side, 10)], [stays, goes]).wishes == ()
-    (larger,) = plan([quote(side, 10)], [stays]).wishes
+    assert plan([quote(side, 10)], [stays, goes]).actions == ()
+    (larger,) = plan([quote(side, 10)], [stays]).actions
     assert isinstance(larger, CreateAction)
     assert larger.qty == 5
 
@@ -245,7 +241,7 @@ def test_nothing_is_made_beside_an_order_that_is_to_come_back_larger_or_that_wou
 def test_while_a_sale_is_being_cancelled_nothing_is_bought_in_its_stead(side):
     sale = sells(side, 10, 6)
     sale.state, sale.cancel_requested = State.PENDING_CANCEL, True
-    (wish,) = plan([quote(side, 10)], [sale], 10, 10).wishes
+    (wish,) = plan([quote(side, 10)], [sale], 10, 10).actions
     assert isinstance(wish, CreateAction)
     assert (wish.side, wish.qty) == (Side.SELL, 4)
 
@@ -266,14 +262,14 @@ def test_a_purchase_gives_way_where_the_pairs_it_locks_cost_more_than_place_and_
 ):
     own = order(side, 10)
     here = Ruler(move=1.0, capital=capital, places={own.client_order_id: place})
-    wishes = plan([quote(side, 10)], [own], held, held, worth=here).wishes
+    wishes = plan([quote(side, 10)], [own], held, held, worth=here).actions
     if gives_way:
         (wish,) = wishes
         assert wish == CancelAction(own, SOLD, capital * 10, instead=True)
     else:
         assert wishes == ()
     short = plan([quote(side, 10)], [own], held, held, worth=here, short=(side,))
-    assert short.wishes == ()
+    assert short.actions == ()
 
 
 @BOTH
@@ -283,7 +279,7 @@ def test_shares_held_are_sold_beside_a_purchase_that_is_too_small_before_it_give
 ):
     """It would be bought again at once, and where a limit has no room for the sale for ever."""
     own = order(side, 10, qty=6)
-    wishes = plan([quote(side, 10)], [own], held, held, worth=Ruler(capital=9.0)).wishes
+    wishes = plan([quote(side, 10)], [own], held, held, worth=Ruler(capital=9.0)).actions
     creates = [(wish.side, wish.qty) for wish in wishes if isinstance(wish, CreateAction)]
     assert creates == [(Side.SELL, 4)]
     assert any(isinstance(wish, CancelAction) for wish in wishes) is gives_way
@@ -295,7 +291,7 @@ def test_a_purchase_gives_way_where_what_it_lacks_is_not_worth_a_request(side):
     resizes = pace(resize=50)
     wishes = plan(
         [quote(side, 10, 14)], [own], 12, 12, pace=resizes, worth=Ruler(capital=9.0)
-    ).wishes
+    ).actions
     assert any(isinstance(wish, CancelAction) for wish in wishes)
 
 
@@ -307,7 +303,7 @@ def test_a_purchase_does_not_give_way_where_so_few_could_be_sold_that_they_are_b
     """A share bought beside five that are sold, of ten: a limit may have left no more of it."""
     sale, own = sells(side, 10, 5), order(side, 10, qty=1, number=2)
     here, resizes = Ruler(capital=9.0), pace(resize=50)
-    wishes = plan([quote(side, 10)], [sale, own], held, held, pace=resizes, worth=here).wishes
+    wishes = plan([quote(side, 10)], [sale, own], held, held, pace=resizes, worth=here).actions
     assert any(isinstance(wish, CancelAction) for wish in wishes) is gives_way
 
 
@@ -316,8 +312,8 @@ def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
     first, second = order(side, 10, number=1), order(side, 9, number=2)
     here = Ruler(capital=1.0)
     wanted = [quote(side, 10), quote(side, 9)]
-    assert len(plan(wanted, [first, second], 19, 19, worth=here).wishes) == 1
-    assert len(plan(wanted, [first, second], 20, 20, worth=here).wishes) == 2
+    assert len(plan(wanted, [first, second], 19, 19, worth=here).actions) == 1
+    assert len(plan(wanted, [first, second], 20, 20, worth=here).actions) == 2
 
 
 @BOTH
@@ -326,42 +322,8 @@ def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
     [(0, [10]), (4, [10]), (5, [5, 5]), (6, [6]), (10, [10]), (99, [10])],
 )
 def test_a_part_too_small_for_a_request_of_its_own_is_left_to_the_other_route(side, held, routes):
-    wishes = plan([quote(side, 10)], [], held, held, pace=pace(resize=50)).wishes
+    wishes = plan([quote(side, 10)], [], held, held, pace=pace(resize=50)).actions
     assert [wish.qty for wish in wishes] == routes
-
-
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 20), st.integers(-3, 3), st.integers(0, 1), st.booleans()),
-        max_size=4,
-    ),
-    st.integers(0, 15),
-    st.integers(0, 15),
-    PACES,
-    st.booleans(),
-    st.sampled_from([State.OPEN, State.OPEN, State.OPEN, State.REPLACE_UNKNOWN]),
-)
-def test_what_stands_as_wanted_is_what_the_whole_plan_would_leave_alone(
-    drawn, yes, no, pace, is_short, state
-):
-    wanted = [bid(50 - 2 * at, qty) for at, (qty, _, _, _) in enumerate(drawn)]
-    orders = []
-    for at, (qty, off, behind, buys) in enumerate(drawn):
-        route = {} if buys else {"outcome": Outcome.NO, "side": Side.SELL}
-        level = 50 - 2 * at - behind
-        price = level if buys else 100 - level
-        size = max(1, qty + off)
-        orders.append(made.own(state, number=at, price=price, qty=size, **route))
-    free = free_shares(Qty(yes), Qty(no), orders)
-    held = None if is_short or not free.has_some else free
-    levels = {quote.price: level_of(BID, quote, (), NOTHING_KNOWN) for quote in wanted}
-    if are_left(WorkingOrders(orders, free).bid_stands, levels.values(), held, pace):
-        side = _Side(BID, levels, orders, orders, free, pace, LATER, NOTHING_KNOWN, is_short)
-        side.make()
-        assert side.wishes == []
-        assert side.again == []
 
 
 @BOTH
@@ -369,6 +331,6 @@ def test_shares_promised_to_a_level_that_an_order_moves_to_are_sold_for_another(
     orders = [order(side, 14, 10, 1), order(side, 14, 15, 2)]
     wanted = [quote(side, 4, 15), quote(side, 5, 10), quote(side, 11, 15)]
     yes, no = (0, 8) if side is BID else (8, 0)
-    wishes = plan(wanted, orders, yes, no, pace=pace(resize=50)).wishes
+    wishes = plan(wanted, orders, yes, no, pace=pace(resize=50)).actions
     made_new = [wish for wish in wishes if isinstance(wish, CreateAction)]
     assert [(wish.side, wish.qty) for wish in made_new] == [(Side.SELL, 8)]

@@ -45,7 +45,7 @@ def end(own: OwnOrder, fills: list[tuple[int, int]], *, pays: bool) -> int:
 
 def counted(own: OwnOrder) -> list[int]:
     """What the limits count, in the two outcomes of a binary market: NO first."""
-    return Exposure([TERMS], Cents(0), [(0, 0)], [own.exposure()]).worst_by_outcome()
+    return Exposure([TERMS], Cents(0), [(0, 0)], [own.exposure(own.amend)]).worst_by_outcome()
 
 
 def worst(own: OwnOrder, price: int, qty: int, amend: Amend) -> list[int]:
@@ -60,7 +60,7 @@ def worst(own: OwnOrder, price: int, qty: int, amend: Amend) -> list[int]:
 def amended(outcome: Outcome, side: Side, price: int, qty: int, amend: Amend) -> OwnOrder:
     """An open order with a change on its way."""
     own = made.own(State.OPEN, outcome=outcome, side=side, price=price, qty=qty)
-    own.sent_amend(amend)
+    own.on_amend_sent(amend)
     return own
 
 
@@ -108,7 +108,7 @@ def test_after_part_of_it_has_filled_the_rest_is_counted_with_its_change(
     outcome: Outcome, side: Side
 ) -> None:
     own = amended(outcome, side, 40, 10, Amend(price=Price(45)))
-    own.fills_shown(made.shown(own, filled=4))
+    own.on_fills_shown(made.shown(own, filled=4))
     amend = Amend(price=Price(45))
     assert counted(own) == worst(own, 40, 6, amend)
 

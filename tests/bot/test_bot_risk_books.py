@@ -17,8 +17,8 @@ FEES = {20: 2, 30: 2, 40: 2, 50: 2, 60: 2, 70: 2}  # of one share, at a rate of 
 def moved(side: Side, price: int, to: int, *, filled: int) -> OwnOrder:
     """An order whose amend to another price was answered, showing fills from before or after."""
     own = made.own(State.OPEN, side=side, price=price)
-    own.sent_amend(Amend(price=Price(to)))
-    own.shown_by_write(made.shown(own, price=to, filled=filled, remaining=10 - filled), T0)
+    own.on_amend_sent(Amend(price=Price(to)))
+    own.on_write_body(made.shown(own, price=to, filled=filled, remaining=10 - filled), T0)
     assert own.price == to
     return own
 
@@ -31,7 +31,7 @@ def paid(own: OwnOrder, *fills: model.Fill) -> int:
         books.trade(bought)
         books.walk()
     before = books.of.event_cash_cents(EVENT, [MARKET])
-    books.desk.add(own)
+    books.desk.add_order(own)
     if fills:
         books.listed += fills
         books.walk()
@@ -52,31 +52,31 @@ def test_sales_around_a_change_of_price_count_at_the_cheaper_of_both_until_booke
 
 def test_while_a_change_of_price_is_undecided_new_fills_count_at_the_dearer_of_both():
     own = made.own(State.OPEN, price=40)
-    own.sent_amend(Amend(price=Price(70)))
-    own.fills_shown(made.shown(own, filled=2))
+    own.on_amend_sent(Amend(price=Price(70)))
+    own.on_fills_shown(made.shown(own, filled=2))
     assert paid(own) == 2 * (70 + FEES[70])
 
 
 def test_an_order_that_ends_with_a_change_undecided_may_have_filled_at_either_price():
     own = made.own(State.OPEN, price=40)
-    own.sent_amend(Amend(price=Price(70)))
+    own.on_amend_sent(Amend(price=Price(70)))
     ended = made.shown(own, filled=10, remaining=0, status=model.OrderStatus.FILLED)
-    own.shown_by_read(ended, T0 + 2 * LAG_NS, LAG_NS)
+    own.on_query(ended, T0 + 2 * LAG_NS, LAG_NS)
     assert not own.is_live
     assert paid(own) == 10 * (70 + FEES[70])
 
 
 def test_a_cancel_that_finds_an_undecided_change_leaves_open_at_which_price_it_filled():
     own = made.own(State.OPEN, price=40)
-    own.sent_amend(Amend(price=Price(70)))
-    own.answered(OrderEvent.TIMEOUT, T0)
-    own.sent_cancel()
+    own.on_amend_sent(Amend(price=Price(70)))
+    own.on_answer(OrderEvent.TIMEOUT, T0)
+    own.on_cancel_sent()
     gone = made.shown(own, filled=4, remaining=0, status=model.OrderStatus.CANCELED)
-    own.cancelled(gone, Qty(6), T0)
+    own.on_cancel_body(gone, Qty(6), T0)
     assert paid(own) == 4 * (70 + FEES[70])
 
 
 def test_an_order_that_was_never_moved_counts_at_its_price():
     own = made.own(State.OPEN, outcome=Outcome.NO, price=30)
-    own.fills_shown(made.shown(own, filled=4))
+    own.on_fills_shown(made.shown(own, filled=4))
     assert paid(own) == 4 * (30 + FEES[30])

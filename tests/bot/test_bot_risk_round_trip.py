@@ -13,14 +13,14 @@ def test_shares_bought_and_sold_again_between_two_looks_lose_what_they_lost() ->
     (ladder,) = series.ladders
     bid = made.own(State.OPEN, price=60, number=1)
     sale = made.own(State.OPEN, side=Side.SELL, price=40, qty=5, number=2)
-    series._desk.add(bid)
-    series._desk.add(sale)
-    bid.fills_shown(made.shown(bid, filled=5))
+    series._desk.add_order(bid)
+    series._desk.add_order(sale)
+    bid.on_fills_shown(made.shown(bid, filled=5))
     series.orders_changed(MARKET)
     series.weighing.exposure(ladder)
     # Five more are bought, and five sold: as many shares are held as before.
-    bid.fills_shown(made.shown(bid, filled=10))
-    sale.fills_shown(made.shown(sale, filled=5))
+    bid.on_fills_shown(made.shown(bid, filled=10))
+    sale.on_fills_shown(made.shown(sale, filled=5))
     series.orders_changed(MARKET)
     assert series._ledgers.holdings(MARKET) == (5, 0)
     # 10 x 60 and 5 x 40 cents, and a cent of fee for each of the fifteen shares

@@ -72,15 +72,15 @@ def wrong_rows(venue: Meddled, wrong: Wrong, times: int) -> list[m.Request]:
 )
 def test_an_order_that_one_list_shows_to_be_gone_is_read_by_its_id_and_counts_on(venue, wrong):
     first, *_ = venue.orders
-    own = venue.trader.desk.find(first)
+    own = venue.trader.desk.live_order(first)
     before = len(venue.writes())
     read = wrong_rows(venue, wrong, 1)
     venue.go_until(lambda: read)
-    assert venue.trader.desk.find(first) is own
+    assert venue.trader.desk.live_order(first) is own
     assert own.max_fillable == 10
     venue.go(15)
     assert venue.writes()[before:] == []
-    assert venue.trader.desk.find(first) is own
+    assert venue.trader.desk.live_order(first) is own
     assert m.ReadOrder(first) in [request for _, request in venue.sent]
     assert venue.trader.out.inconsistencies.contradiction is None
     assert not venue.trader.out.findings
@@ -91,7 +91,7 @@ def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_cou
     venue, wrong
 ):
     first, *_ = venue.orders
-    own = venue.trader.desk.find(first)
+    own = venue.trader.desk.live_order(first)
     before = len(venue.writes())
     asked_ns: list[int] = []
 
@@ -116,12 +116,12 @@ def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_cou
 def look_at(venue: Meddled, own: OwnOrder) -> None:
     """Have an order read by its id."""
     own.read_due_ns = venue.now_ns
-    venue.trader.desk._file(own, venue.now_ns)
+    venue.trader.desk._index(own, venue.now_ns)
 
 
 def test_an_order_that_a_read_by_its_id_shows_to_be_over_is_over(venue):
     first, *_ = venue.orders
-    own = venue.trader.desk.find(first)
+    own = venue.trader.desk.live_order(first)
     gone = over(venue.orders.pop(first))
     is_its = m.ReadOrder(first)
     venue.meddle = lambda request: m.Ok(m.OrderBody(gone)) if request == is_its else None
@@ -132,7 +132,7 @@ def test_an_order_that_a_read_by_its_id_shows_to_be_over_is_over(venue):
 def test_an_order_that_one_list_shows_to_be_over_amid_its_amend_is_not(venue):
     first, *_ = venue.orders
     desk = venue.trader.desk
-    own = desk.find(first)
+    own = desk.live_order(first)
     read = wrong_rows(venue, cancelled, 1)
     assert desk.send_amend(own, Amend(price=Price(own.price - 1)), "a test", venue.now_ns)
     [send] = [effect for effect in venue.trader.out.effects if isinstance(effect, m.Send)]
@@ -140,7 +140,7 @@ def test_an_order_that_one_list_shows_to_be_over_amid_its_amend_is_not(venue):
     venue.go_until(lambda: read)
     venue.let(send, shown)
     assert (own.state, own.price) == (State.OPEN, venue.orders[first].price)
-    assert desk.find(first) is own
+    assert desk.live_order(first) is own
 
 
 @pytest.mark.parametrize("lost", [True, False])
@@ -148,7 +148,7 @@ def test_an_order_that_an_amend_gave_another_id_is_no_foreign_one_until_that_is_
     """lost: its answer is, and lists say so; else the answer comes late."""
     first, *_ = venue.orders
     desk = venue.trader.desk
-    own = desk.find(first)
+    own = desk.live_order(first)
     assert desk.send_amend(own, Amend(price=Price(own.price - 1)), "a test", venue.now_ns)
     [send] = [effect for effect in venue.trader.out.effects if isinstance(effect, m.Send)]
     venue.answer(send.request)
@@ -165,9 +165,9 @@ def test_an_order_that_an_amend_gave_another_id_is_no_foreign_one_until_that_is_
     else:
         venue.go(5)
         venue.let(send, m.Ok(m.OrderBody(moved)))
-    venue.go_until(lambda: desk.find(moved.order_id) is own)
+    venue.go_until(lambda: desk.live_order(moved.order_id) is own)
     venue.go(10)
     assert "amends_off" in venue.notes
     assert "foreign_orders" not in venue.notes
     assert not venue.trader.out.findings
-    assert {each.order_id for each in desk.all_live()} == set(venue.orders)
+    assert {each.order_id for each in desk.live_orders} == set(venue.orders)

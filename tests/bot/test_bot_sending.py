@@ -79,7 +79,7 @@ class Account:
     def rests(self, price: int, number: int = 1, qty: int = 10, **wanted) -> OwnOrder:
         """An order of ours that rests."""
         own = made.own(State.OPEN, T0 - 9 * SECOND, number, price=price, qty=qty, **wanted)
-        self.desk.add(own)
+        self.desk.add_order(own)
         self.rung.orders_changed()
         return own
 
@@ -293,7 +293,7 @@ def test_no_create_makes_the_time_to_flat_longer_than_allowed(flat_ms, count):
     for number in range(195):
         of.rests(10, number, qty=1)
     sent = of.spend(*(create(20 + price, qty=1) for price in range(5)))
-    assert of.out.flat_ns(of.desk.live_count(), T0) <= flat_ms * MS
+    assert of.out.flat_ns(len(of.desk.live_orders), T0) <= flat_ms * MS
     assert len(sent) == count
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.planning.debounce import QuoteDebouncer, by_side
+from bot.core.planning.diff import QuoteDebouncer, by_side
 from bot.strategy.api import Quote
 from venue.wire.money import BookSide, Price, Qty
 
@@ -21,7 +21,7 @@ def told(*wishes: tuple[int, list[Quote]], side: BookSide = BID) -> list[Quote]:
     steady = QuoteDebouncer(side, WINDOW)
     out: list[Quote] = []
     for at, wanted in wishes:
-        out, _ = steady.quotes(wanted, at)
+        out, _ = steady.debounce(wanted, at)
     return out
 
 
@@ -45,8 +45,8 @@ def test_a_bolder_price_waits_and_is_the_limit_meanwhile(side, from_, to):
 
 def test_it_says_when_a_wish_that_waits_may_come_into_force():
     steady = QuoteDebouncer(BID, WINDOW)
-    assert steady.quotes([quote(40)], 0)[1] is None
-    assert steady.quotes([quote(41)], 2_000)[1] == 2_000 + WINDOW
+    assert steady.debounce([quote(40)], 0)[1] is None
+    assert steady.debounce([quote(41)], 2_000)[1] == 2_000 + WINDOW
 
 
 def test_a_limit_of_the_wish_stays_its_limit():
@@ -64,15 +64,15 @@ def test_a_level_that_comes_back_waits_too():
 
 def test_after_a_pull_the_next_wish_is_taken_as_it_is():
     steady = QuoteDebouncer(BID, WINDOW)
-    steady.quotes([quote(40)], 0)
-    steady.forget()
-    assert steady.quotes([quote(45)], 1)[0] == [quote(45)]
+    steady.debounce([quote(40)], 0)
+    steady.reset()
+    assert steady.debounce([quote(45)], 1)[0] == [quote(45)]
 
 
 def test_without_a_window_everything_is_taken_as_it_is():
     steady = QuoteDebouncer(BID, 0)
-    steady.quotes([quote(40)], 0)
-    assert steady.quotes([quote(45), quote(44)], 1) == ([quote(45), quote(44)], None)
+    steady.debounce([quote(40)], 0)
+    assert steady.debounce([quote(45), quote(44)], 1) == ([quote(45), quote(44)], None)
 
 
 def test_the_sides_are_told_apart_and_the_best_of_each_comes_first():
@@ -82,9 +82,9 @@ def test_the_sides_are_told_apart_and_the_best_of_each_comes_first():
 
 def test_a_wish_that_is_repeated_is_held_back_as_before():
     steady, wanted = QuoteDebouncer(BID, WINDOW), [quote(45), quote(41)]
-    steady.quotes([quote(40)], 0)
-    first, _ = steady.quotes(wanted, 1)
-    again, _ = steady.quotes([*wanted], 2)
+    steady.debounce([quote(40)], 0)
+    first, _ = steady.debounce(wanted, 1)
+    again, _ = steady.debounce([*wanted], 2)
     assert first == [Quote(BID, Price(40), Qty(10), Price(45))]
     assert again == first
 
@@ -92,7 +92,7 @@ def test_a_wish_that_is_repeated_is_held_back_as_before():
 def test_twenty_swings_a_second_leave_the_safer_price():
     steady = QuoteDebouncer(BID, WINDOW)
     for swing in range(200):
-        out, _ = steady.quotes([quote(40 + swing % 2)], 50 * swing)
+        out, _ = steady.debounce([quote(40 + swing % 2)], 50 * swing)
         if swing:
             assert [each.price for each in out] == [40]
 
@@ -115,7 +115,7 @@ def test_what_is_steady_is_never_bolder_or_larger_than_the_wish_and_is_it_after_
         now += gap
         prices = sorted({price for price, _ in pairs}, reverse=True)
         wanted = [quote(price, pairs[0][1]) for price in prices]
-        out, again = steady.quotes(wanted, now)
+        out, again = steady.debounce(wanted, now)
         assert len(out) <= len(wanted)
         for each, wish in zip(out, wanted, strict=False):
             assert each.price <= wish.price
@@ -125,5 +125,5 @@ def test_what_is_steady_is_never_bolder_or_larger_than_the_wish_and_is_it_after_
         if again is not None:
             assert again > now
             now = again
-            out, again = steady.quotes(wanted, now)
+            out, again = steady.debounce(wanted, now)
     assert (out, again) == (wanted, None)

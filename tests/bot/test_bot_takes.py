@@ -26,7 +26,7 @@ from bot.strategy.api import (
 from tests.bot import made
 from tests.bot.desks import listed
 from tests.bot.made import T0
-from tests.bot.planned import plan_rung
+from tests.bot.planned import plan
 from tests.bot.test_bot_sending import Account, create, event
 from tests.bot.thin import Thin
 from tests.strategies import views
@@ -160,7 +160,7 @@ def test_shares_that_a_resting_sale_of_ours_may_give_away_are_not_free():
 
 def test_shares_that_a_take_under_way_may_give_away_are_not_free():
     under_way = taking(outcome=Outcome.YES, side=Side.SELL, qty=7)
-    assert free_shares(Qty(10), Qty(0), [under_way]).yes == 3
+    assert free_shares(Qty(10), Qty(0), [under_way])[0] == 3
 
 
 # --- our own orders in the way --------------------------------------------------------------------
@@ -182,22 +182,20 @@ def test_no_take_leaves_beside_another_take_or_beside_an_unknown_order_of_its_si
 
 def test_a_take_under_way_serves_no_wanted_price():
     wanted = [Quote(BID, Price(52), Qty(10))]
-    plan = plan_rung(wanted, [taking()], free_shares(Qty(0), Qty(0), []), PaceSettings(), T0)
-    assert [wish.qty for wish in plan.wishes] == [10]
+    told = plan(wanted, [taking()], pace=PaceSettings(), now_ns=T0)
+    assert [wish.qty for wish in told.actions] == [10]
 
 
 def test_beside_a_take_without_an_answer_no_quote_of_its_side_is_made():
     wanted = [Quote(BID, Price(40), Qty(10)), Quote(ASK, Price(60), Qty(10))]
-    plan = plan_rung(
-        wanted, [taking(State.NEW_UNKNOWN)], free_shares(Qty(0), Qty(0), []), PaceSettings(), T0
-    )
-    assert [wish.book_side for wish in plan.wishes] == [ASK]
+    told = plan(wanted, [taking(State.NEW_UNKNOWN)], pace=PaceSettings(), now_ns=T0)
+    assert [wish.book_side for wish in told.actions] == [ASK]
 
 
 def test_no_quote_is_made_that_a_take_under_way_could_meet():
     wanted = [Quote(ASK, Price(52), Qty(10))]
-    plan = plan_rung(wanted, [taking()], free_shares(Qty(0), Qty(0), []), PaceSettings(), T0)
-    assert plan.wishes == ()
+    told = plan(wanted, [taking()], pace=PaceSettings(), now_ns=T0)
+    assert told.actions == ()
 
 
 # --- leaving --------------------------------------------------------------------------------------
@@ -351,7 +349,7 @@ def test_a_take_is_sent_once_and_its_end_is_no_finding(fills, fate):
     assert strategy.asked > 10
     assert len(of.taken) == 1
     assert of.trader.out.findings == {}
-    assert of.trader.desk.unknown_count() == 0
+    assert len(of.trader.desk.unknown) == 0
     assert of.trader.out.counters.takes == {"sent": 1, fate: 1}
     assert of.trader.report(of.now_ns).counters.takes == {"sent": 1, fate: 1}
     assert of.trader.ledgers.holdings(of.markets[0].market_id) == (fills, 0)
@@ -395,7 +393,7 @@ def test_a_take_whose_answer_was_lost_is_sent_again_byte_for_byte_and_counted_un
 def test_a_take_that_is_refused_is_over():
     of = lived(Once(), 10, m.Rejected(422, "insufficient_balance", ""))
     assert len(of.taken) == 1
-    assert of.trader.desk.unknown_count() == 0
+    assert len(of.trader.desk.unknown) == 0
 
 
 def test_a_take_that_the_venue_lets_rest_is_a_finding_and_is_cancelled():
@@ -441,12 +439,12 @@ def test_a_lost_take_that_is_refused_again_is_over_once_a_late_list_was_seen_wha
     own = taking(State.NEW_UNKNOWN)
     own.note_evidence(denied_ns=T0)
     own.due_ns = T0
-    of.desk.add(own)
+    of.desk.add_order(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
     assert listed(of.desk, [equal], T0 + 5 * NS_PER_SECOND) == []
     assert listed(of.desk, [equal], T0 + 7 * NS_PER_SECOND) == [own.market_id]
     assert own.state is State.CLOSED
-    assert not of.desk.landed_late(equal)
+    assert not of.desk.is_late_arrival(equal)
 
 
 def test_a_lost_gtc_create_still_waits_while_its_equal_rests():
@@ -454,7 +452,7 @@ def test_a_lost_gtc_create_still_waits_while_its_equal_rests():
     own = made.own(State.NEW_UNKNOWN, price=52)
     own.note_evidence(denied_ns=T0)
     own.due_ns = T0
-    of.desk.add(own)
+    of.desk.add_order(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
     assert listed(of.desk, [equal], T0 + 7 * NS_PER_SECOND) == []
 
@@ -479,14 +477,14 @@ def test_a_take_left_without_an_answer_by_an_earlier_run_is_sent_again_as_it_was
     of.show(0)
     of.run(6)
     assert [(each.order, each.body, each.again) for each in of.taken] == [(order, body, True)]
-    assert of.trader.desk.live_count() == 0
+    assert len(of.trader.desk.live_orders) == 0
     assert of.trader.ledgers.holdings(order.market_id) == (10, 0)
 
 
 def test_the_table_lets_a_take_go_from_sent_and_from_lost_to_done():
     for state in (State.PENDING_NEW, State.NEW_UNKNOWN):
         own = taking(state)
-        own.move(OrderEvent.ACK_CLOSED, T0)
+        own.apply_event(OrderEvent.ACK_CLOSED, T0)
         assert own.state is State.CLOSED
         assert own.suspicion is None
 

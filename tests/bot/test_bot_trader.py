@@ -129,7 +129,7 @@ def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
         if isinstance(effect, m.Send) and isinstance(effect.request, m.Create)
     )
     trader.receive(m.Response(sent.request_id, m.Rejected(422, code, "")), T0)
-    assert trader.desk.unknown_count() == 1
+    assert len(trader.desk.unknown) == 1
 
 
 def test_nothing_is_sent_before_the_start():
@@ -226,7 +226,7 @@ def test_where_somebody_else_has_an_order_ours_are_cancelled_and_it_is_told():
     trader = world.process.trader
     assert "foreign_orders" in trader.out.findings
     assert not trader.desk.live(market)
-    assert trader.desk.live_count() > 0, "other rungs are quoted on"
+    assert len(trader.desk.live_orders) > 0, "other rungs are quoted on"
 
 
 def test_what_rests_at_the_start_is_cancelled_before_the_first_quote():

@@ -102,9 +102,9 @@ def test_no_order_is_cancelled_and_no_moment_is_without_a_quote_when_prices_chan
         venue.run(0.01)
         assert all(
             own.state is not State.PENDING_CANCEL and own.is_live
-            for own in venue.trader.desk.all_live()
+            for own in venue.trader.desk.live_orders
         )
-        assert len(list(venue.trader.desk.all_live())) == 4
+        assert len(list(venue.trader.desk.live_orders)) == 4
     assert not [each for _, each in venue.sent[sent:] if isinstance(each, m.CancelResting)]
 
 
@@ -122,7 +122,7 @@ def test_a_change_that_leaves_the_strategy_alone_leaves_its_instances_and_what_t
 def test_a_smaller_order_size_holds_for_everything_that_rests_before_long(venue, order_qty):
     venue.change(risk=msgspec.structs.replace(venue.settings.risk, order_qty=order_qty))
     venue.run(5)
-    assert [own.remaining for own in venue.trader.desk.all_live()] == [order_qty] * 4
+    assert [own.remaining for own in venue.trader.desk.live_orders] == [order_qty] * 4
 
 
 def test_a_shorter_dwell_moves_an_order_that_was_too_young(venue):
@@ -251,7 +251,7 @@ def test_an_overrun_of_the_strategy_before_is_not_held_against_the_new_one(venue
 def resting(venue: Changing) -> dict[object, int]:
     """Shares that rest, by rung and side."""
     out: dict[object, int] = {}
-    for own in venue.trader.desk.all_live():
+    for own in venue.trader.desk.live_orders:
         place = (own.market_id, own.book_side)
         out[place] = out.get(place, 0) + own.remaining
     return out
@@ -268,27 +268,27 @@ def test_what_rests_beyond_a_lowered_limit_goes_though_no_resize_would_touch_it(
 
 
 def test_a_lowered_limit_that_all_that_rests_fits_moves_nothing(venue):
-    before = {own.order_id for own in venue.trader.desk.all_live()}
+    before = {own.order_id for own in venue.trader.desk.live_orders}
     risk = msgspec.structs.replace(venue.settings.risk, rung_position_qty=10)
     venue.change(risk=risk)
     venue.run(3)
-    assert {own.order_id for own in venue.trader.desk.all_live()} == before
+    assert {own.order_id for own in venue.trader.desk.live_orders} == before
     assert not venue.told("orders_beyond_limits")
 
 
 def test_an_order_that_a_resize_shrinks_to_the_smaller_size_keeps_its_place(venue):
-    before = {own.order_id for own in venue.trader.desk.all_live()}
+    before = {own.order_id for own in venue.trader.desk.live_orders}
     venue.change(risk=msgspec.structs.replace(venue.settings.risk, order_qty=4))
     venue.run(5)
-    assert {own.order_id for own in venue.trader.desk.all_live()} == before
+    assert {own.order_id for own in venue.trader.desk.live_orders} == before
 
 
 def test_of_more_orders_than_are_allowed_any_more_the_oldest_stay_and_no_breaker_trips(venue):
-    before = [own.order_id for own in venue.trader.desk.all_live()]
+    before = [own.order_id for own in venue.trader.desk.live_orders]
     assert len(before) == 4
     tight = msgspec.structs.replace(venue.settings.breakers, writes_per_second=2)
     fewer = msgspec.structs.replace(venue.settings.risk, resting_orders=1)
     venue.change(risk=fewer, breakers=tight)
     venue.run(5)
-    assert [own.order_id for own in venue.trader.desk.all_live()] == before[:1]
+    assert [own.order_id for own in venue.trader.desk.live_orders] == before[:1]
     assert venue.trader.phase is Phase.QUOTING

@@ -190,7 +190,7 @@ def test_a_limit_that_was_tightened_is_not_loosened_by_going_back(venue):
     assert digest(venue) == "first" + TIGHTER
     assert (venue.settings.risk.order_qty, venue.settings.risk.rung_position_qty) == (4, 100_000)
     assert list(venue.gaps()) == [(2, 2), (2, 2)]
-    assert {own.remaining for own in venue.trader.desk.all_live()} == {4}
+    assert {own.remaining for own in venue.trader.desk.live_orders} == {4}
 
 
 def test_a_change_that_only_tightens_limits_is_never_undone(venue):
@@ -198,7 +198,7 @@ def test_a_change_that_only_tightens_limits_is_never_undone(venue):
     assert venue.trader.reconfiguration.trial is None
     venue.run(30)
     assert venue.settings.risk.event_loss_cents == 1
-    assert not list(venue.trader.desk.all_live())
+    assert not list(venue.trader.desk.live_orders)
 
 
 def test_the_tighter_of_two_limits_counts_what_a_zero_stands_for(venue):

@@ -91,7 +91,7 @@ def test_a_plan_survives_being_written_and_read(thin):
 
 def test_an_order_that_stays_is_told_with_the_reason_it_was_placed_for(thin):
     kept = [each for each in intentions(thin.trader.plan(thin.now_ns)) if each.act is Act.KEEP]
-    whys = {own.order_id: own.why for own in thin.trader.desk.all_live()}
+    whys = {own.order_id: own.why for own in thin.trader.desk.live_orders}
     assert kept
     assert all(each.why == whys[each.order_id] for each in kept)
 

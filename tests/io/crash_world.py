@@ -240,7 +240,7 @@ class World:
         return [
             each
             for each in self.truth.resting()
-            if each not in made and not self.trader.desk.knows(each)
+            if each not in made and not self.trader.desk.is_known(each)
         ]
 
     # --- time -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tests.mutants.bug import Bug, Patch
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Qty
 from venue.wire.names import MarketId
+from venue.wire.requests import Amend
 
 _page_booked = FillBooker.page
 _settle = Portfolio.settle
@@ -99,8 +100,8 @@ def _settled_only(self: PortfolioRisk, ladder: EventQuoter) -> Exposure:
 
 
 def _not_counted(*states: State) -> Patch:
-    def exposure(self: OwnOrder) -> OpenExposure:
-        live = _exposure_of(self)
+    def exposure(self: OwnOrder, amend: Amend | None) -> OpenExposure:
+        live = _exposure_of(self, amend)
         return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
 
     return Patch(OwnOrder, "exposure", exposure)

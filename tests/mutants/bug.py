@@ -56,7 +56,7 @@ class Bug(NamedTuple):
 
 
 _order_answered = Trader._order_answered
-_answered = OwnOrder.answered
+_answered = OwnOrder.on_answer
 
 NEVER_LEFT: Final = m.Rejected(0, "", "planted")
 """What an answer is misread as: the request never left, so there is no order."""
@@ -79,8 +79,8 @@ def forgets(when: Callable[[OwnOrder, OrderEvent], bool], ends_by: OrderEvent) -
     def answered(self: OwnOrder, fact: OrderEvent, now_ns: int) -> None:
         if when(self, fact):
             self.last_write_ns = now_ns
-            self.move(ends_by, now_ns)
+            self.apply_event(ends_by, now_ns)
         else:
             _answered(self, fact, now_ns)
 
-    return Patch(OwnOrder, "answered", answered)
+    return Patch(OwnOrder, "on_answer", answered)

@@ -18,7 +18,7 @@ from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId
 
 _started = Trader._started
-_recover = OrderManager.recover
+_recover = OrderManager.send_due
 
 
 def _same_nonce(self: Trader, event: m.Started) -> None:
@@ -27,11 +27,11 @@ def _same_nonce(self: Trader, event: m.Started) -> None:
 
 def _gives_up(self: OrderManager, now_ns: int) -> None:
     for own in list(self._attention):
-        since_ns = self._unknown.get(own, now_ns)
+        since_ns = self.unknown.get(own, now_ns)
         if own.state is State.NEW_UNKNOWN and now_ns - since_ns > 2 * NS_PER_SECOND:
-            own.gone(now_ns)
+            own.on_confirmed_gone(now_ns)
             self._out.effects.append(m.CreateResolved(own.client_order_id))
-            self._file(own, now_ns)
+            self._index(own, now_ns)
     _recover(self, now_ns)
 
 
@@ -64,11 +64,11 @@ CREATES: Final = (
         (25,),
         "A create without an answer is declared rejected after a few tries.",
         ("B7",),
-        (Patch(OrderManager, "recover", _gives_up),),
+        (Patch(OrderManager, "send_due", _gives_up),),
     ),
 )
 
-_order_answered = OwnOrder.answered
+_order_answered = OwnOrder.on_answer
 
 
 def _unchanged(self: OwnOrder, fact: OrderEvent, now_ns: int) -> None:
@@ -86,7 +86,7 @@ CHANGES: Final = (
         (26,),
         "An amend that is not answered is taken for one that was not carried out.",
         FORGOTTEN,
-        (Patch(OwnOrder, "answered", _unchanged),),
+        (Patch(OwnOrder, "on_answer", _unchanged),),
         likely=("lost_after", "result_unknown_after", "internal_error_after", "mad_strategy"),
     ),
     Bug(

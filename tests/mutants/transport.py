@@ -29,7 +29,7 @@ def _resend_as_new(self: OrderManager, own: OwnOrder, now_ns: int) -> None:
     if self._out.send(
         m.Create(order, own.intent.body, False), Priority.RECOVER, "retry", now_ns, own
     ):
-        own.move(OrderEvent.RESEND, own.last_write_ns)
+        own.apply_event(OrderEvent.RESEND, own.last_write_ns)
         own.due_ns = NEVER_NS
 
 

@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from bot.core.planning.actions import CreateAction, FreeShares
+from bot.core.planning.actions import CreateAction
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
 from strategies.amm import Amm, buy_depth, sell_depth, split_cash
 from strategies.bands import Band, Bands
-from tests.bot.planned import plan_rung
+from tests.bot.planned import plan
 from tests.strategies.scenes import changed, own
 from tests.strategies.views import rung, view
 from venue.wire.money import BookSide, Outcome, Side
@@ -113,7 +113,7 @@ def routes(free_no: int, **event: object) -> list[tuple[Side, Outcome, int, int]
     price, shares)."""
     quotes = wanted_bids((48, 5), no_qty=free_no + 5, **event)
     fresh = [quote for quote in quotes if quote.price != 48]
-    wishes = plan_rung(fresh, (), FreeShares(0, free_no), PaceSettings(), 0).wishes
+    wishes = plan(fresh, (), no=free_no, pace=PaceSettings(), now_ns=0).actions
     return [
         (wish.side, wish.outcome, wish.price, wish.qty)
         for wish in wishes

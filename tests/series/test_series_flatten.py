@@ -83,10 +83,10 @@ def test_a_paused_trader_that_is_to_be_flat_quotes_again_but_only_to_shrink() ->
     world = traded(1)
     world.deliver(world.process, m.PauseRequested("lunch"))
     trader = world.process.trader
-    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: not trader.desk.all_live())
+    assert world.driver.run_until(world.now_ns + 2 * SECOND, lambda: not trader.desk.live_orders)
     world.deliver(world.process, m.FlattenRequested("home"))
     assert world.driver.run_until(world.now_ns + 5 * SECOND, lambda: resting(world) > 0)
-    for own in trader.desk.all_live():
+    for own in trader.desk.live_orders:
         yes_qty, no_qty = trader.ledgers.holdings(own.market_id)
         assert own.max_fillable <= (no_qty - yes_qty) * (1 if own.book_side.value == "bid" else -1)
 

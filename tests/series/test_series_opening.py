@@ -90,10 +90,10 @@ def test_what_was_cut_while_a_series_waited_for_another_is_quoted_on_a_still_boo
     first.trader = Trader(settings, lambda: Bid(None), account_risk=account)
     first.begin(8)
     assert first.trader.phase is Phase.QUOTING
-    assert sum(own.remaining for own in first.trader.desk.all_live()) == 10
+    assert sum(own.remaining for own in first.trader.desk.live_orders) == 10
     second.start()
     first.run(1)
-    assert sum(own.remaining for own in first.trader.desk.all_live()) == 30
+    assert sum(own.remaining for own in first.trader.desk.live_orders) == 30
 
 
 def test_a_sound_series_quotes_beside_one_that_cannot_be_read_and_says_so_once():

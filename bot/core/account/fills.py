@@ -152,7 +152,7 @@ class FillBooker:
         if self._takes_all_for_history:
             self._add_history(rows, now_ns)
             return (), True
-        is_awaited = self._desk.awaits_fills() or "fills_missing" in self._out.findings
+        is_awaited = self._desk.is_awaiting_fills() or "fills_missing" in self._out.findings
         is_deep = self.goes_deep or is_awaited or self._complete is None
         self._ended_deep = is_deep
         at = next((at for at, row in enumerate(rows) if self._ids.is_history(row)), len(rows))
@@ -243,7 +243,7 @@ class FillBooker:
             if not agree:
                 return f"fill {fill.fill_id}: two prices that are not one"
             self._trade_price_counts = True
-        own = self._desk.find(fill.order_id)
+        own = self._desk.live_order(fill.order_id)
         if own is None:
             ended = (each for each in self._desk.unsettled if each.order_id == fill.order_id)
             own = next(ended, None)
@@ -264,7 +264,7 @@ class FillBooker:
         nobody knows it the ticker stands for it."""
         market_id = self._by_ticker.get(fold_ticker(fill.ticker))
         market_id = market_id or self._desk.market_of(fill.order_id)
-        if market_id is None and not fill.ticker and self._desk.creates_undecided():
+        if market_id is None and not fill.ticker and self._desk.has_open_ids():
             raise UnbookableFill(f"fill {fill.fill_id}: of order {fill.order_id}, not known yet")
         placed = market_id or MarketId(fold_ticker(fill.ticker))
         return msgspec.structs.replace(fill, market_id=placed)

@@ -29,7 +29,7 @@ def cancel_all(
 ) -> None:
     """Cancel everything that may rest. phase: a key of `WHY`."""
     due = []
-    for own in desk.all_live():
+    for own in desk.live_orders:
         if not own.cancel_requested:
             own.cancel_requested, own.why = True, WHY[phase]
             quoting.may_go(own.market_id)

@@ -181,7 +181,7 @@ class OrderExecutor:
         if not (self._shrinks_only or self._out.inconsistencies.is_observing):
             return
         room: dict[tuple[MarketId, BookSide], int] = {}
-        for own in self._desk.all_live():
+        for own in self._desk.live_orders:
             if not (self._shrinks_only or self._out.inconsistencies.blocks(own.market_id)):
                 continue
             place = (own.market_id, own.book_side)
@@ -277,7 +277,7 @@ class OrderExecutor:
         hints = self._hints.due(now_ns)
         taken = [rung for rung, take in takes if self._take(rung, take, now_ns)] if takes else ()
         able = [row for row in wishes if row[0].may_send and row[0] not in taken] if wishes else ()
-        self._out.rests(self._desk.live_count())
+        self._out.rests(len(self._desk.live_orders))
         if not (able or hints):
             return
         for _, _, rung, candidate in self._in_turn(most_valuable_first(able, hints), now_ns):
@@ -300,7 +300,7 @@ class OrderExecutor:
         creates = creates_of(rows)
         if not creates:
             return rows
-        orders, risk = self._desk.live_count() + len(creates), self._settings.risk
+        orders, risk = len(self._desk.live_orders) + len(creates), self._settings.risk
         # Each create also takes a token that will be missing when all is to be cancelled.
         flat_ns = self._out.flat_ns(orders + len(creates), now_ns)
         bears_all = self.affording.bears_all(creates)
@@ -411,7 +411,7 @@ class OrderExecutor:
         elif qty < 1:
             return self._denied(rung, wish)
         self._orders_made += 1
-        order = wish.order(rung.market_id, qty, f"{self.nonce}-{self._orders_made}")
+        order = wish.to_qty_order(rung.market_id, qty, f"{self.nonce}-{self._orders_made}")
         request = m.Create(order, codec.encode_new_order(order), False)
         own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
         own.tag = rung.tag(wish.book_side, wish.price, wish.why)
@@ -419,7 +419,7 @@ class OrderExecutor:
             return False
         self.affording.created(rung, own, now_ns)
         self._pace.wrote(rung.market_id, now_ns)
-        self._out.rests(self._desk.live_count())
+        self._out.rests(len(self._desk.live_orders))
         return True
 
     def _allowed(self, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> tuple[int, str]:
@@ -430,7 +430,7 @@ class OrderExecutor:
             return 0, ""
         if not self._pace.admits(rung.market_id, now_ns):
             return 0, "pace"
-        resting = self._desk.live_count() + 1
+        resting = len(self._desk.live_orders) + 1
         # The token of the create itself will be missing when all is to be cancelled.
         if resting > risk.resting_orders:
             return 0, "resting_orders"
@@ -504,7 +504,7 @@ class OrderExecutor:
         qty, limit = self._allowed(rung, wish, now_ns)
         if limit:
             return f"no room left: {limit}"
-        was_refused = self._desk.was_refused(wish.order(rung.market_id, qty, ""))
+        was_refused = self._desk.was_refused(wish.to_qty_order(rung.market_id, qty, ""))
         return REFUSED_BEFORE if was_refused else ""
 
     def _denied(self, rung: MarketQuoter, wish: Action) -> bool:

@@ -185,7 +185,7 @@ class KillSwitch:
 
     def cancel_answered(self, own: OwnOrder, answer: Answer, now_ns: int) -> None:
         """A cancel came back: where none works for long, nothing may be placed until one does."""
-        text = self._cancel_health.on_answer(own, answer, self._desk.live_count(), now_ns)
+        text = self._cancel_health.on_answer(own, answer, len(self._desk.live_orders), now_ns)
         if text is not None:
             self._out.hold("cancels_fail", text)
 
@@ -203,7 +203,7 @@ class KillSwitch:
         if self.breakers.tripped or now_ns < self.judge_due_ns:
             return self.breakers.tripped
         self.judge_due_ns = now_ns + _JUDGE_NS
-        if "cancels_fail" in self._out.findings and not self._desk.live_count():
+        if "cancels_fail" in self._out.findings and not len(self._desk.live_orders):
             # There is nothing left that could show it.
             self._out.hold("cancels_fail", self._cancel_health.on_success())
         pnl_cents = self._pnl_cents() if opened else None
@@ -289,7 +289,7 @@ class KillSwitch:
 
     def verify_flat(self, custody: OpenOrderSync, now_ns: int) -> None:
         """While latched: have it shown that nothing of ours rests, or say what does."""
-        if self._desk.live_count():
+        if len(self._desk.live_orders):
             self._seen_flat = False
         if self._seen_flat:
             return

@@ -16,7 +16,7 @@ import msgspec
 from bot.core.messages import BookUpdate, Trade
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS
-from bot.core.planning.queue_economics import RISK_CENTS
+from bot.core.planning.queue_value import RISK_CENTS
 from bot.core.settings import StalenessSettings
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Qty

@@ -94,7 +94,7 @@ class OpenOrderSync:
         each row is a read of its order, and the page says nothing of those that it lacks."""
         if isinstance(answer, m.Ok) and isinstance(answer.body, m.OrdersBody):
             by_id = {order.order_id: order for order in answer.body.orders}
-            for own in list(self._desk.all_live()):
+            for own in list(self._desk.live_orders):
                 if own.order_id in by_id:
                     self._merge(own, by_id[own.order_id], begun_ns, now_ns)
 
@@ -102,7 +102,7 @@ class OpenOrderSync:
         if own.is_shown_as_known(row):
             return  # as most are: the desk would find nothing in it either
         before = _planned_by(own)
-        self._desk.merge_read(own, row, begun_ns, now_ns)
+        self._desk.on_order_row(own, row, begun_ns, now_ns)
         if before != _planned_by(own):
             self._quoting.orders_changed(own.market_id)
 
@@ -114,17 +114,19 @@ class OpenOrderSync:
         a run which ends before it quoted leaves alone what the policy does."""
         by_id = {order.order_id: order for order in shown}
         fills_ns = self._ledgers.booker.whole_ns
-        for market_id in self._desk.explain_lost(by_id.values(), begun_ns, now_ns, fills_ns):
+        for market_id in self._desk.on_full_list(by_id.values(), begun_ns, now_ns, fills_ns):
             self._quoting.orders_changed(market_id)
-        for own in list(self._desk.all_live()):
+        for own in list(self._desk.live_orders):
             row = None if own.order_id is None else by_id.get(own.order_id)
             if row is not None:
                 self._merge(own, row, begun_ns, now_ns)
             elif own.order_id is not None:
-                self._desk.not_listed(own, begun_ns, now_ns)
+                self._desk.on_not_listed(own, begun_ns, now_ns)
                 self._quoting.may_go(own.market_id)
         strangers = self._of_ours(
-            order for order in self._desk.not_live(by_id) if not self._desk.knows(order.order_id)
+            order
+            for order in self._desk.rows_not_live(by_id)
+            if not self._desk.is_known(order.order_id)
         )
         self.unreadable = ()
         self._closed_listed(by_id, begun_ns, now_ns)
@@ -149,8 +151,8 @@ class OpenOrderSync:
             del listed[order_id]
             self._out.inconsistencies.on_sign_gone(Inconsistency.CLOSED_ORDER_WORKING, order_id)
         over_ns = begun_ns - self._staleness.read_lag_ns
-        for order in self._desk.not_live(by_id):
-            if not self._desk.ended_by(order.order_id, over_ns):
+        for order in self._desk.rows_not_live(by_id):
+            if not self._desk.had_ended_by(order.order_id, over_ns):
                 continue
             if order.order_id not in listed:
                 listed[order.order_id] = False
@@ -158,7 +160,7 @@ class OpenOrderSync:
             if not listed[order.order_id]:
                 self._cancel(order, now_ns)
         for order_id in listed:
-            self._desk.closed_working(by_id[order_id], begun_ns, now_ns)
+            self._desk.on_closed_working(by_id[order_id], begun_ns, now_ns)
         if listed:
             self._account.hasten(Resource.RESTING, now_ns + self._staleness.read_lag_ns)
 
@@ -206,7 +208,7 @@ class OpenOrderSync:
 
     def _cancel(self, order: model.Order, now_ns: int) -> None:
         try:
-            self._desk.add(self._heritage.found(order, now_ns))
+            self._desk.add_order(self._heritage.found(order, now_ns))
             self._quoting.orders_changed(order.market_id)
         except ValueError:
             self.unreadable = (*self.unreadable, order.order_id)
@@ -223,7 +225,7 @@ class OpenOrderSync:
         for order in strangers:
             if self._desk.may_be_undecided(order):
                 is_undecided = True
-            elif self._desk.landed_late(order):
+            elif self._desk.is_late_arrival(order):
                 self._cancel(order, now_ns)
             else:
                 foreign.append(order)
@@ -280,13 +282,13 @@ class OpenOrderSync:
             self._take_over(now_ns)
             self._has_opened = True
             self._weighing.opened(now_ns)
-        return not self._weighing.await_others(now_ns) or self._desk.live_count() > 0
+        return not self._weighing.await_others(now_ns) or len(self._desk.live_orders) > 0
 
     def may_open(self, now_ns: int) -> bool:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
-        if self._desk.live_count():
+        if len(self._desk.live_orders):
             # It may fill until it is over, whoever ends it: what was read before tells too little.
             self._live_ns = now_ns
             return False
@@ -306,9 +308,9 @@ class OpenOrderSync:
             # What the event may lose was reckoned by the fills alone until now.
             self._quoting.fills_booked(market_id)
         taken = self._heritage.take_over(now_ns)
-        self._desk.opens(taken, self._ledgers.booked_qty)
+        self._desk.on_books_open(taken, self._ledgers.booked_qty)
         for own in taken:
-            self._desk.add(own)
+            self._desk.add_order(own)
             self._quoting.took_over(own.market_id)
         if taken:
             self._out.note("info", "orders_kept", count=len(taken))
@@ -340,7 +342,7 @@ class OpenOrderSync:
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns)
         self._ledgers.disturbed(quiet_ns)
-        if self._desk.live_count() or not self._is_listed_since(quiet_ns, now_ns):
+        if len(self._desk.live_orders) or not self._is_listed_since(quiet_ns, now_ns):
             return False
         if not self._ledgers.is_audited:
             self._ledgers.plan_bracket(self._account, now_ns)
@@ -368,10 +370,10 @@ class OpenOrderSync:
     def left_over(self) -> m.DrainComplete:
         """What a drain leaves behind, for the operator: strangers that were left alone, and where
         it ran out of time what the last list showed although it was said to be over."""
-        rows = (own for own in self._desk.all_live() if own.can_rest)
+        rows = (own for own in self._desk.live_orders if own.can_rest)
         live = {own.order_id: None for own in rows if own.order_id is not None}
         resting = tuple(live | dict.fromkeys(self._desk.closed_listed))
-        unnamed = (own for own in self._desk.all_live() if own.order_id is None)
+        unnamed = (own for own in self._desk.live_orders if own.order_id is None)
         unknown = tuple(own.client_order_id for own in unnamed)
         from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))
         left = (*resting, *self._heritage.refused, *self.unreadable)

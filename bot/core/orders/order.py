@@ -1,8 +1,7 @@
-"""One own order: what is known of it, and how acts, answers, reads and lists change it.
+"""One own order, and how acts, answers, reads and lists change it.
 
-`OwnOrder` ties the table of `transitions` to the facts of `snapshot`: a
-method a kind of news, each a step of the table and a join of what is known. Nothing here decides
-what to send; the desk reads `state` and the due times.
+Each method of `OwnOrder` is a step of the table of `transitions` and a join of `OrderSnapshot`s.
+Nothing here decides what to send; the manager reads `state` and the due times.
 """
 
 import enum
@@ -50,28 +49,28 @@ _CLOSED_UNCONFIRMED: Final = State.CLOSED_UNCONFIRMED
 _CLOSED: Final = State.CLOSED
 
 BEYOND_LIMITS: Final = "beyond a limit that was lowered"
-"""Why an order is cancelled that lowered limits do not admit."""
+"""The reason of a cancel when lowered limits do not admit the order."""
 
 Slot = tuple[MarketId, str, str, Price]
-"""Market, outcome, side and price: what an order without an id can be known by."""
+"""Market, outcome, side and price: they identify an order without an id."""
 
 
 class Tag(NamedTuple):
-    """Why an order was placed, for the account of profit. level: the place of its quote on its
-    side, 0 at the touch, -1 when it is no quote of the plan. strategy: whose idea it was."""
+    """Why an order was placed, for the account of profit."""
 
     level: int
+    """The place of its quote on its side, 0 at the touch; -1 when it is no quote of the plan."""
     strategy: str
     reason: str
 
 
 UNTAGGED: Final = Tag(-1, "not known", "not known")
-"""Of orders that this run did not place, or no longer remembers."""
+"""Of orders that this run did not place, or has forgotten."""
 
 
 def tag_of(planned: Iterable[Quote], side: BookSide, price: Price, strategy: str, why: str) -> Tag:
-    """The tag of an order that leaves now for a canonical price. planned: the quotes of the plan
-    that it serves. The reason is `why` without its numbers, so that there are few of them."""
+    """The tag of an order that is sent now at a canonical price. planned: the quotes of the plan.
+    The reason is `why` without its numbers, so that there are few of them."""
     better = at = 0
     for quote in planned:
         if quote.side is side:
@@ -82,7 +81,7 @@ def tag_of(planned: Iterable[Quote], side: BookSide, price: Price, strategy: str
 
 
 class Suspicion(msgspec.Struct, frozen=True):
-    """Why an order is not to be trusted, and since when: only a read settles it."""
+    """Why an order is suspected, and since when. Only a read clears it."""
 
     finding: OrderFinding
     why: str
@@ -90,29 +89,29 @@ class Suspicion(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What the venue has said of an order whose fate is open.
+    """The venue's answers about an order that nothing shows.
 
-    An order is over without an end that was shown only when three things agree: the engine's own
-    word (`denied_ns`), for an order with an id a read by it (`is_unread`), and whole lists that
-    begin a lag apart and lack it, with the fills walked a lag after the first of them.
+    Such an order counts as over only when three things agree: the engine's own word (`denied_ns`),
+    for an order with an id a read by it (`is_unread`), and full lists that begin a lag apart and
+    lack it, with the fills walked a lag after the first of them.
     """
 
     denied_ns: int | None = None
-    """When the venue first said that there is no such order, or none any more: it refused a create
-    that was sent again, or answered a cancel or an amend by 404, or by an end without its fills."""
+    """When the venue first denied the order: it rejected a retried create, or answered a cancel or
+    an amend by 404, or by an end without its fills."""
     exists: bool = False
-    """A create sent again is a duplicate: the order is there, and not shown."""
+    """True if a retried create is a duplicate: the order is there, and no list shows it."""
     is_unread: bool = False
-    """A read by its id, begun a lag after `denied_ns`, found no order, or one that was cancelled
+    """True if a read by its id, begun a lag after `denied_ns`, found no order, or a cancelled one
     where an amend may have given it another id."""
     unlisted_ns: int | None = None
-    """When the first of the whole lists running that lack it was answered."""
+    """When the first of the full lists in a row that lack it was answered."""
     rested: tuple[OrderSnapshot, int] | None = None
-    """How a read showed it resting while an amend is undecided, and when that read was sent."""
+    """How a read showed it resting while an amend has no answer, and when that read was sent."""
 
 
 class Contradiction(enum.StrEnum):
-    """How a read may contradict what is known of an order: it is confirmed by another one first."""
+    """How a read may contradict what we know of an order. Another read has to confirm it."""
 
     ELSEWHERE = "it trades in another market, on another side or for another outcome"
     OVER = "it is over, in a list of what rests"
@@ -121,16 +120,16 @@ class Contradiction(enum.StrEnum):
 
 
 class OwnOrder:
-    """One order of ours, as a machine: feed it every answer and every read about it.
+    """One order of ours, as a machine: give it every answer and every read about it.
 
     Times are the bot's clock; `begun_ns` is when a read was sent. Nothing raises but an act that
-    the table bars.
+    the table does not allow.
     """
 
     def __init__(self, intent: UnconfirmedCreate, now_ns: int, why: str) -> None:
         order = intent.order
         self.intent = intent
-        """What the create asks for, and its bytes, which every sending of it carries."""
+        """The create and its bytes, the same each time it is sent."""
         self.order_id: OrderId | None = None
         self.market_id: MarketId = order.market_id
         self.outcome: Outcome = order.outcome
@@ -138,40 +137,55 @@ class OwnOrder:
         self.book_side = book_side(order.outcome, order.side)
         self.state = State.PENDING_NEW
         self.amend: Amend | None = None
-        """The change on its way, or without an answer."""
+        """The change in flight, or without an answer."""
         self.cancel_requested = False
-        """To be cancelled as soon as it can be."""
+        """True if it is to be cancelled as soon as it can be."""
         self.from_previous_run = False
-        """An earlier run placed it, and may have amended it."""
+        """True if an earlier run placed it. That run may have amended it."""
         self.placed_ns = now_ns
         self.last_write_ns = now_ns
-        """When our last write about it was answered or given up."""
+        """When our last write about it was answered or timed out."""
         self.due_ns = now_ns
-        """When its create, or its cancel, may be sent once more."""
+        """When to retry its create, or its cancel."""
         self.read_due_ns: int | None = None
-        """When it is to be read by its id; `NEVER_NS` while such a read is on its way."""
+        """When to read it by its id; `NEVER_NS` while such a read is in flight."""
         self.contradicted_ns: int | None = None
-        """Since when reads contradict what is known of it."""
+        """Since when reads contradict what we know of it."""
         self.suspicion: Suspicion | None = None
         self.evidence: Evidence | None = None
         self.previous_ids: tuple[OrderId, ...] = ()
         """Ids that amends took from it (S13): fills booked under them are its own."""
         self.fill_offset = 0
-        """What to add to the filled shares that its id shows: above zero, an earlier id had them;
-        below zero, they were in the positions that the books opened with."""
+        """Added to the filled shares that its id shows. Above zero, an earlier id filled them;
+        below zero, they were in the positions when the books opened."""
         self.worst_price = order.price
         """The worst price at which any of it may have filled."""
         self.tag = UNTAGGED
         self.why = why
-        self._know(OrderSnapshot(0, order.price, order.qty))
+        self._set_known(OrderSnapshot(0, order.price, order.qty))
 
-    def _know(self, known: OrderSnapshot) -> None:
-        """Keep the venue's word so far. `remaining`, shares that work at most, and `yes_price`, its
-        price as canonical YES, are asked far more often than it changes."""
+    def _set_known(self, known: OrderSnapshot) -> None:
+        """Keep the venue's word so far, and the answers that follow from it: they are asked far
+        more often than it changes."""
         self.known = known
+        self.price = known.price
+        """The limit in cents of its own outcome."""
+        self.filled = known.filled
+        """Shares that have traded, at least; it never falls."""
         self.remaining = known.remaining
+        """Shares that work, at most."""
         self.yes_price = canonical(self.outcome, known.price)
-        self.worst_price = self._worse_of(self.worst_price, known.price)
+        self.worst_price = self._worse_price(self.worst_price, known.price)
+        self._set_amend(self.amend)
+
+    def _set_amend(self, amend: Amend | None) -> None:
+        self.amend = amend
+        self.max_fillable = self.max_fillable_after(amend)
+        """Shares that may yet fill, at most."""
+        self.yes_prices: tuple[Price, ...] = (self.yes_price,)
+        """Every canonical price at which it may rest: two while a price amend has no answer."""
+        if amend is not None and amend.price is not None:
+            self.yes_prices = (self.yes_price, canonical(self.outcome, amend.price))
 
     # --- beginnings -------------------------------------------------------------------------------
 
@@ -181,7 +195,7 @@ class OwnOrder:
 
     @classmethod
     def left_behind(cls, intent: UnconfirmedCreate, now_ns: int) -> "OwnOrder":
-        """A create of an earlier run without an answer: to be re-sent, then cancelled."""
+        """A create of an earlier run without an answer: retry it, then cancel it."""
         own = cls(intent, now_ns, "left by an earlier run")
         own.state = _NEW_UNKNOWN
         own.from_previous_run = own.cancel_requested = True
@@ -191,8 +205,8 @@ class OwnOrder:
     def found_resting(
         cls, shown: model.Order, now_ns: int, name: ClientOrderId | None = None
     ) -> "OwnOrder":
-        """A resting order that this run did not place, taken over to be cancelled. name: what its
-        create was named, where that is known.
+        """A resting order that this run did not place, adopted to be cancelled. name: its
+        client_order_id, where that is known.
 
         Raises ValueError when its outcome or side cannot be recognised.
         """
@@ -208,7 +222,7 @@ class OwnOrder:
         own = cls(UnconfirmedCreate(order, RequestBody(b"")), now_ns, "found resting at the start")
         own.state = _OPEN
         own.order_id = shown.order_id
-        own._learn(OrderSnapshot.shown(shown, 0))
+        own._learn(OrderSnapshot.from_body(shown, 0))
         own.from_previous_run = own.cancel_requested = True
         return own
 
@@ -216,7 +230,7 @@ class OwnOrder:
 
     @property
     def client_order_id(self) -> ClientOrderId:
-        """The name of its create; empty for one that was found resting."""
+        """The name of its create; empty for an order that was found resting."""
         return self.intent.order.client_order_id
 
     @property
@@ -226,22 +240,12 @@ class OwnOrder:
 
     @property
     def is_take(self) -> bool:
-        """True when it trades as its create is carried out or not at all, and never rests."""
+        """True if it trades at once or not at all, and never rests."""
         return self.intent.order.time_in_force is not TimeInForce.GTC
 
     @property
-    def price(self) -> Price:
-        """The limit in cents of its own outcome."""
-        return self.known.price
-
-    @property
-    def filled(self) -> Qty:
-        """Shares that have traded, at least; it never falls."""
-        return self.known.filled
-
-    @property
     def is_adopted(self) -> bool:
-        """True when it was found resting, and no create of ours is known to be its own."""
+        """True if it was found resting, and we know no create of it."""
         return self.from_previous_run and not self.client_order_id
 
     @property
@@ -251,14 +255,14 @@ class OwnOrder:
 
     @property
     def can_rest(self) -> bool:
-        """True while any of it may still stand in a book. Of one that the venue has said to be
-        over, and that nothing speaks against, only the fills are not all known."""
+        """True while any of it may still rest. An order that the venue has called over, and that
+        is not unknown, only has fills that are not all known."""
         return self.is_unknown if self.state is _CLOSED_UNCONFIRMED else self.is_live
 
     @property
     def is_unknown(self) -> bool:
-        """True when a write of ours about it has no definite answer yet, or it is suspected: no new
-        order is made on its side of the rung."""
+        """True if a write about it has no definite answer yet, or it is suspected: no new order is
+        made on its side of the market."""
         if (
             self.state is _NEW_UNKNOWN
             or self.state is _REPLACE_UNKNOWN
@@ -269,48 +273,36 @@ class OwnOrder:
 
     @property
     def is_decided(self) -> bool:
-        """True when every write of ours about it has a definite answer, and none is suspected."""
+        """True if every write about it has a definite answer, and it is not suspected."""
         return self.suspicion is None and self.state in (_OPEN, _CLOSED)
 
     @property
     def is_id_open(self) -> bool:
-        """True when it may rest under an id that we do not know: its create has no answer, or an
-        amend has none, which may have given it another one (S13)."""
+        """True if it may rest under an id that we do not know: its create has no answer, or an
+        amend has none and may have given it another id (S13)."""
         return self.is_live and (self.order_id is None or self.amend is not None)
 
     @property
     def can_cancel(self) -> bool:
-        """True when a cancel of it may be sent now."""
+        """True if a cancel of it may be sent now."""
         return self.state is _OPEN or self.state is _REPLACE_UNKNOWN
 
     def is_allowed(self, act: OrderEvent) -> bool:
-        """True when an act of ours about it may be taken now."""
+        """True if the table allows an act of ours now."""
         return not isinstance(TRANSITIONS[self.state][act], NotAllowed)
 
-    @property
-    def max_fillable(self) -> Qty:
-        """Shares that may yet fill, at most.
-
-        With a size amend on its way the old size may fill but for one share and the new one
-        after it, because the venue takes `qty` as the new REMAINING size (S13).
-        """
-        return self.max_fillable_after(self.amend)
-
     def max_fillable_after(self, amend: Amend | None) -> Qty:
-        """The same with this change on its way."""
+        """Shares that may yet fill with this change in flight, at most.
+
+        With a size amend in flight the old size may fill but for one share and the new one after
+        it, because the venue takes `qty` as the new REMAINING size (S13).
+        """
         if self.state is _CLOSED:
             return Qty(0)
-        unfilled = self.known.unfilled
+        unfilled = Qty(max(0, self.known.size - self.known.filled))
         if amend is not None and amend.qty is not None:
             return Qty(max(unfilled - 1, 0) + amend.qty)
         return unfilled
-
-    @property
-    def yes_prices(self) -> tuple[Price, ...]:
-        """Every canonical price at which it may rest: two while a price amend is undecided."""
-        if self.amend is not None and self.amend.price is not None:
-            return (self.yes_price, canonical(self.outcome, self.amend.price))
-        return (self.yes_price,)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -321,31 +313,28 @@ class OwnOrder:
         where = (self.market_id, self.outcome.value, self.side.value)
         return tuple((*where, price) for price in prices)
 
-    def exposure(self) -> OpenExposure:
-        """It as the limits count it: all that may fill, at the worse of its possible prices.
+    def exposure(self, amend: Amend | None) -> OpenExposure:
+        """The order as the limits count it with this change in flight: all that may fill, at the
+        worse of its possible prices.
 
-        For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
+        For one order a dearer purchase, or a cheaper sale, is worse in every outcome.
         """
-        return self.exposure_after(self.amend)
-
-    def exposure_after(self, amend: Amend | None) -> OpenExposure:
-        """The same with this change on its way."""
-        price, qty = self.known.price, self.max_fillable_after(amend)
+        price, qty = self.price, self.max_fillable_after(amend)
         if amend is not None and amend.price is not None:
-            price = self._worse_of(price, amend.price)
+            price = self._worse_price(price, amend.price)
         return OpenExposure(self.market_id, self.outcome, self.side, price, qty)
 
-    def _worse_of(self, price: Price, other: Price) -> Price:
+    def _worse_price(self, price: Price, other: Price) -> Price:
         """The price at which it would cost us more, or bring us less."""
         return max(price, other) if self.side is Side.BUY else min(price, other)
 
     def contradicted_by(
         self, shown: model.Order, begun_ns: int, lag_ns: int, *, by_id: bool
     ) -> Contradiction | None:
-        """How a read, sent at `begun_ns`, takes from it what no write of ours did. by_id: it is no
-        row of a list of what rests: an end that it shows is believed."""
+        """How a read, sent at `begun_ns`, takes from it what no write of ours did. by_id: False for
+        a row of a list of resting orders, whose end is not believed."""
         if model.ShownOutcome.UNKNOWN is shown.outcome or model.ShownSide.UNKNOWN is shown.side:
-            return None  # it shows too little to tell
+            return None  # too little is readable
         if slot_shown(shown)[:3] != self.slots[0][:3]:
             return Contradiction.ELSEWHERE
         if shown.status in model.TERMINAL:
@@ -360,27 +349,25 @@ class OwnOrder:
 
     # --- steps of the table -----------------------------------------------------------------------
 
-    def move(self, fact: OrderEvent, at_ns: int) -> None:
-        """Take the step that the table gives. at_ns: when the fact was true, at the latest.
+    def apply_event(self, event: OrderEvent, at_ns: int) -> None:
+        """Take the step of the table. at_ns: when the event was true, at the latest.
 
-        Raises ValueError for an act of ours that is barred: `is_allowed` is to be asked first.
+        Raises ValueError for an act of ours that is not allowed: ask `is_allowed` first.
         """
-        cell = TRANSITIONS[self.state][fact]
+        cell = TRANSITIONS[self.state][event]
         if isinstance(cell, NotAllowed):
-            raise ValueError(f"{fact} while {self.state}: {cell.why}")
+            raise ValueError(f"{event} while {self.state}: {cell.why}")
         self.state = cell.state
         if isinstance(cell, Anomaly):
-            self.suspect(cell.finding, f"{fact}: {cell.why}", at_ns)
+            self.mark_suspect(cell.finding, f"{event}: {cell.why}", at_ns)
         if self.state is _CLOSED:
-            self._know(
-                self.known.join(OrderSnapshot(EARLIER, self.price, self.known.size, ended=True))
-            )
             self.amend = self.suspicion = self.evidence = None
             self.read_due_ns = self.contradicted_ns = None
+            self._learn(OrderSnapshot(EARLIER, self.price, self.known.size, ended=True))
 
-    def suspect(self, finding: OrderFinding, why: str, at_ns: int) -> None:
-        """Trust it no more until a read settles it. What is suspected already stays so, but that
-        one which could not be read may be missing now."""
+    def mark_suspect(self, finding: OrderFinding, why: str, at_ns: int) -> None:
+        """Suspect it until a read clears it. The first suspicion stays, but an order with an
+        unreadable status may go missing."""
         held = None if self.suspicion is None else self.suspicion.finding
         is_lost = held is OrderFinding.UNREADABLE and finding is OrderFinding.MISSING
         if held is None or is_lost or (finding.dooms and not held.dooms):
@@ -388,10 +375,10 @@ class OwnOrder:
         self.cancel_requested = self.cancel_requested or finding.dooms
 
     def _learn(self, known: OrderSnapshot) -> None:
-        self._know(self.known.join(known))
+        self._set_known(self.known.join(known))
 
-    def _shown(self, shown: model.Order, epoch: int) -> OrderSnapshot:
-        known = OrderSnapshot.shown(shown, epoch)
+    def _snapshot_of(self, shown: model.Order, epoch: int) -> OrderSnapshot:
+        known = OrderSnapshot.from_body(shown, epoch)
         if not self.fill_offset:
             return known
         filled = Qty(max(0, known.filled + self.fill_offset))
@@ -400,8 +387,8 @@ class OwnOrder:
     def note_evidence(self, **changes: object) -> None:
         self.evidence = msgspec.structs.replace(self.evidence or Evidence(), **changes)
 
-    def denied(self, at_ns: int) -> int:
-        """The venue says that there is no such order, or none any more. When it first said so."""
+    def mark_not_found(self, at_ns: int) -> int:
+        """The venue denies the order. When it first did."""
         if self.evidence is None or self.evidence.denied_ns is None:
             self.note_evidence(denied_ns=at_ns)
             return at_ns
@@ -409,67 +396,66 @@ class OwnOrder:
 
     # --- acts -------------------------------------------------------------------------------------
 
-    def sent_amend(self, amend: Amend) -> None:
-        self.move(OrderEvent.AMEND, self.last_write_ns)
-        self.amend = amend
+    def on_amend_sent(self, amend: Amend) -> None:
+        self.apply_event(OrderEvent.AMEND, self.last_write_ns)
+        self._set_amend(amend)
         if amend.price is not None:
-            self.worst_price = self._worse_of(self.worst_price, amend.price)
+            self.worst_price = self._worse_price(self.worst_price, amend.price)
 
-    def sent_cancel(self) -> None:
-        """A cancel leaves now; an undecided amend stays counted until the venue speaks."""
-        self.move(OrderEvent.CANCEL, self.last_write_ns)
+    def on_cancel_sent(self) -> None:
+        """A cancel is sent now; an amend without an answer stays counted until it has one."""
+        self.apply_event(OrderEvent.CANCEL, self.last_write_ns)
         self.cancel_requested = True
 
     # --- answers ----------------------------------------------------------------------------------
 
-    def answered(self, fact: OrderEvent, now_ns: int) -> None:
+    def on_answer(self, event: OrderEvent, now_ns: int) -> None:
         """An answer to our write that shows no order."""
         was = self.state
-        denies = fact is OrderEvent.TOO_LATE or (
-            was is _PENDING_CANCEL and fact is OrderEvent.NOT_FOUND
+        denies = event is OrderEvent.TOO_LATE or (
+            was is _PENDING_CANCEL and event is OrderEvent.NOT_FOUND
         )
-        if was is _PENDING_CANCEL and self.amend is not None and fact in UNDONE:
-            if fact is OrderEvent.NOT_FOUND:
-                self.suspect(OrderFinding.MISSING, "404 to its cancel", now_ns)
-            fact = OrderEvent.CANCEL_INEFFECTIVE
+        if was is _PENDING_CANCEL and self.amend is not None and event in UNDONE:
+            if event is OrderEvent.NOT_FOUND:
+                self.mark_suspect(OrderFinding.MISSING, "404 to its cancel", now_ns)
+            event = OrderEvent.CANCEL_INEFFECTIVE
         self.last_write_ns = now_ns
-        self._know(self.known.answered())
+        self._set_known(self.known.after_answer())
         if self.evidence is not None:
             self.note_evidence(rested=None)
-        self.move(fact, now_ns)
+        self.apply_event(event, now_ns)
         if denies and self.is_live:
-            self.denied(now_ns)
+            self.mark_not_found(now_ns)
         if was is State.PENDING_REPLACE:
             if self.state is _REPLACE_UNKNOWN:
                 self.cancel_requested, self.why = True, "its amend has no answer"
             else:
-                self.amend = None
+                self._set_amend(None)
         if self.known.ended and self.state in (_OPEN, _CLOSED_UNCONFIRMED) and self.amend is None:
-            # A read showed its end while an answer was awaited: nothing can explain it now.
-            self.move(OrderEvent.QUERY_CLOSED, now_ns)
+            # A read showed its end while a write was in flight: nothing can explain it now.
+            self.apply_event(OrderEvent.QUERY_CLOSED, now_ns)
 
-    def shown_by_write(self, shown: model.Order, now_ns: int) -> None:
+    def on_write_body(self, shown: model.Order, now_ns: int) -> None:
         """A 2xx to a create or amend: the engine's own word, matching complete."""
         self.last_write_ns = now_ns
         if self.order_id is None:
             self.order_id = shown.order_id
         self.evidence = None
         if shown.status is model.OrderStatus.UNKNOWN:
-            # What it shows is one of the two that an undecided amend leaves open.
-            self.fills_shown(shown)
-            self._know(self.known.answered())
-            self.move(OrderEvent.UNKNOWN_STATUS, now_ns)
+            # It shows one of the two orders that an amend without an answer leaves open.
+            self.on_fills_shown(shown)
+            self._set_known(self.known.after_answer())
+            self.apply_event(OrderEvent.UNKNOWN_STATUS, now_ns)
             return
-        self._learn(self._shown(shown, self.known.epoch + 1))
-        self.move(OrderEvent.ACK_CLOSED if self.known.ended else OrderEvent.ACK_OPEN, now_ns)
-        self.amend = None
+        self._learn(self._snapshot_of(shown, self.known.epoch + 1))
+        self.apply_event(OrderEvent.ACK_CLOSED if self.known.ended else OrderEvent.ACK_OPEN, now_ns)
+        self._set_amend(None)
 
-    def cancelled(self, shown: model.Order, reduced_by: Qty, now_ns: int) -> None:
+    def on_cancel_body(self, shown: model.Order, reduced_by: Qty, now_ns: int) -> None:
         """A 2xx to a cancel: nothing works any more.
 
-        `reduced_by` is the truth about what was removed and `shown.filled_qty` only a floor. When
-        the two leave shares unaccounted for, those may have filled: it is
-        CLOSED_UNCONFIRMED until a read shows them.
+        `reduced_by` is exactly the shares removed; `shown.filled_qty` is only a floor. Shares that
+        the two leave over may have filled: the order is CLOSED_UNCONFIRMED until a read shows them.
         """
         floor = Qty(max(self.filled, shown.filled_qty + self.fill_offset))
         unaccounted = max(0, self.max_fillable - reduced_by - (floor - self.filled))
@@ -478,76 +464,82 @@ class OwnOrder:
             OrderSnapshot(self.known.epoch + 1, self.price, Qty(floor + unaccounted), floor)
         )
         if reduced_by > 0:
-            self.amend = None  # under this id it rested
-        self.move(OrderEvent.CANCEL_QTY_MISMATCH if unaccounted else OrderEvent.ACK_CLOSED, now_ns)
+            self._set_amend(None)  # under this id it rested
+        self.apply_event(
+            OrderEvent.CANCEL_QTY_MISMATCH if unaccounted else OrderEvent.ACK_CLOSED, now_ns
+        )
         if self.is_live:
-            self.denied(now_ns)
+            self.mark_not_found(now_ns)
 
-    def identified(self, shown: model.Order, begun_ns: int) -> None:
+    def on_identified(self, shown: model.Order, begun_ns: int) -> None:
         """A list shows the one order that this lost create, which exists, can be."""
         self.order_id = shown.order_id
         self.evidence = None
-        self._listed(shown, begun_ns)
+        self._on_listed(shown, begun_ns)
 
-    def renamed(self, shown: model.Order) -> None:
-        """It lives on under another id (S13), though it may read as over under its own. Where that
-        shows fewer fills than are known, it counts its own alone."""
+    def on_renamed(self, shown: model.Order) -> None:
+        """It rests under another id (S13), though it may read as over under its own. If the new id
+        shows fewer fills than we know, it counts its own alone."""
         if self.order_id is not None:
             self.previous_ids = (*self.previous_ids, self.order_id)
         if shown.filled_qty + self.fill_offset < self.filled:
             self.fill_offset = int(self.filled)
         self.order_id = shown.order_id
         known = self.known
-        self._know(OrderSnapshot(known.epoch, known.price, known.size, known.filled))
+        self._set_known(OrderSnapshot(known.epoch, known.price, known.size, known.filled))
 
-    def found_renamed(self, shown: model.Order, begun_ns: int) -> None:
-        """A list, or a read, shows under which id an undecided amend has it rest: there it is to be
-        cancelled."""
-        self.amend = self.evidence = self.suspicion = self.contradicted_ns = None
+    def on_found_renamed(self, shown: model.Order, begun_ns: int) -> None:
+        """A list, or a read, shows the id that an amend without an answer gave it: cancel it
+        there."""
+        self._set_amend(None)
+        self.evidence = self.suspicion = self.contradicted_ns = None
         self.cancel_requested = True
-        self._listed(shown, begun_ns)
+        self._on_listed(shown, begun_ns)
 
-    def _listed(self, shown: model.Order, begun_ns: int) -> None:
+    def _on_listed(self, shown: model.Order, begun_ns: int) -> None:
         self.last_write_ns = begun_ns
-        self._learn(self._shown(shown, self.known.epoch + 1))
-        self.move(OrderEvent.QUERY_CLOSED if self.known.ended else OrderEvent.LISTED, begun_ns)
+        self._learn(self._snapshot_of(shown, self.known.epoch + 1))
+        self.apply_event(
+            OrderEvent.QUERY_CLOSED if self.known.ended else OrderEvent.LISTED, begun_ns
+        )
 
-    def counted_elsewhere(self, now_ns: int) -> None:
+    def on_duplicate(self, now_ns: int) -> None:
         """It was found resting meanwhile, and is counted as that one."""
         self.last_write_ns = now_ns
         is_decided = self.state in (_OPEN, _REPLACE_UNKNOWN, _CLOSED_UNCONFIRMED)
-        self.move(OrderEvent.CONFIRMED_GONE if is_decided else OrderEvent.ACK_CLOSED, now_ns)
+        self.apply_event(OrderEvent.CONFIRMED_GONE if is_decided else OrderEvent.ACK_CLOSED, now_ns)
 
-    def gone(self, at_ns: int) -> None:
-        """Everything says that nothing of it rests, and all that it filled is booked."""
+    def on_confirmed_gone(self, at_ns: int) -> None:
+        """Nothing of it rests, and all its fills are booked."""
         self.last_write_ns = at_ns
-        self.move(OrderEvent.CONFIRMED_GONE, at_ns)
+        self.apply_event(OrderEvent.CONFIRMED_GONE, at_ns)
 
-    def leave_out(self, qty: int) -> None:
-        """So many of the fills that its id shows, 0 or more, are in the positions that the books
-        opened with."""
+    def exclude_fills(self, qty: int) -> None:
+        """So many of its filled shares, 0 or more, are in the positions when the books opened."""
         self.fill_offset -= qty
         known = self.known
         filled, size = Qty(known.filled - qty), Qty(known.size - qty)
-        self._know(msgspec.structs.replace(known, filled=filled, size=size))
+        self._set_known(msgspec.structs.replace(known, filled=filled, size=size))
 
-    def fills_shown(self, shown: model.Order) -> None:
-        """Whatever shows this order: its fills count. What was said of its being gone is said anew,
+    def on_fills_shown(self, shown: model.Order) -> None:
+        """Something shows this order: its fills count. The evidence that it is gone starts over,
         but for the engine's own word that it is over."""
         if self.evidence is not None and self.state is not _NEW_UNKNOWN:
             over_ns = self.evidence.denied_ns if self.state is _CLOSED_UNCONFIRMED else None
             left = Evidence(denied_ns=over_ns, rested=self.evidence.rested)
             self.evidence = None if left == Evidence() else left
         self._learn(
-            OrderSnapshot(EARLIER, self.price, self.known.size, self._shown(shown, EARLIER).filled)
+            OrderSnapshot(
+                EARLIER, self.price, self.known.size, self._snapshot_of(shown, EARLIER).filled
+            )
         )
 
-    def missing(self, begun_ns: int, now_ns: int, lag_ns: int) -> None:
-        """A read by its id answers 404: it is kept, and read again."""
-        self.move(OrderEvent.QUERY_NOT_FOUND, now_ns)
-        self._not_read(begun_ns, lag_ns)
+    def on_not_found(self, begun_ns: int, now_ns: int, lag_ns: int) -> None:
+        """A read by its id is answered by 404: keep it, and read it again."""
+        self.apply_event(OrderEvent.QUERY_NOT_FOUND, now_ns)
+        self._mark_unread(begun_ns, lag_ns)
 
-    def _not_read(self, begun_ns: int, lag_ns: int) -> None:
+    def _mark_unread(self, begun_ns: int, lag_ns: int) -> None:
         held = self.evidence
         if held is not None and held.denied_ns is not None and begun_ns >= held.denied_ns + lag_ns:
             self.note_evidence(is_unread=True)
@@ -555,9 +547,9 @@ class OwnOrder:
     # --- reads ------------------------------------------------------------------------------------
 
     def is_shown_as_known(self, shown: model.Order) -> bool:
-        """True when a read shows it open just as it is known, with nothing in doubt: then it tells
-        nothing, whenever it was begun."""
-        # Of strings, for this is asked of every row of a list: `value` takes ten times longer.
+        """True if a read shows it open exactly as we know it, with nothing in doubt. Such a read
+        changes nothing, however stale it is."""
+        # Compares strings, for every row of a list is asked: `value` takes ten times longer.
         outcome: str = shown.outcome
         side: str = shown.side
         known = self.known
@@ -577,60 +569,61 @@ class OwnOrder:
             and shown.status in model.RESTING
         )
 
-    def shown_by_read(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
-        """A read, which may lag. Fills always count; the rest only when it began late enough.
+    def on_query(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
+        """A read, which may be stale. Fills always count; the rest only when it began late enough.
 
-        An end shown by a read is believed whenever it was begun: an ended order never revives.
-        A read that shows another id says nothing of this one.
+        An end is believed even if the read is stale: an ended order never revives. A read that
+        shows another id is ignored.
         """
         if shown.order_id != self.order_id:
             return
         if shown.status in model.TERMINAL:
-            self._read_ended(shown, begun_ns, lag_ns)
+            self._on_query_closed(shown, begun_ns, lag_ns)
             return
-        self.fills_shown(shown)
+        self.on_fills_shown(shown)
         if shown.status is model.OrderStatus.UNKNOWN:
-            self.move(OrderEvent.QUERY_UNKNOWN_STATUS, begun_ns)
+            self.apply_event(OrderEvent.QUERY_UNKNOWN_STATUS, begun_ns)
         elif begun_ns >= self.last_write_ns + lag_ns and not self.known.ended:
-            self._read_resting(self._shown(shown, self.known.epoch), begun_ns, lag_ns)
+            self._on_query_open(self._snapshot_of(shown, self.known.epoch), begun_ns, lag_ns)
 
-    def _read_ended(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
-        """It reads as over. Under another id it may live on if an amend of ours is undecided: a
-        cancel of ours may have met the old id (S13)."""
-        filled = self._shown(shown, EARLIER).filled
+    def _on_query_closed(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
+        """It reads as over. With an amend without an answer it may rest under another id: a cancel
+        of ours may have met the old id (S13)."""
+        filled = self._snapshot_of(shown, EARLIER).filled
         self._learn(OrderSnapshot(EARLIER, self.price, self.known.size, filled, ended=True))
         if self.amend is None or shown.status is not model.OrderStatus.CANCELED:
-            self.move(OrderEvent.QUERY_CLOSED, begun_ns)
+            self.apply_event(OrderEvent.QUERY_CLOSED, begun_ns)
             return
-        self.move(OrderEvent.QUERY_MOVED, begun_ns)
-        self.denied(begun_ns)
-        self._not_read(begun_ns, lag_ns)
+        self.apply_event(OrderEvent.QUERY_MOVED, begun_ns)
+        self.mark_not_found(begun_ns)
+        self._mark_unread(begun_ns, lag_ns)
 
-    def _read_resting(self, seen: OrderSnapshot, begun_ns: int, lag_ns: int) -> None:
+    def _on_query_open(self, seen: OrderSnapshot, begun_ns: int, lag_ns: int) -> None:
         if self.state is _REPLACE_UNKNOWN:
-            if self._rests_alike(seen, begun_ns, lag_ns):
-                self._know(
+            if self._is_confirmed_by(seen, begun_ns, lag_ns):
+                self._set_known(
                     OrderSnapshot(self.known.epoch + 1, seen.price, seen.size, self.filled).join(
                         seen
                     )
                 )
-                self.amend = self.evidence = None
-                self.move(OrderEvent.QUERY_OPEN, begun_ns)
-                self._trust_again(begun_ns, lag_ns)
+                self._set_amend(None)
+                self.evidence = None
+                self.apply_event(OrderEvent.QUERY_OPEN, begun_ns)
+                self._clear_suspicion(begun_ns, lag_ns)
         elif self.state is _OPEN and self.known.contradicts(seen):
-            self.move(OrderEvent.QUERY_DIFFERS, begun_ns)
-            self.amend = Amend(price=seen.price, qty=seen.remaining or None)
+            self.apply_event(OrderEvent.QUERY_DIFFERS, begun_ns)
+            self._set_amend(Amend(price=seen.price, qty=seen.remaining or None))
             self.note_evidence(rested=(seen, begun_ns))
         elif self.state is _OPEN:
             self._learn(seen)
-            self.move(OrderEvent.QUERY_OPEN, begun_ns)
-            self._trust_again(begun_ns, lag_ns)
+            self.apply_event(OrderEvent.QUERY_OPEN, begun_ns)
+            self._clear_suspicion(begun_ns, lag_ns)
         else:
-            self.move(OrderEvent.QUERY_OPEN, begun_ns)
+            self.apply_event(OrderEvent.QUERY_OPEN, begun_ns)
 
-    def _rests_alike(self, seen: OrderSnapshot, begun_ns: int, lag_ns: int) -> bool:
-        """True when two reads `lag_ns` apart agree how it rests; fills between them do not make
-        them differ. Then an amend without an answer is decided, where no cancel is answered."""
+    def _is_confirmed_by(self, seen: OrderSnapshot, begun_ns: int, lag_ns: int) -> bool:
+        """True if two reads `lag_ns` apart agree how it rests, fills between them aside. They
+        decide an amend without an answer where no cancel is answered."""
         rested = None if self.evidence is None else self.evidence.rested
         if rested is not None:
             first, first_ns = rested
@@ -639,8 +632,8 @@ class OwnOrder:
         self.note_evidence(rested=(seen, begun_ns))
         return False
 
-    def _trust_again(self, begun_ns: int, lag_ns: int) -> None:
-        """A read begun late enough shows it as it should be."""
+    def _clear_suspicion(self, begun_ns: int, lag_ns: int) -> None:
+        """A read that began late enough shows it as expected."""
         held = self.suspicion
         if held is not None and begun_ns >= held.since_ns + lag_ns:
             self.suspicion = None

@@ -1,13 +1,12 @@
-"""What is known of one order as a value: facts about it are joined, and a join only ever learns.
+"""Our knowledge of one order as a value: snapshots are joined, and a join never loses anything.
 
-Two facts are comparable by our own count of answered writes. A reply, and a read begun late enough
-after the last answer, both speak of the present epoch: since then the order can only fill, be
+Snapshots compare by our own count of answered writes, the epoch. A response, and a read that began
+late enough after the last one, both show the present epoch: since then the order can only fill, be
 shrunk by self-trade prevention, or end. So within an epoch the larger `filled` and the smaller
-`size` are the newer; across epochs the later one knows price and size, and `filled` and `ended`
-hold for ever. The venue's `updated_at` decides nothing: it may lag, repeat, or step.
+`size` are newer. Across epochs the later one knows price and size; `filled` and `ended` hold for
+ever. The venue's `updated_at` decides nothing: it may be stale, repeat, or step.
 
-`OrderSnapshot.join` is commutative, associative and idempotent, and never knows less than either
-side.
+`OrderSnapshot.join` is commutative, associative and idempotent.
 """
 
 from typing import Final
@@ -18,33 +17,30 @@ from venue.wire import model
 from venue.wire.money import Price, Qty
 
 EARLIER: Final = -1
-"""The epoch of a read begun too early to say which of our writes it saw: only fills and an end
-count."""
+"""The epoch of a stale read: it may lack a write of ours, so only its fills and its end count."""
 
 
 class OrderSnapshot(msgspec.Struct, frozen=True):
-    """What is known of an order.
-
-    epoch: how many writes about it had an answer, as far as price and size go. price: its limit,
-    cents of its own outcome. size: shares it comes to at most, those filled and those that work.
-    filled: shares that have traded, at least. ended: whether nothing of it works any more.
-    """
-
     epoch: int
+    """How many writes about it had an answer when price and size were seen."""
     price: Price
+    """Its limit, cents of its own outcome."""
     size: Qty
+    """Filled and working shares together, at most."""
     filled: Qty = Qty(0)
+    """Shares that have traded, at least."""
     ended: bool = False
+    """True if nothing of it works any more."""
 
     @classmethod
-    def shown(cls, order: model.Order, epoch: int) -> "OrderSnapshot":
-        """What a reply or read of this epoch says of a resting or ended order."""
+    def from_body(cls, order: model.Order, epoch: int) -> "OrderSnapshot":
+        """The snapshot of a response or read of this epoch."""
         size = Qty(order.filled_qty + order.remaining_qty)
         return cls(epoch, order.price, size, order.filled_qty, order.status in model.TERMINAL)
 
     @property
     def unfilled(self) -> Qty:
-        """Shares of it that are not known to have filled; when it has ended they are gone."""
+        """Shares that are not known to have filled; once it has ended they are gone."""
         left = self.size - self.filled
         return Qty(left) if left > 0 else Qty(0)
 
@@ -64,14 +60,14 @@ class OrderSnapshot(msgspec.Struct, frozen=True):
         )
 
     def contradicts(self, other: "OrderSnapshot") -> bool:
-        """Whether both cannot be true of one epoch: nothing but a write moves or enlarges it."""
+        """True if both cannot be of one epoch: only a write moves or enlarges an order."""
         return other.price != self.price or other.size > self.size
 
-    def answered(self) -> "OrderSnapshot":
-        """The same, after one more of our writes had its answer without changing anything."""
+    def after_answer(self) -> "OrderSnapshot":
+        """The same, after one more write was answered and changed nothing."""
         return OrderSnapshot(self.epoch + 1, self.price, self.size, self.filled, self.ended)
 
 
 def _newness(known: OrderSnapshot) -> tuple[int, int, int]:
-    """A total order, so that equal facts have one join; the price decides only what cannot be."""
+    """A total order, so that equal snapshots have one join."""
     return known.epoch, -known.size, -known.price

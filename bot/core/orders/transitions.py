@@ -1,19 +1,16 @@
-"""The life of one own order as one table: state x fact -> what it comes to. Every cell is decided.
-
-What may live here: the states, the facts, and the table `TRANSITIONS`. A fact is an act of ours, an
-answer to one, or what a read or a list shows. A cell is one of three decisions:
+"""The life of one own order as one table: state x event -> one of three decisions.
 
     Go(state)            the order goes there, or stays
     Anomaly(state, why)  the venue, or we, broke a promise: the order goes there, is read back, and
-                         no new order is made on its side of the rung until a read settles it
+                         no new order is made on its side of the market until a read clears it
     NotAllowed(why)      an act of ours that is not taken
 
-Nothing else in the project gives an order a state. The page docs/order-life.md is drawn from here.
+An event is an act of ours, an answer to one, or the content of a read or a list. Nothing else in
+the project gives an order a state. docs/order-life.md is drawn from here.
 
-An amend without an answer leaves the order REPLACE_UNKNOWN, and it is to be cancelled: the answer
-to a cancel is the engine's own word. Once the venue has said that an order is over
-(CLOSED_UNCONFIRMED), it is only read, never cancelled again, until it is known how much of it
-filled.
+An order whose amend timed out (REPLACE_UNKNOWN) is to be cancelled: the answer to a cancel is the
+engine's own word. Once the venue has said that an order is over (CLOSED_UNCONFIRMED), it is only
+read, never cancelled again, until a read shows how much of it filled.
 """
 
 import enum
@@ -24,11 +21,11 @@ import msgspec
 
 
 class State(enum.StrEnum):
-    """Where an own order stands, as far as the venue has told us."""
+    """The state of an own order, as far as we know. The values are those of older versions."""
 
-    PENDING_NEW = "sent"  # a first create is on its way
+    PENDING_NEW = "sent"  # a first create is in flight
     NEW_UNKNOWN = "lost"  # a create without a definite answer: it may be live
-    OPEN = "open"  # it rests, and nothing of ours is on its way
+    OPEN = "open"  # it rests, and no write of ours is in flight
     PENDING_REPLACE = "amending"
     REPLACE_UNKNOWN = "blurred"  # an amend without a definite answer: cancel it
     PENDING_CANCEL = "cancelling"
@@ -37,7 +34,7 @@ class State(enum.StrEnum):
 
 
 class OrderEvent(enum.StrEnum):
-    """What may happen to an own order: our acts, answers to them, reads, and lists."""
+    """Our acts, answers to them, reads, and lists."""
 
     RESEND = "resend"
     AMEND = "amend"
@@ -67,14 +64,14 @@ class OrderEvent(enum.StrEnum):
 
 
 ACTS: Final = (OrderEvent.RESEND, OrderEvent.AMEND, OrderEvent.CANCEL)
-"""The facts that are our own doing."""
+"""The events that are our own acts."""
 
 UNDONE: Final = (OrderEvent.NOT_SENT, OrderEvent.REJECTED, OrderEvent.TIMEOUT, OrderEvent.NOT_FOUND)
 """Answers to a cancel after which the order may be what it was."""
 
 
 class OrderFinding(enum.StrEnum):
-    """The name under which a suspected order is told."""
+    """The alert of a suspected order."""
 
     IMPOSSIBLE = "impossible_fact"
     MISSING = "order_missing"
@@ -82,7 +79,7 @@ class OrderFinding(enum.StrEnum):
 
     @property
     def dooms(self) -> bool:
-        """Whether the order is to be cancelled; one that is merely not shown is kept."""
+        """True if the order is to be cancelled; one that is merely not shown is kept."""
         return self is OrderFinding.IMPOSSIBLE
 
 
@@ -108,40 +105,40 @@ class NotAllowed(msgspec.Struct, frozen=True):
 
 Cell = Go | Anomaly | NotAllowed
 
-_S, _F = State, OrderEvent
-_Facts = tuple[OrderEvent, ...]
+_S, _E = State, OrderEvent
+_Events = tuple[OrderEvent, ...]
 _NOT_FOUND: Final = "404 for an order that the venue has shown"
 _STRANGE: Final = "a status that this version cannot read"
 
 
 def _row(
-    to: Mapping[State, _Facts],
-    suspect: Mapping[tuple[State, str], _Facts],
-    barred: Mapping[str, _Facts],
-    missing: Mapping[State, _Facts] | None = None,
-    strange: Mapping[State, _Facts] | None = None,
+    to: Mapping[State, _Events],
+    suspect: Mapping[tuple[State, str], _Events],
+    barred: Mapping[str, _Events],
+    missing: Mapping[State, _Events] | None = None,
+    strange: Mapping[State, _Events] | None = None,
 ) -> dict[OrderEvent, Cell]:
-    """One state's decisions, fact by fact. Raises ValueError unless each fact has exactly one."""
+    """The decisions of one state. Raises ValueError unless each event has exactly one."""
     decided: list[tuple[OrderEvent, Cell]] = []
-    for state, facts in to.items():
-        decided += [(fact, Go(state)) for fact in facts]
-    for (state, why), facts in suspect.items():
-        decided += [(fact, Anomaly(state, why)) for fact in facts]
-    for why, facts in barred.items():
-        decided += [(fact, NotAllowed(why)) for fact in facts]
-    for state, facts in (missing or {}).items():
-        decided += [(fact, Anomaly(state, _NOT_FOUND, OrderFinding.MISSING)) for fact in facts]
-    for state, facts in (strange or {}).items():
-        decided += [(fact, Anomaly(state, _STRANGE, OrderFinding.UNREADABLE)) for fact in facts]
+    for state, events in to.items():
+        decided += [(event, Go(state)) for event in events]
+    for (state, why), events in suspect.items():
+        decided += [(event, Anomaly(state, why)) for event in events]
+    for why, events in barred.items():
+        decided += [(event, NotAllowed(why)) for event in events]
+    for state, events in (missing or {}).items():
+        decided += [(event, Anomaly(state, _NOT_FOUND, OrderFinding.MISSING)) for event in events]
+    for state, events in (strange or {}).items():
+        decided += [(event, Anomaly(state, _STRANGE, OrderFinding.UNREADABLE)) for event in events]
     row = dict(decided)
     if len(decided) != len(OrderEvent) or len(row) != len(OrderEvent):
-        raise ValueError("a state needs exactly one decision for each fact")
-    return {fact: row[fact] for fact in OrderEvent}
+        raise ValueError("a state needs exactly one decision for each event")
+    return {event: row[event] for event in OrderEvent}
 
 
 _READS: Final = (
-    _F.QUERY_OPEN, _F.QUERY_DIFFERS, _F.QUERY_CLOSED, _F.QUERY_MOVED, _F.QUERY_NOT_FOUND,
-    _F.QUERY_UNKNOWN_STATUS,
+    _E.QUERY_OPEN, _E.QUERY_DIFFERS, _E.QUERY_CLOSED, _E.QUERY_MOVED, _E.QUERY_NOT_FOUND,
+    _E.QUERY_UNKNOWN_STATUS,
 )  # fmt: skip
 _NO_ID: Final = "a read by an id that it does not have yet"
 _NOT_CREATED: Final = "an answer to a create, and it has landed already"
@@ -153,158 +150,158 @@ _WAITS: Final = "its answer is awaited"
 TRANSITIONS: Final[dict[State, dict[OrderEvent, Cell]]] = {
     _S.PENDING_NEW: _row(
         {
-            _S.OPEN: (_F.ACK_OPEN,),
-            _S.CLOSED: (_F.ACK_CLOSED, _F.NOT_SENT, _F.REJECTED, _F.MARKET_RESOLVED),
-            _S.NEW_UNKNOWN: (_F.TIMEOUT, _F.DUPLICATE_ID),
-            _S.PENDING_NEW: (_F.LISTED, _F.CONFIRMED_GONE),  # its answer is better than any list
+            _S.OPEN: (_E.ACK_OPEN,),
+            _S.CLOSED: (_E.ACK_CLOSED, _E.NOT_SENT, _E.REJECTED, _E.MARKET_RESOLVED),
+            _S.NEW_UNKNOWN: (_E.TIMEOUT, _E.DUPLICATE_ID),
+            _S.PENDING_NEW: (_E.LISTED, _E.CONFIRMED_GONE),  # its answer is better than any list
         },
         {
             (_S.NEW_UNKNOWN, _NOT_CANCELLED): (
-                _F.CANCEL_QTY_MISMATCH, _F.TOO_LATE, _F.NOT_FOUND, _F.CANCEL_INEFFECTIVE,
+                _E.CANCEL_QTY_MISMATCH, _E.TOO_LATE, _E.NOT_FOUND, _E.CANCEL_INEFFECTIVE,
             ),
             (_S.PENDING_NEW, _NO_ID): _READS,
         },
-        {"its create is on its way": (_F.RESEND,), "it has no id yet": (_F.AMEND, _F.CANCEL)},
-        strange={_S.OPEN: (_F.UNKNOWN_STATUS,)},
+        {"its create is on its way": (_E.RESEND,), "it has no id yet": (_E.AMEND, _E.CANCEL)},
+        strange={_S.OPEN: (_E.UNKNOWN_STATUS,)},
     ),
     # Every answer but 2xx leaves a re-sent create unknown: the first one may have landed, until a
     # list explains the refusals, or shows the order that the venue says exists.
     _S.NEW_UNKNOWN: _row(
         {
-            _S.OPEN: (_F.ACK_OPEN, _F.LISTED),
-            _S.CLOSED: (_F.ACK_CLOSED, _F.MARKET_RESOLVED, _F.CONFIRMED_GONE),
-            _S.NEW_UNKNOWN: (_F.RESEND, _F.NOT_SENT, _F.REJECTED, _F.DUPLICATE_ID, _F.TIMEOUT),
+            _S.OPEN: (_E.ACK_OPEN, _E.LISTED),
+            _S.CLOSED: (_E.ACK_CLOSED, _E.MARKET_RESOLVED, _E.CONFIRMED_GONE),
+            _S.NEW_UNKNOWN: (_E.RESEND, _E.NOT_SENT, _E.REJECTED, _E.DUPLICATE_ID, _E.TIMEOUT),
         },
         {
             (_S.NEW_UNKNOWN, _NOT_CANCELLED): (
-                _F.CANCEL_QTY_MISMATCH, _F.TOO_LATE, _F.NOT_FOUND, _F.CANCEL_INEFFECTIVE,
+                _E.CANCEL_QTY_MISMATCH, _E.TOO_LATE, _E.NOT_FOUND, _E.CANCEL_INEFFECTIVE,
             ),
             (_S.NEW_UNKNOWN, _NO_ID): _READS,
         },
-        {"it has no id yet": (_F.AMEND, _F.CANCEL)},
-        strange={_S.OPEN: (_F.UNKNOWN_STATUS,)},
+        {"it has no id yet": (_E.AMEND, _E.CANCEL)},
+        strange={_S.OPEN: (_E.UNKNOWN_STATUS,)},
     ),
     _S.OPEN: _row(
         {
-            _S.PENDING_REPLACE: (_F.AMEND,),
-            _S.PENDING_CANCEL: (_F.CANCEL,),
-            _S.CLOSED: (_F.QUERY_CLOSED, _F.CONFIRMED_GONE),
-            _S.OPEN: (_F.QUERY_OPEN, _F.LISTED),
+            _S.PENDING_REPLACE: (_E.AMEND,),
+            _S.PENDING_CANCEL: (_E.CANCEL,),
+            _S.CLOSED: (_E.QUERY_CLOSED, _E.CONFIRMED_GONE),
+            _S.OPEN: (_E.QUERY_OPEN, _E.LISTED),
         },
         {
             (_S.OPEN, _NOT_ASKED): (
-                _F.ACK_OPEN, _F.NOT_SENT, _F.REJECTED, _F.DUPLICATE_ID, _F.MARKET_RESOLVED,
-                _F.TIMEOUT, _F.CANCEL_INEFFECTIVE,
+                _E.ACK_OPEN, _E.NOT_SENT, _E.REJECTED, _E.DUPLICATE_ID, _E.MARKET_RESOLVED,
+                _E.TIMEOUT, _E.CANCEL_INEFFECTIVE,
             ),
             (_S.CLOSED_UNCONFIRMED, _NOT_ASKED): (
-                _F.ACK_CLOSED, _F.CANCEL_QTY_MISMATCH, _F.TOO_LATE,
+                _E.ACK_CLOSED, _E.CANCEL_QTY_MISMATCH, _E.TOO_LATE,
             ),
             (_S.REPLACE_UNKNOWN, "shown otherwise than the venue's last word allows"): (
-                _F.QUERY_DIFFERS,
+                _E.QUERY_DIFFERS,
             ),
             (_S.CLOSED_UNCONFIRMED, "cancelled under our hands, and no amend was sent"): (
-                _F.QUERY_MOVED,
+                _E.QUERY_MOVED,
             ),
         },
-        {"it is known to have landed": (_F.RESEND,)},
-        missing={_S.OPEN: (_F.NOT_FOUND, _F.QUERY_NOT_FOUND)},
-        strange={_S.OPEN: (_F.UNKNOWN_STATUS, _F.QUERY_UNKNOWN_STATUS)},
+        {"it is known to have landed": (_E.RESEND,)},
+        missing={_S.OPEN: (_E.NOT_FOUND, _E.QUERY_NOT_FOUND)},
+        strange={_S.OPEN: (_E.UNKNOWN_STATUS, _E.QUERY_UNKNOWN_STATUS)},
     ),
     # A read during an amend may show the order before or after it: only an end is news, and one
     # that a change of id explains waits for the answer.
     _S.PENDING_REPLACE: _row(
         {
-            _S.OPEN: (_F.ACK_OPEN, _F.NOT_SENT, _F.REJECTED),
-            _S.CLOSED: (_F.ACK_CLOSED, _F.QUERY_CLOSED),
-            _S.CLOSED_UNCONFIRMED: (_F.TOO_LATE,),
-            _S.REPLACE_UNKNOWN: (_F.TIMEOUT,),
+            _S.OPEN: (_E.ACK_OPEN, _E.NOT_SENT, _E.REJECTED),
+            _S.CLOSED: (_E.ACK_CLOSED, _E.QUERY_CLOSED),
+            _S.CLOSED_UNCONFIRMED: (_E.TOO_LATE,),
+            _S.REPLACE_UNKNOWN: (_E.TIMEOUT,),
             _S.PENDING_REPLACE: (
-                _F.QUERY_OPEN, _F.QUERY_DIFFERS, _F.QUERY_MOVED, _F.QUERY_NOT_FOUND,
-                _F.LISTED, _F.CONFIRMED_GONE,
+                _E.QUERY_OPEN, _E.QUERY_DIFFERS, _E.QUERY_MOVED, _E.QUERY_NOT_FOUND,
+                _E.LISTED, _E.CONFIRMED_GONE,
             ),
         },
         {
-            (_S.REPLACE_UNKNOWN, _NOT_CREATED): (_F.DUPLICATE_ID, _F.MARKET_RESOLVED),
-            (_S.REPLACE_UNKNOWN, _NOT_CANCELLED): (_F.CANCEL_INEFFECTIVE,),
-            (_S.CLOSED_UNCONFIRMED, _NOT_CANCELLED): (_F.CANCEL_QTY_MISMATCH,),
+            (_S.REPLACE_UNKNOWN, _NOT_CREATED): (_E.DUPLICATE_ID, _E.MARKET_RESOLVED),
+            (_S.REPLACE_UNKNOWN, _NOT_CANCELLED): (_E.CANCEL_INEFFECTIVE,),
+            (_S.CLOSED_UNCONFIRMED, _NOT_CANCELLED): (_E.CANCEL_QTY_MISMATCH,),
         },
-        {_WAITS: (_F.RESEND, _F.AMEND, _F.CANCEL)},
-        missing={_S.OPEN: (_F.NOT_FOUND,)},
+        {_WAITS: (_E.RESEND, _E.AMEND, _E.CANCEL)},
+        missing={_S.OPEN: (_E.NOT_FOUND,)},
         strange={
-            _S.REPLACE_UNKNOWN: (_F.UNKNOWN_STATUS,),
-            _S.PENDING_REPLACE: (_F.QUERY_UNKNOWN_STATUS,),
+            _S.REPLACE_UNKNOWN: (_E.UNKNOWN_STATUS,),
+            _S.PENDING_REPLACE: (_E.QUERY_UNKNOWN_STATUS,),
         },
     ),
     _S.REPLACE_UNKNOWN: _row(
         {
-            _S.PENDING_CANCEL: (_F.CANCEL,),
-            _S.OPEN: (_F.QUERY_OPEN, _F.LISTED),
-            _S.CLOSED: (_F.QUERY_CLOSED, _F.CONFIRMED_GONE),
-            _S.CLOSED_UNCONFIRMED: (_F.QUERY_MOVED,),
-            _S.REPLACE_UNKNOWN: (_F.QUERY_DIFFERS,),
+            _S.PENDING_CANCEL: (_E.CANCEL,),
+            _S.OPEN: (_E.QUERY_OPEN, _E.LISTED),
+            _S.CLOSED: (_E.QUERY_CLOSED, _E.CONFIRMED_GONE),
+            _S.CLOSED_UNCONFIRMED: (_E.QUERY_MOVED,),
+            _S.REPLACE_UNKNOWN: (_E.QUERY_DIFFERS,),
         },
         {
             (_S.REPLACE_UNKNOWN, _NOT_ASKED): (
-                _F.ACK_OPEN, _F.NOT_SENT, _F.REJECTED, _F.DUPLICATE_ID, _F.MARKET_RESOLVED,
-                _F.TIMEOUT, _F.CANCEL_INEFFECTIVE,
+                _E.ACK_OPEN, _E.NOT_SENT, _E.REJECTED, _E.DUPLICATE_ID, _E.MARKET_RESOLVED,
+                _E.TIMEOUT, _E.CANCEL_INEFFECTIVE,
             ),
             (_S.CLOSED_UNCONFIRMED, _NOT_ASKED): (
-                _F.ACK_CLOSED, _F.CANCEL_QTY_MISMATCH, _F.TOO_LATE,
+                _E.ACK_CLOSED, _E.CANCEL_QTY_MISMATCH, _E.TOO_LATE,
             ),
         },
-        {"it is known to have landed": (_F.RESEND,), "the last one is undecided": (_F.AMEND,)},
-        missing={_S.REPLACE_UNKNOWN: (_F.NOT_FOUND, _F.QUERY_NOT_FOUND)},
-        strange={_S.REPLACE_UNKNOWN: (_F.UNKNOWN_STATUS, _F.QUERY_UNKNOWN_STATUS)},
+        {"it is known to have landed": (_E.RESEND,), "the last one is undecided": (_E.AMEND,)},
+        missing={_S.REPLACE_UNKNOWN: (_E.NOT_FOUND, _E.QUERY_NOT_FOUND)},
+        strange={_S.REPLACE_UNKNOWN: (_E.UNKNOWN_STATUS, _E.QUERY_UNKNOWN_STATUS)},
     ),
     # A cancel that did not do its work leaves the order open; it is wanted again at once. A
     # cancel without an answer does the same, for a cancel may be repeated.
     _S.PENDING_CANCEL: _row(
         {
-            _S.CLOSED: (_F.ACK_CLOSED, _F.QUERY_CLOSED),
-            _S.CLOSED_UNCONFIRMED: (_F.CANCEL_QTY_MISMATCH, _F.TOO_LATE),
-            _S.OPEN: (_F.NOT_SENT, _F.REJECTED, _F.TIMEOUT),
-            _S.REPLACE_UNKNOWN: (_F.CANCEL_INEFFECTIVE,),
+            _S.CLOSED: (_E.ACK_CLOSED, _E.QUERY_CLOSED),
+            _S.CLOSED_UNCONFIRMED: (_E.CANCEL_QTY_MISMATCH, _E.TOO_LATE),
+            _S.OPEN: (_E.NOT_SENT, _E.REJECTED, _E.TIMEOUT),
+            _S.REPLACE_UNKNOWN: (_E.CANCEL_INEFFECTIVE,),
             _S.PENDING_CANCEL: (
-                _F.QUERY_OPEN, _F.QUERY_DIFFERS, _F.QUERY_MOVED, _F.QUERY_NOT_FOUND,
-                _F.LISTED, _F.CONFIRMED_GONE,
+                _E.QUERY_OPEN, _E.QUERY_DIFFERS, _E.QUERY_MOVED, _E.QUERY_NOT_FOUND,
+                _E.LISTED, _E.CONFIRMED_GONE,
             ),
         },
         {
-            (_S.OPEN, _NOT_CREATED): (_F.DUPLICATE_ID, _F.MARKET_RESOLVED),
-            (_S.OPEN, "an answer to an amend, and it is being cancelled"): (_F.ACK_OPEN,),
+            (_S.OPEN, _NOT_CREATED): (_E.DUPLICATE_ID, _E.MARKET_RESOLVED),
+            (_S.OPEN, "an answer to an amend, and it is being cancelled"): (_E.ACK_OPEN,),
         },
-        {_WAITS: (_F.RESEND, _F.AMEND, _F.CANCEL)},
-        missing={_S.OPEN: (_F.NOT_FOUND,)},
+        {_WAITS: (_E.RESEND, _E.AMEND, _E.CANCEL)},
+        missing={_S.OPEN: (_E.NOT_FOUND,)},
         strange={
-            _S.CLOSED_UNCONFIRMED: (_F.UNKNOWN_STATUS,),
-            _S.PENDING_CANCEL: (_F.QUERY_UNKNOWN_STATUS,),
+            _S.CLOSED_UNCONFIRMED: (_E.UNKNOWN_STATUS,),
+            _S.PENDING_CANCEL: (_E.QUERY_UNKNOWN_STATUS,),
         },
     ),
     _S.CLOSED_UNCONFIRMED: _row(
         {
-            _S.OPEN: (_F.LISTED,),  # under another id
-            _S.CLOSED: (_F.QUERY_CLOSED, _F.CONFIRMED_GONE),
-            _S.CLOSED_UNCONFIRMED: (_F.QUERY_OPEN, _F.QUERY_DIFFERS, _F.QUERY_MOVED),
+            _S.OPEN: (_E.LISTED,),  # under another id
+            _S.CLOSED: (_E.QUERY_CLOSED, _E.CONFIRMED_GONE),
+            _S.CLOSED_UNCONFIRMED: (_E.QUERY_OPEN, _E.QUERY_DIFFERS, _E.QUERY_MOVED),
         },
         {
             (_S.CLOSED_UNCONFIRMED, _NOT_ASKED): (
-                _F.ACK_OPEN, _F.ACK_CLOSED, _F.CANCEL_QTY_MISMATCH, _F.NOT_SENT, _F.REJECTED,
-                _F.DUPLICATE_ID, _F.MARKET_RESOLVED,
-                _F.TOO_LATE, _F.TIMEOUT, _F.CANCEL_INEFFECTIVE,
+                _E.ACK_OPEN, _E.ACK_CLOSED, _E.CANCEL_QTY_MISMATCH, _E.NOT_SENT, _E.REJECTED,
+                _E.DUPLICATE_ID, _E.MARKET_RESOLVED,
+                _E.TOO_LATE, _E.TIMEOUT, _E.CANCEL_INEFFECTIVE,
             ),
         },
-        {"the venue says that it is over": (_F.RESEND, _F.AMEND, _F.CANCEL)},
-        missing={_S.CLOSED_UNCONFIRMED: (_F.NOT_FOUND, _F.QUERY_NOT_FOUND)},
-        strange={_S.CLOSED_UNCONFIRMED: (_F.UNKNOWN_STATUS, _F.QUERY_UNKNOWN_STATUS)},
+        {"the venue says that it is over": (_E.RESEND, _E.AMEND, _E.CANCEL)},
+        missing={_S.CLOSED_UNCONFIRMED: (_E.NOT_FOUND, _E.QUERY_NOT_FOUND)},
+        strange={_S.CLOSED_UNCONFIRMED: (_E.UNKNOWN_STATUS, _E.QUERY_UNKNOWN_STATUS)},
     ),
     # Ended is for ever; late answers and reads add fills at most.
     _S.CLOSED: _row(
-        {_S.CLOSED: tuple(fact for fact in OrderEvent if fact not in ACTS)},
+        {_S.CLOSED: tuple(event for event in OrderEvent if event not in ACTS)},
         {},
-        {"it is over": (_F.RESEND, _F.AMEND, _F.CANCEL)},
+        {"it is over": (_E.RESEND, _E.AMEND, _E.CANCEL)},
     ),
 }
 # fmt: on
 
 IN_FLIGHT: Final = frozenset({State.PENDING_NEW, State.PENDING_REPLACE, State.PENDING_CANCEL})
-"""The states in which a write of ours is on its way."""
+"""The states with a write of ours in flight."""

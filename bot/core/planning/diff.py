@@ -1,26 +1,29 @@
-"""Wanted quotes and working orders of one rung -> the changes that keep the most queue place.
+"""Wanted quotes and our orders on one market -> the changes that keep the most queue priority.
 
-Pure and without memory: nothing here sends, counts requests or knows limits of loss. The table:
+Nothing here sends, counts requests or knows limits of loss. The table:
 
     same price, same size        keep
-    same price, less             amend the remaining size down: the place is kept
+    same price, less             amend the remaining size down: the priority is kept
     same price, more             keep, and add a second order for the difference
-    near, not worth the place    keep: a tick on the safe side, or bolder but still with an edge
+    near, not worth the priority keep: a tick on the safe side, or bolder but still with an edge
     other price, worth it        amend the price: one request, no moment without a quote
     other route, or no partner   cancel, and create once that is over
-    a pair locked for too little cancel the purchase: what is held is sold instead
-    many at one price and route  cancel the newest, if its place is worth little; create it larger
-    would cross our own order    wait: that one is moved or cancelled by its own side's plan first
+    a pair locked for too little cancel the purchase: sell the shares held instead
+    many at one price and route  cancel the newest of little priority; create it larger
+    would cross our own order    wait: its own side's plan moves or cancels that one first
 
 A bid is `sell no` while free NO shares are held, else `buy yes`; an ask `sell yes` before `buy no`.
-Orders at one price are one stand. Which stand serves which wanted price is the assignment of least
-cost: requests, places lost, edge given up. What a place is worth: `queue_economics`.
+Our orders at one price are one resting level. Which level serves which target is the assignment of
+least cost: requests, priority lost, edge given up. The value of priority: `queue_value`.
 
 See docs/design.md#bot-5.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from operator import attrgetter
 from typing import Final
+
+import msgspec
 
 from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import (
@@ -29,30 +32,650 @@ from bot.core.planning.actions import (
     AmendAction,
     CancelAction,
     CreateAction,
-    FreeShares,
     Plan,
-    cancels_first,
     crosses,
+    free_shares,
 )
-from bot.core.planning.levels import (
-    RestingLevel,
-    TargetLevel,
-    WorkingOrders,
-    age,
-    are_left,
-    count_beside,
-    destination,
-    level_of,
-    promise_lacking,
-    serve_near,
-    size_then_age,
-    stand_of,
-)
-from bot.core.planning.queue_economics import REQUEST_MIN, RISK_CENTS, QuoteEconomics
+from bot.core.planning.queue_value import REQUEST_MIN, RISK_CENTS, QuoteEconomics
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
-from venue.wire.money import BookSide, Price, Qty, Side, canonical
+from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
+
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_OPEN: Final = State.OPEN
+_BUY: Final = Side.BUY
+_PRICE: Final = attrgetter("price")
+_QTY: Final = attrgetter("qty")
+_AGE: Final = attrgetter("placed_ns")
+
+_TICK_COST: Final = REQUEST_MIN / 1_000
+"""Cents a tick: decides between ways that cost the same, and nothing else."""
+
+BySide = tuple[list[Quote], list[Quote]]
+"""The bids and the asks of quotes, the best of each side first."""
+
+
+def by_side(quotes: Iterable[Quote]) -> BySide:
+    bids: list[Quote] = []
+    asks: list[Quote] = []
+    for quote in quotes:
+        (bids if quote.side is _BID else asks).append(quote)
+    bids.sort(key=_PRICE, reverse=True)
+    asks.sort(key=_PRICE)
+    return bids, asks
+
+
+# --- targets without flicker ----------------------------------------------------------------------
+
+_Levels = tuple[list[Price], list[Qty]]
+"""The prices of a side, the best first, and the shares at each."""
+
+
+class QuoteDebouncer:
+    """The wanted quotes of one side of one market without their flicker.
+
+    A quote steps back at once, and comes forward once it has been wanted for a window, at most for
+    two. So a value that swings a tick back and forth does not move an order at every swing.
+    """
+
+    def __init__(self, side: BookSide, window_ns: int) -> None:
+        self._safer: Callable[[Price, Price], Price] = min if side is _BID else max
+        self._window_ns = window_ns
+        self.reset()
+
+    def reset(self) -> None:
+        """Use the next quotes as they are."""
+        self._last: _Levels | None = None
+        self._before: _Levels = ([], [])
+        self._now: _Levels = ([], [])
+        self._turn_ns = 0
+
+    def set_window(self, window_ns: int) -> None:
+        self._turn_ns += window_ns - self._window_ns
+        self._window_ns = window_ns
+
+    def debounce(self, wanted: Sequence[Quote], now_ns: int) -> tuple[Sequence[Quote], int | None]:
+        """The steady quotes of this side, best first, and when they may change by themselves.
+
+        Level by level they are at most as bold and as large as `wanted`, which is their limit, so
+        that an order at the wanted price stays there. wanted: the best first.
+        """
+        if not self._window_ns:
+            return wanted, None
+        fresh: _Levels = (list(map(_PRICE, wanted)), list(map(_QTY, wanted)))
+        if self._last is None:
+            self._before = self._now = fresh
+            self._turn_ns = now_ns + self._window_ns
+        elif now_ns >= self._turn_ns:
+            is_silent = now_ns >= self._turn_ns + self._window_ns
+            # No call for a whole window: the last quotes were wanted throughout.
+            self._before = self._last if is_silent else self._now
+            self._now = fresh
+            self._turn_ns = now_ns + self._window_ns
+        else:
+            self._now = self._safest(self._now, fresh)
+        self._last = fresh
+        steady = self._safest(self._before, self._now)
+        if steady == fresh:
+            return wanted, None
+        quotes: list[Quote] = []
+        for quote, price, qty in zip(wanted, *steady, strict=False):
+            if price == quote.price and qty == quote.qty:
+                quotes.append(quote)
+            else:
+                limit = quote.price if quote.limit is None else quote.limit
+                quotes.append(Quote(quote.side, price, qty, limit))
+        return quotes, self._turn_ns
+
+    def _safest(self, some: _Levels, others: _Levels) -> _Levels:
+        """Level by level the less bold price and the lesser size; as many levels as both have."""
+        if some == others:
+            return some
+        (prices, sizes), (other_prices, other_sizes) = some, others
+        return list(map(self._safer, prices, other_prices)), list(map(min, sizes, other_sizes))
+
+
+# --- targets and resting levels -------------------------------------------------------------------
+
+
+class TargetLevel(msgspec.Struct, eq=False):
+    """One wanted price of a side."""
+
+    price: Price
+    bound: Price
+    """The boldest price at which an order may stay for it."""
+    qty: int
+    missing: int
+    """Shares that no order of ours serves yet."""
+    is_served: bool = False
+    promised: int = 0
+    """Shares held that are to be sold here: no purchase for another target gives way to them."""
+
+
+class RestingLevel(msgspec.Struct, frozen=True, eq=False):
+    """Our orders at one price, none of which has a write in flight."""
+
+    price: Price
+    orders: list[OwnOrder]
+    qty: int
+    """Shares of all."""
+
+
+class WorkingOrders:
+    """Our live orders on one market, and the shares held there that none of them may be selling.
+
+    A market keeps it until an order or the holding may have changed: a change calls
+    `QuotingEngine.orders_changed` or `fills_booked`, or `may_go` where an order is only cancelled.
+    """
+
+    def __init__(self, orders: Sequence[OwnOrder], yes_qty: int, no_qty: int) -> None:
+        self.everyone = orders
+        self.to_cancel = [own for own in orders if own.cancel_requested and own.can_cancel]
+        """They are cancelled whatever is wanted."""
+        yes, no = free_shares(yes_qty, no_qty, orders)
+        self.free = {_BID: no, _ASK: yes}
+        """Shares that a side may sell; below zero while sells are undecided."""
+        quoted = [own for own in orders if own.is_live and not own.is_take]
+        self.orders = {side: [own for own in quoted if own.book_side is side] for side in BookSide}
+        self.levels = {side: _resting_levels(side, self.orders[side]) for side in BookSide}
+
+
+def _resting_levels(side: BookSide, orders: Iterable[OwnOrder]) -> list[RestingLevel] | None:
+    """The resting levels of a side, the best first; None where an order has a write in flight or is
+    to be cancelled."""
+    at: dict[Price, list[OwnOrder]] = {}
+    for own in orders:
+        if own.state is not _OPEN or own.cancel_requested:
+            return None
+        at.setdefault(own.yes_price, []).append(own)
+    return [_level_of(at[price]) for price in sorted(at, reverse=side is _BID)]
+
+
+def _level_of(orders: list[OwnOrder]) -> RestingLevel:
+    return RestingLevel(orders[0].yes_price, orders, sum(own.remaining for own in orders))
+
+
+def _targets(
+    side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote]
+) -> dict[Price, TargetLevel]:
+    """The targets of a side by price, the best first. facing: the quotes of the other side, which
+    no order that stays for a target may meet."""
+    targets: dict[Price, TargetLevel] = {}
+    for quote in quotes:
+        price = quote.price
+        bound = price if quote.limit is None else quote.limit
+        if side is _BID:
+            below = (facing[0].price if facing else PAYOUT_CENTS) - 1
+            bound = Price(max(price, min(bound, below)))
+        else:
+            above = (facing[0].price if facing else 0) + 1
+            bound = Price(min(price, max(bound, above)))
+        targets[price] = TargetLevel(price, bound, quote.qty, quote.qty)
+    return targets
+
+
+# --- the plan -------------------------------------------------------------------------------------
+
+
+def plan_orders(
+    bids: Sequence[Quote],
+    asks: Sequence[Quote],
+    ours: WorkingOrders,
+    pace: PaceSettings,
+    now_ns: int,
+    economics: QuoteEconomics,
+    short: Container[BookSide] = (),
+) -> Plan:
+    """The changes that turn our orders into the wanted quotes of each side, the best first.
+
+    An order whose last write has no answer is left alone and counted at its price. It keeps new
+    orders of its side from being made (one live-or-possible order per slot). An order whose write
+    is in flight, or whose end is still to come, keeps as many shares from being made. So does a
+    take without an answer, which serves no target: it never rests. short: sides on which a limit
+    has cut new orders: no order there is cancelled to be replaced.
+    """
+    actions: list[Action] = []
+    again: list[int] = []
+    for own in ours.to_cancel:
+        if own.due_ns <= now_ns:
+            actions.append(CancelAction(own, own.why, RISK_CENTS * own.remaining))
+        else:
+            again.append(own.due_ns)
+    for side, quotes, facing in ((_BID, bids, asks), (_ASK, asks, bids)):
+        targets = _targets(side, quotes, facing)
+        plan = _SidePlan(
+            side, targets, ours, pace, now_ns, economics, side in short, ours.free[side]
+        )
+        if not plan.is_as_wanted():
+            plan.make()
+            actions += plan.actions
+            again += plan.again
+    # Cancels first, else in order; of several actions about one order the first counts.
+    actions.sort(key=lambda action: not isinstance(action, CancelAction))
+    chosen: dict[int, Action] = {}
+    for action in actions:
+        about = action if isinstance(action, CreateAction) else action.order
+        chosen.setdefault(id(about), action)
+    return Plan(tuple(chosen.values()), min(again, default=None))
+
+
+class _SidePlan(msgspec.Struct, eq=False):
+    """The plan of one side of a market, as it is made."""
+
+    side: BookSide
+    targets: dict[Price, TargetLevel]
+    ours: WorkingOrders
+    pace: PaceSettings
+    now_ns: int
+    economics: QuoteEconomics
+    is_short: bool
+    free: int
+    """Shares held that may be sold here; sales of this plan take from it."""
+    promised: int = 0
+    """Of those, the shares promised to targets."""
+    spares: list[OwnOrder] = []
+    moved_to: list[Price] = []
+    unmatched: list[OwnOrder] = []
+    """They may rest, serve no target and cannot be changed."""
+    actions: list[Action] = []
+    again: list[int] = []
+
+    def is_as_wanted(self) -> bool:
+        """True when nothing is to be done, as mostly: each target has orders that stay for it, and
+        there are no others."""
+        levels = self.ours.levels[self.side]
+        if levels is None or len(levels) != len(self.targets):
+            return False
+        for target, level in zip(self.targets.values(), levels, strict=True):
+            if level.price != target.price:
+                if not self._stays_near(target, level):
+                    return False
+                continue
+            room = target.qty
+            for own in sorted(level.orders, key=_AGE):
+                if room <= 0 or self._is_off(target, own.remaining - room):
+                    return False
+                room -= own.max_fillable
+            lacks = target.qty - level.qty
+            if self._is_off(target, room):
+                return False
+            if self.free > 0 and any(
+                self._locks_too_much(target, own, lacks) for own in level.orders
+            ):
+                return False
+        return True
+
+    def make(self) -> None:
+        levels = self._changeable_levels()
+        pairs = self._match(levels, [each for each in self.targets.values() if not each.is_served])
+        if self.free > 0:
+            # Promise the shares held to what the targets lack beside their orders: a new order is
+            # made there in any case, so that no purchase need give way to them. The best target
+            # first, with orders or without: else they would change hands with every order.
+            serving = {target.price: level for level, target in pairs if target is not None}
+            for target in self.targets.values():
+                there = serving.get(target.price)
+                if there is None or there.price == target.price:
+                    self._promise(target, self._offered(target, 0 if there is None else there.qty))
+        for level, given in pairs:
+            if given is None:
+                self.spares.extend(level.orders)
+            elif level.price == given.price:
+                self._stay(level, given)
+            elif self._stays_near(given, level):
+                self._serve(given, max(level.qty, given.qty))
+            else:
+                self._move(level, given)
+        if self.spares:
+            self._place_spares()
+        if any(own.is_unknown and own.book_side is self.side for own in self.ours.everyone):
+            return
+        if self.unmatched:
+            self._count_unmatched()
+        for target in self.targets.values():
+            if self._is_off(target, target.missing):
+                self._fill_up(target)
+
+    # --- questions --------------------------------------------------------------------------------
+
+    def _is_off(self, target: TargetLevel, qty: int) -> bool:
+        """True if `qty` shares too many or too few at a target are worth a request."""
+        return qty > 0 and 100 * qty >= self.pace.resize_pct * target.qty
+
+    def _keeps(self, target: TargetLevel, price: Price, qty: int) -> bool:
+        """True if `qty` shares at `price` may stay for a target: near enough, with an edge, and of
+        about its size."""
+        tolerance = self.pace.tolerance_ticks
+        if self.side is _BID:
+            is_near = target.price - tolerance <= price <= target.bound
+        else:
+            is_near = target.bound <= price <= target.price + tolerance
+        return is_near and not self._is_off(target, abs(qty - target.qty))
+
+    def _stays_near(self, target: TargetLevel, level: RestingLevel) -> bool:
+        """True if a level at another price may be left for a target, and gains too little by moving
+        there. A bolder level is left: it is nearer to a fill, and has an edge."""
+        if not self._keeps(target, level.price, level.qty):
+            return False
+        is_safer = level.price < target.price if self.side is _BID else level.price > target.price
+        request_cents = self.economics.request_cents(level.qty)
+        return not is_safer or self._gain(target, level.orders) <= request_cents
+
+    def _gain(self, target: TargetLevel, orders: Iterable[OwnOrder]) -> float:
+        """Cents gained by having orders at a target, at the back, rather than where they are. An
+        order beyond its bound counts as if it filled whole: a better informed taker meets it."""
+        gain, sign, economics = 0.0, 1 if self.side is _BID else -1, self.economics
+        edge_there = economics.edge(self.side, target.price)
+        for own in orders:
+            bolder = sign * (own.yes_price - target.price)
+            edge = edge_there - bolder
+            gain += economics.joining(self.side, target.price, own.remaining, edge_there)
+            if sign * own.yes_price > sign * target.bound:
+                gain += own.remaining * max(REQUEST_MIN, -edge, float(bolder))
+            else:
+                gain -= economics.staying(own, edge)
+        return gain
+
+    def _locks_too_much(self, target: TargetLevel, own: OwnOrder, lacks: int) -> bool:
+        """True if a purchase locks pairs with shares held that are worth more than its priority and
+        the two requests of a sale. lacks: shares missing here."""
+        if self.is_short or own.side is not _BUY:
+            return False
+        left = self.free - self.promised + target.promised
+        whole = own.remaining + max(0, lacks)
+        needed = whole if self._is_off(target, lacks) else own.remaining
+        if left < needed or not self._is_off(target, min(left, whole)):
+            return False
+        economics = self.economics
+        edge = economics.edge(self.side, target.price)
+        kept_cents = economics.queue_value_cents(own, edge)
+        kept_cents += 2 * economics.request_cents(own.remaining)
+        return economics.capital_cents * own.remaining > kept_cents
+
+    # --- shares held ------------------------------------------------------------------------------
+
+    def _offered(self, target: TargetLevel, resting: int = 0) -> int:
+        """Shares held that may be sold at a target: not promised elsewhere, and no more than are
+        missing beside `resting` shares there. 0 for too few to be worth a request: left to the
+        other route, or left out."""
+        free = self.free - self.promised + target.promised
+        offered = min(free, target.missing - resting)
+        return offered if self._is_off(target, offered) else 0
+
+    def _promise(self, target: TargetLevel, qty: int) -> None:
+        self.promised += qty - target.promised
+        target.promised = qty
+
+    def _serve(self, target: TargetLevel, qty: int) -> None:
+        """An order of ours rests, or will rest, at a target."""
+        target.is_served = True
+        target.missing = max(0, target.missing - qty)
+
+    def _sells_instead(self, target: TargetLevel, own: OwnOrder) -> bool:
+        """True if an order is a purchase that a sale of free shares replaces, with too few left for
+        a new one. Nothing is made at the target until it is over: both might fill."""
+        if self.is_short or own.side is not _BUY:
+            return False
+        sold, free = self._offered(target), self.free - self.promised + target.promised
+        if not sold or free < own.remaining or self._is_off(target, target.missing - sold):
+            return False
+        self._promise(target, sold)
+        self._serve(target, target.missing)
+        return True
+
+    # --- which level serves which target ----------------------------------------------------------
+
+    def _changeable_levels(self) -> list[RestingLevel]:
+        """Our orders that can be changed, by price. An order that cannot serves the target at its
+        price, or one near it, whatever is wanted."""
+        at: dict[Price, list[OwnOrder]] = {}
+        fixed: list[OwnOrder] = []
+        for own in self.ours.orders[self.side]:
+            if own.cancel_requested:
+                self.unmatched.append(own)
+            elif own.state is _OPEN:
+                at.setdefault(own.yes_price, []).append(own)
+            else:
+                fixed.append(own)
+        for own in fixed:
+            price = own.yes_prices[-1]
+            target = self.targets.get(price)
+            if target is not None:
+                self._serve(target, own.max_fillable)
+                if price in at:
+                    self._stay(_level_of(at.pop(price)), target)
+                continue
+            near = [
+                each
+                for each in self.targets.values()
+                if not each.is_served and self._keeps(each, price, own.remaining)
+            ]
+            if near:
+                target = min(near, key=lambda each: abs(each.price - price))
+                self._serve(target, max(own.remaining, target.qty))
+            else:
+                self.unmatched.append(own)
+        for price in [price for price in at if price in self.targets]:
+            if self.targets[price].is_served:
+                self._stay(_level_of(at.pop(price)), self.targets[price])
+        return [_level_of(orders) for orders in at.values()]
+
+    def _match(
+        self, levels: list[RestingLevel], targets: list[TargetLevel]
+    ) -> list[tuple[RestingLevel, TargetLevel | None]]:
+        """Each level with the target that it shall serve, at the least cost of all.
+
+        A level serves the target of its own price before anything new comes there: a new order
+        beside a level that stays there for another target would be too much, and be cancelled.
+        """
+        if not levels or not targets:
+            return [(level, None) for level in levels]
+        at = {target.price: target for target in targets}
+        if len(levels) == len(targets) and all(level.price in at for level in levels):
+            return [(level, at[level.price]) for level in levels]
+        if len(levels) == len(targets) == 1:
+            return [(levels[0], targets[0])]
+        pairs = self._cheapest(levels, targets)
+        near = [level for level, target in pairs if target and self._stays_near(target, level)]
+        stays = {target.price for level, target in pairs if target and level in near}
+        for level, target in pairs:
+            own = at.get(level.price)
+            if own is None or target is own or own.price in stays or level not in near:
+                continue
+            others = [each for each in levels if each is not level]
+            left = [each for each in targets if each is not own]
+            return [(level, own), *self._match(others, left)]
+        return pairs
+
+    def _cheapest(
+        self, levels: list[RestingLevel], targets: list[TargetLevel]
+    ) -> list[tuple[RestingLevel, TargetLevel | None]]:
+        """The assignment of least cost."""
+        request, side = self.economics.request_cents, self.side
+        lost = []  # the value of the priority of each level
+        for level in levels:
+            edge = self.economics.edge(side, level.price)
+            lost.append(sum(self.economics.queue_value_cents(own, edge) for own in level.orders))
+        chosen = assign(
+            [
+                [self._cost(level, target, value) for target in targets]
+                for level, value in zip(levels, lost, strict=True)
+            ],
+            [
+                request(level.qty) * len(level.orders) + value
+                for level, value in zip(levels, lost, strict=True)
+            ],
+            [request(target.qty) for target in targets],
+        )
+        return [
+            (level, None if place is None else targets[place])
+            for level, place in zip(levels, chosen, strict=True)
+        ]
+
+    def _cost(self, level: RestingLevel, target: TargetLevel, lost: float) -> float:
+        """Cents that it costs to have a level serve a target: nothing at its price, the edge given
+        up by staying near, else the requests and the priority, worth `lost`."""
+        if level.price == target.price:
+            return 0.0
+        ticks = abs(level.price - target.price)
+        largest = max(own.remaining for own in level.orders)
+        request = self.economics.request_cents
+        moved = request(max(largest, target.qty))
+        if self._is_off(target, abs(largest - target.qty)):
+            moved += request(abs(largest - target.qty))
+        # Never more than to cancel the one and create the other, and of equal ones the shorter way.
+        apart = request(level.qty) * len(level.orders) + request(target.qty)
+        moved = min(moved, apart - REQUEST_MIN / 2) + lost + _TICK_COST * ticks
+        if self._keeps(target, level.price, level.qty):
+            gain = self._gain(target, level.orders)
+            return min(moved, max(0.0, gain) + _TICK_COST * ticks / 2)
+        return moved
+
+    # --- the changes ------------------------------------------------------------------------------
+
+    def _stay(self, level: RestingLevel, target: TargetLevel) -> None:
+        """A level at a target's price: oldest first; too much there is shrunk from the newest."""
+        lacks = target.missing - level.qty
+        for own in sorted(level.orders, key=_AGE):
+            room = target.missing
+            if room <= 0:
+                self.spares.append(own)
+                continue
+            self._serve(target, own.max_fillable)
+            over = own.remaining - room
+            if self._is_off(target, over):
+                why, value = "less wanted at this price", RISK_CENTS * over
+                self.actions.append(AmendAction(own, Amend(qty=Qty(room)), True, why, value))
+            elif self._locks_too_much(target, own, lacks):
+                self.free -= min(self.free, own.remaining)
+                why, value = "shares held now: sold instead", self.economics.capital_cents
+                self.actions.append(CancelAction(own, why, value * own.remaining, instead=True))
+
+    def _move(self, level: RestingLevel, target: TargetLevel) -> None:
+        """Bring a level to a target without orders: its largest order by one amend, or by a change
+        of route; the others are spare."""
+        own = max(level.orders, key=lambda own: (own.remaining, -own.placed_ns))
+        price = target.price
+        is_bolder = own.yes_price < price if self.side is _BID else own.yes_price > price
+        if is_bolder:
+            # Moving toward the touch can wait; stepping back from it cannot.
+            ripe_ns = max(own.placed_ns, own.last_write_ns) + self.pace.dwell_ns
+            if self.now_ns < ripe_ns or crosses(self.side, price, self.ours.everyone):
+                self._serve(target, level.qty)
+                if self.now_ns < ripe_ns:
+                    self.again.append(ripe_ns)
+                return
+        self.spares.extend(other for other in level.orders if other is not own)
+        gain = self._gain(target, (own,))
+        if self.free > 0 and self._sells_instead(target, own):
+            # Its priority is lost anyway, and a sale of shares held needs no cash.
+            why = "shares held now: sold instead"
+            self.actions.append(CancelAction(own, why, gain, instead=is_bolder))
+            return
+        is_too_large = self._is_off(target, own.remaining - target.qty)
+        qty = Qty(target.qty) if is_too_large else None
+        amend = Amend(price=canonical(own.outcome, price), qty=qty)
+        self._serve(target, own.remaining)
+        if target.promised:
+            # Promised shares that the target misses no longer are free for others.
+            self._promise(target, min(target.promised, self._offered(target)))
+        self.moved_to.append(price)
+        why = f"moved from {own.yes_price} to {price}"
+        self.actions.append(AmendAction(own, amend, False, why, gain))
+
+    def _place_spares(self) -> None:
+        """Spare orders go to the targets without orders, both from the touch outward; the rest is
+        cancelled: moved to a price that is served, it would only split that level's size."""
+        spares: list[OwnOrder] = []
+        toward_touch = -1 if self.side is _BID else 1
+        for own in sorted(self.spares, key=lambda own: toward_touch * own.yes_price):
+            here = self.targets.get(own.yes_price)
+            if here is None or here.is_served:
+                spares.append(own)
+            else:  # the others of its level went elsewhere
+                self._stay(_level_of([own]), here)
+        empty = [target for target in self.targets.values() if not target.is_served]
+        for own, target in zip(spares, empty, strict=False):
+            self._move(_level_of([own]), target)
+        for own in spares[len(empty) :]:
+            why = "no longer wanted"
+            self.actions.append(CancelAction(own, why, RISK_CENTS * own.remaining))
+
+    def _count_unmatched(self) -> None:
+        """Take what may rest of orders that serve no target from what the targets miss, the nearest
+        first: with new orders beside them, more might rest than is wanted."""
+        for own in self.unmatched:
+            if own.state is State.CLOSED_UNCONFIRMED:
+                continue  # nothing of it works any more
+            amended = own.amend.qty if own.amend is not None else None
+            left, price = max(own.remaining, amended or 0), own.yes_prices[-1]
+            for target in sorted(self.targets.values(), key=lambda each: abs(each.price - price)):
+                counted = min(left, target.missing)
+                target.missing -= counted
+                left -= counted
+
+    def _fill_up(self, target: TargetLevel) -> None:
+        """One or two new orders for what is missing at a target: held shares first, then cash."""
+        side, price, qty = self.side, target.price, target.missing
+        offered = self._offered(target)
+        here = self._by_route(Side.SELL if offered else _BUY, price)
+        merges, coming = self._merge(here, target, offered or qty), self.moved_to.count(price)
+        if merges or self._is_full(here, coming) or crosses(side, price, self.ours.everyone):
+            return
+        held = Outcome.NO if side is _BID else Outcome.YES
+        self._promise(target, 0)
+        sold = Qty(max(0, min(self.free, offered)))
+        self.free -= sold
+        why = f"quote {side} {price}"
+        economics = self.economics
+        value = economics.joining(side, price, qty, economics.edge(side, price)) / qty
+        if sold:
+            text = f"{why} from shares held"
+            self.actions.append(
+                CreateAction(side, price, held, Side.SELL, sold, text, value * sold)
+            )
+            if self._is_full(self._by_route(_BUY, price), coming):
+                return
+        orders = self.ours.orders[side]
+        if any(own.state is State.PENDING_CANCEL and own.side is Side.SELL for own in orders):
+            return  # what its cancel sets free is sold again: bought now, it would go the next time
+        rest = Qty(qty - sold)
+        if rest and (not sold or self._is_off(target, rest)):
+            self.actions.append(
+                CreateAction(side, price, held.other, _BUY, rest, why, value * rest)
+            )
+
+    def _by_route(self, route: Side, price: Price) -> list[OwnOrder]:
+        """Our orders at a price that sell shares held, or that buy."""
+        orders = self.ours.orders[self.side]
+        return [own for own in orders if own.side is route and price in own.yes_prices]
+
+    def _is_full(self, here: list[OwnOrder], coming: int = 0) -> bool:
+        """True if no further order may rest at a price by a route, beside these and so many that
+        are moved there: a new one would be in their way, and they would go elsewhere."""
+        return len(here) + coming >= self.pace.orders_per_level_max
+
+    def _merge(self, here: list[OwnOrder], target: TargetLevel, qty: int) -> bool:
+        """True if the newest of several orders at a price by one route is cancelled, to come back
+        larger by `qty`: where its priority is worth no more than a request, or no further order may
+        rest there. By the other route more may come beside it, by this one once it is over."""
+        if any(own.state is State.PENDING_CANCEL and own.why == MERGED for own in here):
+            return True
+        staying = [own for own in here if not own.cancel_requested]
+        if self.is_short or not staying or (len(staying) == 1 and not self._is_full(here)):
+            return False
+        newest, economics = max(staying, key=_AGE), self.economics
+        edge = economics.edge(self.side, target.price)
+        request_cents = economics.request_cents(newest.remaining)
+        is_dear = economics.queue_value_cents(newest, edge) > request_cents
+        if newest.state is not _OPEN or (is_dear and not self._is_full(staying)):
+            return False
+        value = economics.joining(self.side, target.price, target.missing, edge)
+        more = CreateAction(self.side, target.price, newest.outcome, newest.side, Qty(qty), MERGED)
+        self.actions.append(CancelAction(newest, MERGED, value, more))
+        return True
 
 
 def assign(
@@ -106,331 +729,47 @@ def assign(
     return [column_of.get(row) for row in range(rows)]
 
 
-_BID: Final = BookSide.BID
-_ASK: Final = BookSide.ASK
-_OPEN: Final = State.OPEN
-_BUY: Final = Side.BUY
+# --- uptime ---------------------------------------------------------------------------------------
 
 
-def plan_sides(
-    wanted_bids: Sequence[Quote],
-    wanted_asks: Sequence[Quote],
-    ours: WorkingOrders,
-    pace: PaceSettings,
-    now_ns: int,
-    worth: QuoteEconomics,
-    short: Container[BookSide] = (),
-) -> Plan:
-    """The changes that turn our orders into what is wanted on each side, the best first.
+def sides_on_target(
+    wanted: Sequence[Quote], orders: Iterable[OwnOrder], pace: PaceSettings
+) -> tuple[BookSide, ...]:
+    """The sides on which all wanted quotes rest, bids first; a side without quotes is not among
+    them. wanted: the quotes that orders are steered to. orders: our live ones of the market.
 
-    An order whose last write is undecided is left alone, counted at its price, and keeps new
-    orders of its side from being made (one live-or-possible order per slot); one whose write is
-    on its way, or whose end is still to come, keeps as many shares from it. So does a take without
-    an answer, which serves no wanted price: it never rests. short: sides on which a limit has cut
-    new orders: no order there is cancelled to be replaced.
+    A quote rests when enough shares rest at its price, or up to the tolerance on the safe side of
+    it. Enough lacks less than a resize is sent for, and is a share at least: a partly filled order
+    that is not topped up yet still is the quote.
     """
-    wishes: list[Action] = []
-    again: list[int] = []
-    for own in ours.going:
-        if own.due_ns <= now_ns:
-            wishes.append(CancelAction(own, own.why, RISK_CENTS * own.remaining))
-        else:
-            again.append(own.due_ns)
-    free = ours.free()
-    for side, mine, stands, quotes, facing in (
-        (_BID, ours.bids, ours.bid_stands, wanted_bids, wanted_asks),
-        (_ASK, ours.asks, ours.ask_stands, wanted_asks, wanted_bids),
-    ):
-        levels = {quote.price: level_of(side, quote, facing, worth) for quote in quotes}
-        # A plan only takes from what is free.
-        held = free if free.has_some and side not in short else None
-        if not are_left(stands, levels.values(), held, pace):
-            plan = _Side(
-                side, levels, mine, ours.everyone, free, pace, now_ns, worth, side in short
-            )
-            plan.make()
-            wishes.extend(plan.wishes)
-            again.extend(plan.again)
-    return Plan(cancels_first(wishes), min(again, default=None))
+    return tuple(
+        side
+        for side, quotes in zip(BookSide, by_side(wanted), strict=True)
+        if quotes and _all_rest(side, quotes, orders, pace)
+    )
 
 
-class _Side:
-    """The plan of one side of a rung, as it is made."""
-
-    def __init__(
-        self,
-        side: BookSide,
-        levels: dict[Price, TargetLevel],
-        mine: list[OwnOrder],
-        everyone: Sequence[OwnOrder],
-        free: FreeShares,
-        pace: PaceSettings,
-        now_ns: int,
-        worth: QuoteEconomics,
-        is_short: bool,
-    ) -> None:
-        self._side = side
-        self._mine = mine
-        self._everyone = everyone
-        self._free = free
-        self._pace = pace
-        self._now_ns = now_ns
-        self._worth = worth
-        self._merges = not is_short
-        self._may_lock = not is_short and free.has_some  # a plan only takes from what is free
-        self._levels = levels
-        self._spares: list[OwnOrder] = []
-        self._coming: list[Price] = []  # where orders are moved
-        self._beside: list[OwnOrder] = []  # they may rest, serve no level and cannot be changed
-        self.wishes: list[Action] = []
-        self.again: list[int] = []
-
-    def make(self) -> None:
-        """Plan a side that does not stand as wanted: `wishes` and `again` hold what comes of it."""
-        stands = self._stands()
-        levels = [level for level in self._levels.values() if not level.served]
-        pairs = self._assigned(stands, levels)
-        if self._free.has_some:
-            promise_lacking(self._levels.values(), pairs, self._free, self._pace)
-        for stand, level in pairs:
-            if level is None:
-                self._spares.extend(stand.orders)
-            elif stand.price == level.price:
-                self._stay(stand, level)
-            elif level.stays_near(stand, self._pace):
-                level.serve(max(stand.qty, level.wanted))
-            else:
-                self._move(stand, level)
-        self._place_spares()
-        if not any(own.is_unknown and own.book_side is self._side for own in self._everyone):
-            count_beside(self._beside, self._levels.values())
-            for level in self._levels.values():
-                self._fill_up(level)
-
-    # --- who serves what --------------------------------------------------------------------------
-
-    def _stands(self) -> list[RestingLevel]:
-        """Our orders that can be changed, by price; those that cannot serve their price, or one
-        near it, whatever is wanted."""
-        at: dict[Price, list[OwnOrder]] = {}
-        fixed: list[OwnOrder] = []
-        for own in self._mine:
-            if own.cancel_requested:
-                self._beside.append(own)
-            elif own.state is _OPEN:
-                at.setdefault(own.yes_price, []).append(own)
-            else:
-                fixed.append(own)
-        stands = {price: stand_of(orders) for price, orders in at.items()}
-        for own in fixed:
-            price = destination(own)
-            level = self._levels.get(price)
-            if level is not None:
-                level.serve(own.max_fillable)
-                if price in stands:
-                    self._stay(stands.pop(price), level)
-                continue
-            if not serve_near(self._levels.values(), price, own.remaining, self._pace):
-                self._beside.append(own)
-        for price in [price for price in stands if price in self._levels]:
-            if self._levels[price].served:
-                self._stay(stands.pop(price), self._levels[price])
-        return list(stands.values())
-
-    def _assigned(
-        self, stands: list[RestingLevel], levels: list[TargetLevel]
-    ) -> list[tuple[RestingLevel, TargetLevel | None]]:
-        """Each stand with the level that it shall serve, at the least cost of all.
-
-        A stand serves the level of its own price before anything new comes there: beside what stays
-        there for another level it would be taken for too much, and be cancelled again.
-        """
-        at = {level.price: level for level in levels}
-        pairs = self._cheapest(stands, levels, at)
-        pace = self._pace
-        stays = {level.price for stand, level in pairs if level and level.stays_near(stand, pace)}
-        for stand, level in pairs:
-            own = at.get(stand.price)
-            if level is None or own is None or level is own or own.price in stays:
-                continue
-            if level.stays_near(stand, pace):
-                others = [each for each in stands if each is not stand]
-                left = [each for each in levels if each is not own]
-                return [(stand, own), *self._assigned(others, left)]
-        return pairs
-
-    def _cheapest(
-        self, stands: list[RestingLevel], levels: list[TargetLevel], at: dict[Price, TargetLevel]
-    ) -> list[tuple[RestingLevel, TargetLevel | None]]:
-        """The assignment of least cost. at: the levels by price."""
-        if not stands or not levels:
-            return [(stand, None) for stand in stands]
-        if len(stands) == len(levels) and all(stand.price in at for stand in stands):
-            return [(stand, at[stand.price]) for stand in stands]
-        if len(stands) == len(levels) == 1:
-            return [(stands[0], levels[0])]
-        lost = [self._lost(stand) for stand in stands]
-        chosen = assign(
-            [
-                [self._cost(stand, level, place) for level in levels]
-                for stand, place in zip(stands, lost, strict=True)
-            ],
-            [
-                self._worth.request_cents(stand.qty) * len(stand.orders) + place
-                for stand, place in zip(stands, lost, strict=True)
-            ],
-            [self._worth.request_cents(level.wanted) for level in levels],
-        )
-        return [
-            (stand, None if place is None else levels[place])
-            for stand, place in zip(stands, chosen, strict=True)
-        ]
-
-    def _cost(self, stand: RestingLevel, level: TargetLevel, lost: float) -> float:
-        """Cents that it costs to have a stand serve a level: nothing where it stands already, the
-        edge given up by staying near, else the requests and the place, worth `lost`."""
-        if stand.price == level.price:
-            return 0.0
-        ticks = abs(stand.price - level.price)
-        largest = max(own.remaining for own in stand.orders)
-        request = self._worth.request_cents
-        moved = request(max(largest, level.wanted))
-        if level.is_off(abs(largest - level.wanted), self._pace):
-            moved += request(abs(largest - level.wanted))
-        # Never more than to cancel the one and create the other, and of equal ones the shorter way.
-        apart = request(stand.qty) * len(stand.orders) + request(level.wanted)
-        moved = min(moved, apart - REQUEST_MIN / 2) + lost + _TICK_COST * ticks
-        if level.keeps(stand.price, stand.qty, self._pace):
-            return min(moved, max(0.0, level.gain(stand.orders)) + _TICK_COST * ticks / 2)
-        return moved
-
-    def _lost(self, stand: RestingLevel) -> float:
-        """What the places of a stand are worth, cents."""
-        edge = self._worth.edge(self._side, stand.price)
-        return sum(self._worth.place_cents(own, edge) for own in stand.orders)
-
-    # --- carrying it out --------------------------------------------------------------------------
-
-    def _cancel(self, own: OwnOrder, why: str, value: float, instead: bool = False) -> None:
-        self.wishes.append(CancelAction(own, why, value, instead=instead))
-
-    def _stay(self, stand: RestingLevel, level: TargetLevel) -> None:
-        """A stand at its level's price: oldest first; too much there is shrunk from the newest."""
-        lacks = level.missing - stand.qty
-        for own in sorted(stand.orders, key=age):
-            room = level.missing
-            if room <= 0:
-                self._spares.append(own)
-                continue
-            level.serve(own.max_fillable)
-            if level.is_off(own.remaining - room, self._pace):
-                why, value = "less wanted at this price", RISK_CENTS * (own.remaining - room)
-                self.wishes.append(AmendAction(own, Amend(qty=Qty(room)), True, why, value))
-            elif self._may_lock and level.locks_too_much(own, lacks, self._free, self._pace):
-                self._free.take(own.outcome.other, own.remaining)
-                why, value = "shares held now: sold instead", self._worth.capital_cents
-                self._cancel(own, why, value * own.remaining, instead=True)
-
-    def _move(self, stand: RestingLevel, level: TargetLevel) -> None:
-        """Bring a stand to a price that has none: its largest order by one amend, or by a change of
-        route; the others are to spare."""
-        own = max(stand.orders, key=size_then_age)
-        price, is_bolder = level.price, level.is_safer(own.yes_price, level.price)
-        if is_bolder:
-            # Moving toward the touch can wait; stepping back from it cannot.
-            ripe_ns = max(own.placed_ns, own.last_write_ns) + self._pace.dwell_ns
-            if self._now_ns < ripe_ns or crosses(self._side, price, self._everyone):
-                level.serve(stand.qty)
-                if self._now_ns < ripe_ns:
-                    self.again.append(ripe_ns)
-                return
-        self._spares.extend(other for other in stand.orders if other is not own)
-        gain = level.gain((own,))
-        if self._may_lock and level.sells_instead(own, self._free, self._pace):
-            # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
-            self._cancel(own, "shares held now: sold instead", gain, instead=is_bolder)
-            return
-        too_large = level.is_off(own.remaining - level.wanted, self._pace)
-        qty = Qty(level.wanted) if too_large else None
-        amend = Amend(price=canonical(own.outcome, price), qty=qty)
-        level.take_in(own.remaining, self._free, self._pace)
-        self._coming.append(price)
-        self.wishes.append(
-            AmendAction(own, amend, False, f"moved from {own.yes_price} to {price}", gain)
-        )
-
-    def _place_spares(self) -> None:
-        """Orders to spare go to the prices that have none, both from the touch outward; the rest
-        is cancelled: moved to a price that is served, it would only split that level's size."""
-        toward_touch = -1 if self._side is _BID else 1
-        spares: list[OwnOrder] = []
-        for own in sorted(self._spares, key=lambda own: toward_touch * own.yes_price):
-            here = self._levels.get(own.yes_price)
-            if here is None or here.served:
-                spares.append(own)
-            else:  # the others of its stand went elsewhere
-                self._stay(stand_of([own]), here)
-        empty = [level for level in self._levels.values() if not level.served]
-        for own, level in zip(spares, empty, strict=False):
-            self._move(stand_of([own]), level)
-        for own in spares[len(empty) :]:
-            self._cancel(own, "no longer wanted", RISK_CENTS * own.remaining)
-
-    def _fill_up(self, level: TargetLevel) -> None:
-        """One or two new orders for what is missing at a price: held shares first, then cash."""
-        price, qty = level.price, level.missing
-        if not level.is_off(qty, self._pace):
-            return
-        held, offered = level.held, level.offered(self._free, self._pace)
-        here = self._by_route(Side.SELL if offered else _BUY, price)
-        merges, coming = self._merge(here, level, Qty(offered or qty)), self._coming.count(price)
-        if merges or self._is_full(here, coming) or crosses(self._side, price, self._everyone):
-            return
-        from_held = level.sell(offered, self._free)
-        why = f"quote {self._side} {price}"
-        value = self._worth.joining(self._side, price, qty, level.edge) / qty
-        if from_held:
-            text = f"{why} from shares held"
-            self.wishes.append(
-                CreateAction(self._side, price, held, Side.SELL, from_held, text, value * from_held)
-            )
-            if self._is_full(self._by_route(_BUY, price), coming):
-                return
-        rest = Qty(qty - from_held)
-        if any(own.state is State.PENDING_CANCEL and own.side is Side.SELL for own in self._mine):
-            return  # what its cancel sets free is sold again: bought now, it would go the next time
-        if rest and (not from_held or level.is_off(rest, self._pace)):
-            self.wishes.append(
-                CreateAction(self._side, price, held.other, _BUY, rest, why, value * rest)
-            )
-
-    def _by_route(self, route: Side, price: Price) -> list[OwnOrder]:
-        """Our orders at a price that sell shares held, or that buy."""
-        return [own for own in self._mine if own.side is route and price in own.yes_prices]
-
-    def _is_full(self, here: list[OwnOrder], coming: int = 0) -> bool:
-        """Whether no further order may stand at a price by a route, beside these and so many that
-        are moved there: made first, it would be in their way, and they would go elsewhere."""
-        return len(here) + coming >= self._pace.orders_per_level_max
-
-    def _merge(self, here: list[OwnOrder], level: TargetLevel, qty: Qty) -> bool:
-        """Whether the newest of several orders at a price by one route gives way, to come back
-        larger by `qty`: where its place is worth no more than a request, or no further order may
-        stand there. By the other route more may come beside it, by this one once it is over."""
-        if any(own.state is State.PENDING_CANCEL and own.why == MERGED for own in here):
-            return True
-        staying = [own for own in here if not own.cancel_requested]
-        if not self._merges or not staying or (len(staying) == 1 and not self._is_full(here)):
+def _all_rest(
+    side: BookSide, quotes: Iterable[Quote], orders: Iterable[OwnOrder], pace: PaceSettings
+) -> bool:
+    sign = 1 if side is _BID else -1
+    resting = (_OPEN, State.PENDING_REPLACE)
+    left = sorted(
+        (
+            [sign * own.yes_price, int(own.remaining)]
+            for own in orders
+            if own.book_side is side and own.state in resting
+        ),
+        reverse=True,
+    )
+    for quote in quotes:
+        bold = sign * quote.price
+        missing = max(1, quote.qty - quote.qty * pace.resize_pct // 100)
+        for order in left:
+            if bold - pace.tolerance_ticks <= order[0] <= bold:
+                used = min(order[1], missing)
+                order[1] -= used
+                missing -= used
+        if missing > 0:
             return False
-        newest, worth = max(staying, key=age), self._worth
-        is_dear = worth.place_cents(newest, level.edge) > worth.request_cents(newest.remaining)
-        if newest.state is not _OPEN or (is_dear and not self._is_full(staying)):
-            return False
-        value = worth.joining(self._side, level.price, level.missing, level.edge)
-        more = CreateAction(self._side, level.price, newest.outcome, newest.side, qty, MERGED)
-        self.wishes.append(CancelAction(newest, MERGED, value, more))
-        return True
-
-
-_TICK_COST = REQUEST_MIN / 1_000
-"""Cents a tick: decides between ways that cost the same, and nothing else."""
+    return True

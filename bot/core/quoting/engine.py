@@ -15,8 +15,8 @@ from bot.core.market_data.venue_clock import VenueClock
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import UNTAGGED
 from bot.core.orders.outbox import NEVER_NS, Outbox
-from bot.core.planning.actions import Action, free_shares
-from bot.core.planning.levels import WorkingOrders
+from bot.core.planning.actions import Action
+from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.feed_monitor import MarketDataMonitor
 from bot.core.quoting.listing_sync import listed_now, refuse_claimed
@@ -114,7 +114,7 @@ class QuotingEngine:
         for market_id, state in states.items():
             rung = self._rungs[market_id]
             if rung.market.state is not state:
-                self._desk.market_changed(market_id, now_ns)
+                self._desk.on_market_change(market_id, now_ns)
                 rung.touch()
         self._out.hold("event_unreadable", unreadable)
         self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
@@ -310,7 +310,7 @@ class QuotingEngine:
             rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, now_ns)
             fair = None if rung.fair is None else rung.fair.value_cents
             rung.ladder.learner.on_own_fill(fill.market_id, fair, side, now_ns)
-            own = self._desk.owner(fill.order_id)
+            own = self._desk.owner_of(fill.order_id)
             tag = UNTAGGED if own is None else own.tag
             self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
 
@@ -359,7 +359,7 @@ class QuotingEngine:
                 if rung.ours is None or not is_open:
                     orders = self._desk.live(rung.market_id)
                     held = self._ledgers.holdings(rung.market_id)
-                    rung.ours = WorkingOrders(orders, free_shares(*held, orders))
+                    rung.ours = WorkingOrders(orders, *held)
                 rung.plan(rung.ours, now_ns)
         ladder.again_ns = min([rung.again_ns for rung in ladder.rungs], default=NEVER_NS)
 

@@ -21,7 +21,7 @@ def pull_beyond(quoting: QuotingEngine, desk: OrderManager) -> int:
     """
     pulled = kept = 0
     beyond = _beyond_loss_and_position(quoting, desk)
-    for own in desk.all_live():
+    for own in desk.live_orders:
         if own.cancel_requested:
             continue
         too_many = kept >= quoting.settings.risk.resting_orders
@@ -47,10 +47,10 @@ def _beyond_loss_and_position(quoting: QuotingEngine, desk: OrderManager) -> set
         bounds = quoting.weighing.bounds(ladder)
         left = quoting.weighing.exposure(ladder).bare()
         ours = {rung.market_id for rung in ladder.rungs}
-        for own in desk.all_live():
+        for own in desk.live_orders:
             if own.market_id not in ours:
                 continue
-            live = own.exposure()
+            live = own.exposure(own.amend)
             if left.largest(live, bounds) >= live.qty_max:
                 left.add(live)
             else:

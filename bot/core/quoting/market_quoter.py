@@ -21,10 +21,8 @@ from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State, Tag, tag_of
 from bot.core.orders.outbox import NEVER_NS
 from bot.core.planning.actions import Action, AmendAction, CreateAction
-from bot.core.planning.debounce import BySide, QuoteDebouncer, by_side
-from bot.core.planning.diff import plan_sides
-from bot.core.planning.levels import WorkingOrders
-from bot.core.planning.queue_economics import QuoteEconomics, TradeRates, worth_of
+from bot.core.planning.diff import BySide, QuoteDebouncer, WorkingOrders, by_side, plan_orders
+from bot.core.planning.queue_value import QuoteEconomics, TradeRates, quote_economics
 from bot.core.quoting.own_trades import OwnTradeFilter
 from bot.core.risk.bounds import grid_of
 from bot.core.risk.exposure import OpenExposure, RungTerms
@@ -297,7 +295,7 @@ class MarketQuoter:
             return False
         self.news.add(self.place)
         self.traded.update(seen.price, seen.size, now_ns)
-        self.flows[seen.taker_bought_yes].printed(seen.size, now_ns)
+        self.flows[seen.taker_bought_yes].on_trade(seen.size, now_ns)
         taker = _BID if seen.taker_bought_yes else _ASK
         self.recent.printed(seen.price, seen.size, taker, now_ns)
         ours = self.own_takes.part_of(taker, seen.size, own, now_ns)
@@ -443,7 +441,7 @@ class MarketQuoter:
     def reconfigured(self) -> None:
         """The pace of its event is another one: plan anew."""
         for steady in self._steady:
-            steady.last(self.ladder.pace.dwell_ns)
+            steady.set_window(self.ladder.pace.dwell_ns)
         self.touch()
 
     def touch(self) -> None:
@@ -475,7 +473,7 @@ class MarketQuoter:
 
     def _forget_wishes(self) -> None:
         for steady in self._steady:
-            steady.forget()
+            steady.reset()
 
     def took_over(self) -> None:
         """We adopted a resting order. The first target is used without hysteresis, so that the
@@ -487,10 +485,10 @@ class MarketQuoter:
         """Plan the changes that turn our orders into what is wanted, flicker left out."""
         if not self._planned_ns:
             for flow in self.flows:
-                flow.watched(now_ns)
+                flow.watch_from(now_ns)
         steady_bids, steady_asks = self._steady
-        bids, bids_turn_ns = steady_bids.quotes(self._wanted_by_side[0], now_ns)
-        asks, asks_turn_ns = steady_asks.quotes(self._wanted_by_side[1], now_ns)
+        bids, bids_turn_ns = steady_bids.debounce(self._wanted_by_side[0], now_ns)
+        asks, asks_turn_ns = steady_asks.debounce(self._wanted_by_side[1], now_ns)
         again_ns = NEVER_NS if bids_turn_ns is None else bids_turn_ns
         if asks_turn_ns is not None and asks_turn_ns < again_ns:
             again_ns = asks_turn_ns
@@ -498,9 +496,9 @@ class MarketQuoter:
         if short:
             again_ns = min(again_ns, *short.values())
         pace = self.ladder.pace
-        plan = plan_sides(bids, asks, ours, pace, now_ns, self.worth(now_ns), short)
+        plan = plan_orders(bids, asks, ours, pace, now_ns, self.worth(now_ns), short)
         self.planned = [*bids, *asks]
-        self.wishes = plan.wishes
+        self.wishes = plan.actions
         if plan.again_ns is not None and plan.again_ns < again_ns:
             again_ns = plan.again_ns
         self.again_ns = again_ns
@@ -511,9 +509,9 @@ class MarketQuoter:
         """The changes that would be planned now for what was planned last; changes nothing."""
         bids, asks = by_side(self.planned)
         short = self._short(now_ns)
-        return plan_sides(
+        return plan_orders(
             bids, asks, ours, self.ladder.pace, now_ns, self.worth(now_ns), short
-        ).wishes
+        ).actions
 
     def _short(self, now_ns: int) -> dict[BookSide, int]:
         """The sides on which a limit has cut an order of late, and until when that counts."""
@@ -522,7 +520,7 @@ class MarketQuoter:
     def worth(self, now_ns: int) -> QuoteEconomics:
         """What prices and places are worth here now; asking changes nothing."""
         ladder, fair = self.ladder, self.fair
-        return worth_of(
+        return quote_economics(
             None if fair is None else fair.value_cents,
             self.flows,
             self.others.shown,

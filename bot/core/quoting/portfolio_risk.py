@@ -127,7 +127,7 @@ class PortfolioRisk:
                 else:
                     rung.counted = ()
         for rung in stale:
-            live = self._desk.exposures(rung.market_id)
+            live = tuple([own.exposure(own.amend) for own in self._desk.live(rung.market_id)])
             exposure.replace(rung.counted, live)
             rung.counted = live
             rung.weighed = True
@@ -187,7 +187,7 @@ class PortfolioRisk:
         """Whether every limit admits a change, counted at its worst while it is undecided."""
         ladder = self._rungs[own.market_id].ladder
         exposure = self.exposure(ladder)
-        before, after = own.exposure(), own.exposure_after(amend)
+        before, after = own.exposure(own.amend), own.exposure(amend)
         bounds = self.bounds(ladder)
         exposure.remove(before)
         room = exposure.largest(after, bounds)

@@ -57,7 +57,8 @@ def routes(
     free shares suffice, else a purchase of all of it.
     """
     held = Outcome.NO if take.side is BookSide.BID else Outcome.YES
-    free = free_shares(yes_qty, no_qty, orders).of(held)
+    yes_free, no_free = free_shares(yes_qty, no_qty, orders)
+    free = no_free if held is Outcome.NO else yes_free
     sold = max(0, min(free, take.qty))
     if take.whole and sold < take.qty:
         sold = 0

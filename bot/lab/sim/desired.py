@@ -163,7 +163,7 @@ def _is_long_to_flat(world: "SimulatedWorld") -> bool:
 def has_full_levels(world: "SimulatedWorld") -> bool:
     levels = Counter(
         (own.market_id, own.book_side, own.yes_price, own.side)
-        for own in world.process.trader.desk.all_live()
+        for own in world.process.trader.desk.live_orders
     )
     return max(levels.values(), default=0) >= world.process.settings.pace.orders_per_level_max
 
@@ -177,6 +177,6 @@ def why_not(world: "SimulatedWorld") -> str:
     trader = world.process.trader
     return (
         f"{differences(world)}; phase {trader.phase}; "
-        f"states {[str(own.state) for own in trader.desk.all_live()]}; "
+        f"states {[str(own.state) for own in trader.desk.live_orders]}; "
         f"findings {trader.out.findings}"
     )

@@ -191,7 +191,7 @@ def _is_quoting(world: "SimulatedWorld") -> bool:
 
 
 def _knows_all(world: "SimulatedWorld") -> bool:
-    return not world.process.trader.desk.unknown_count()
+    return not world.process.trader.desk.unknown
 
 
 def _come_back(world: "SimulatedWorld") -> None:

@@ -372,7 +372,7 @@ class Process:
             return
         why = "stopped" if self._stopping else self.latched or ("paused" if self._standing else "")
         waiting: dict[int, int] = {}
-        for own in trader.desk.all_live():
+        for own in trader.desk.live_orders:
             if own.state is not State.OPEN or own.due_ns > now_ns:
                 continue
             if reason := why or self._long_stale(own.market_id, now_ns):
@@ -395,7 +395,7 @@ class Process:
                 asked = own.state is State.PENDING_CANCEL
                 check(asked or isinstance(event, m.Response), "B7", f"{state} -> {own.state}")
         before: dict[int, tuple[OwnOrder, State, int]] = {}
-        for own in self.trader.desk.all_live():
+        for own in self.trader.desk.live_orders:
             before[id(own)] = (own, own.state, own.filled)
             unknowns = (
                 unknowns or own.state is State.NEW_UNKNOWN or own.state is State.REPLACE_UNKNOWN
