@@ -70,7 +70,7 @@ class Trader:
             settings, make_strategy, self.desk, self.ledgers, self.out, account_risk
         )
         self._account = AccountPoller(
-            settings.series_ticker, settings.trust, self.ledgers.fills_page, settings.beside
+            settings.series_ticker, settings.trust, self.ledgers.on_fills_page, settings.beside
         )
         self._hints = SuspectedFills(settings.trust)
         self._sending = OrderExecutor(
@@ -279,7 +279,7 @@ class Trader:
         elif isinstance(request, m.ReadBook):
             self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
         elif not isinstance(request, (m.Create, m.AmendResting, m.CancelResting)):
-            walk = self._account.take_answer(request, event.answer, self._now_ns)
+            walk = self._account.on_answer(request, event.answer, self._now_ns)
             if walk is not None:
                 self._walked(walk)
             elif isinstance(request, m.ReadResting):
@@ -301,7 +301,7 @@ class Trader:
                 again = isinstance(pending.request, m.Create) and pending.request.again
                 self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
         if own.filled > self.ledgers.booked_qty(own):
-            self._account.hasten(Resource.FILLS, self._now_ns)
+            self._account.schedule_by(Resource.FILLS, self._now_ns)
         if row is None or is_read:
             return
         assert isinstance(answer, m.Rejected)
@@ -313,14 +313,14 @@ class Trader:
             self._sending.venue.refuses(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
             self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
-            self._account.hasten(
+            self._account.schedule_by(
                 Resource.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
             )
         elif row.advice is Advice.REREAD_FUNDS:
             often = self.desk.refusals.often(own, self._now_ns)
             self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
-            self._account.hasten(Resource.BALANCE, self._now_ns)
-            self._account.hasten(Resource.POSITIONS, self._now_ns)
+            self._account.schedule_by(Resource.BALANCE, self._now_ns)
+            self._account.schedule_by(Resource.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not (create is not None and create.again):
             # The refusal of a create sent again speaks of that sending alone.
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
@@ -337,13 +337,13 @@ class Trader:
             case Resource.SERIES:
                 self._series_read(walk)
             case Resource.BALANCE:
-                self.ledgers.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
+                self.ledgers.on_balance(walk.rows[0], walk.begun_ns, self._now_ns)
                 self._sending.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
             case Resource.POSITIONS:
-                self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
+                self.ledgers.on_positions(walk.rows, walk.begun_ns, self._now_ns)
             case Resource.FILLS:
                 live = self._custody.sought_ids()
-                change = self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live)
+                change = self.ledgers.on_fills(walk.rows, walk.begun_ns, self._now_ns, live)
                 self._account_changed(change)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
                 self._hints.booked(self.ledgers.booked_qty, self._now_ns)
@@ -354,7 +354,7 @@ class Trader:
     def _account_changed(self, change: AccountChange) -> None:
         for market_id in change.markets:
             self.quoting.fills_booked(market_id)
-        for market_id in change.told:
+        for market_id in change.decided:
             self.quoting.winner_told(market_id)
         if not self.ledgers.is_open:
             return
@@ -362,13 +362,13 @@ class Trader:
         for fill in change.fills:
             self.quoting.filled(fill, self._now_ns)
         if self.ledgers.series_wanted:
-            self._account.hasten(Resource.SERIES, self._now_ns)
+            self._account.schedule_by(Resource.SERIES, self._now_ns)
 
     def _series_read(self, walk: PagedRead) -> None:
         self._custody.series_walked(walk.missed)
         others = self.reconfiguration.settings.beside
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
-        self.ledgers.list_beside(beside, walk.begun_ns - self._trust.read_lag_ns, self._now_ns)
+        self.ledgers.on_other_series(beside, walk.begun_ns - self._trust.read_lag_ns, self._now_ns)
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
         self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
 
@@ -454,12 +454,12 @@ class Trader:
         if is_hinted or silent or self.out.findings or self.desk.in_doubt():
             self._account.sweep_soon(self._now_ns)
         if is_hinted and self._hints.want_lists(self._now_ns):
-            self._account.hasten(Resource.FILLS, self._now_ns)
-            self._account.hasten(Resource.RESTING, self._now_ns)
+            self._account.schedule_by(Resource.FILLS, self._now_ns)
+            self._account.schedule_by(Resource.RESTING, self._now_ns)
 
     def _wake_ns(self, again_ns: int) -> int:
         desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()
-        soonest = min(again_ns, desk_ns, hints_ns, self._account.next_due_ns())
+        soonest = min(again_ns, desk_ns, hints_ns, self._account.next_due_ns)
         # What is overdue could not be sent just now; asking at once again would be a busy loop.
         pause_ns = NS_PER_MS if soonest > self._now_ns else _OVERDUE_NS
         return max(self._now_ns + pause_ns, min(self._now_ns + _BEAT_NS, soonest))
@@ -474,10 +474,11 @@ class Trader:
             self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
     def _read(self) -> None:
-        for walk, request in self._account.wanted(self._now_ns):
+        is_due = self._now_ns >= self._account.next_due_ns
+        for walk, request in self._account.due(self._now_ns) if is_due else ():
             if not self.out.send(request, Priority.READ, f"read {walk.kind}", self._now_ns):
                 return
-            self._account.asked(walk, self._now_ns)
+            self._account.on_sent(walk, self._now_ns)
         for market_id in self.quoting.channel.books_to_read(self._now_ns):
             if not self.out.send(
                 m.ReadBook(market_id), Priority.READ, "confirm book", self._now_ns

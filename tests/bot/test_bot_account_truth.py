@@ -66,7 +66,7 @@ def test_a_walk_ends_at_a_page_whose_last_fill_is_booked():
         books.trade(fill(number, 1))
     books.walk(size=3)
     books.trade(fill(10, 1))
-    _, may_end = books.of.fills_page(tuple(books.listed[:3]), books.now_ns)
+    _, may_end = books.of.on_fills_page(tuple(books.listed[:3]), books.now_ns)
     assert may_end
 
 
@@ -205,9 +205,9 @@ def test_a_start_walks_the_fills_no_further_than_the_newest_of_the_journal():
     started = m.Started("0" * 20, (), complete_fill=m.FillMark("f9", fill(9).created_at))
     books = Books(started)
     books.listed = [fill(number) for number in range(30, 0, -1)]
-    _, may_end = books.of.fills_page(tuple(books.listed[:10]), books.now_ns)
+    _, may_end = books.of.on_fills_page(tuple(books.listed[:10]), books.now_ns)
     assert not may_end
-    kept, may_end = books.of.fills_page(tuple(books.listed[20:25]), books.now_ns)
+    kept, may_end = books.of.on_fills_page(tuple(books.listed[20:25]), books.now_ns)
     assert may_end
     assert [row.fill_id for row in kept] == ["f10"]
 

@@ -220,9 +220,9 @@ def test_shares_of_a_rung_whose_resolution_was_taken_back_are_not_settled_for_no
 
     def read(at_s: int, cents: int, *fills: model.Fill) -> None:
         at_ns = T0 + at_s * NS_PER_SECOND
-        ledgers.balance_read(model.Balance(Cents(cents), Cents(0), Cents(cents)), at_ns, at_ns)
-        ledgers.positions_read((), at_ns, at_ns)
-        ledgers.fills_read(fills, at_ns + 3 * NS_PER_SECOND, at_ns + 3 * NS_PER_SECOND, ())
+        ledgers.on_balance(model.Balance(Cents(cents), Cents(0), Cents(cents)), at_ns, at_ns)
+        ledgers.on_positions((), at_ns, at_ns)
+        ledgers.on_fills(fills, at_ns + 3 * NS_PER_SECOND, at_ns + 3 * NS_PER_SECOND, ())
 
     series.take_series([shown], T0, T0)
     read(0, 10_000)

@@ -411,14 +411,14 @@ def test_a_change_that_a_limit_does_not_admit_ends_the_order():
 def differ(of: Account, ours: int, theirs: int) -> None:
     """Make our books and the venue's differ about the YES shares of the rung."""
     cash = model.Balance(Cents(0), Cents(0), Cents(0))
-    of.ledgers.series_read(T0)
-    of.ledgers.balance_read(cash, T0, T0)
-    of.ledgers.positions_read([], T0, T0)
+    of.ledgers.on_series(T0)
+    of.ledgers.on_balance(cash, T0, T0)
+    of.ledgers.on_positions([], T0, T0)
     of.ledgers.open_books(T0)
     bought = msgspec.structs.replace(
         made.fill(made.own(State.OPEN, number=99), 1, ours), market_id=made.MARKET
     )
-    of.ledgers.fills_read((bought,), T0, T0, [])
+    of.ledgers.on_fills((bought,), T0, T0, [])
     held = model.Position(
         ticker=Ticker("x"),
         market_id=made.MARKET,
@@ -426,9 +426,9 @@ def differ(of: Account, ours: int, theirs: int) -> None:
         qty=Qty(theirs),
     )
     at_ns = T0 + 5 * LAG_NS
-    of.ledgers.balance_read(cash, at_ns, at_ns)
-    of.ledgers.positions_read([held], at_ns, at_ns)
-    of.ledgers.fills_read((bought,), at_ns + 2 * LAG_NS, at_ns + 2 * LAG_NS, [])
+    of.ledgers.on_balance(cash, at_ns, at_ns)
+    of.ledgers.on_positions([held], at_ns, at_ns)
+    of.ledgers.on_fills((bought,), at_ns + 2 * LAG_NS, at_ns + 2 * LAG_NS, [])
     assert "position_differs" in of.out.findings
 
 

@@ -393,7 +393,7 @@ class PnlTracker:
         rung.settled += rung.net * value - rung.cost
         rung.net = rung.cost = 0
 
-    def forget(self, event_ticker: Ticker, market_ids: Iterable[MarketId]) -> None:
+    def forget_event(self, event_ticker: Ticker, market_ids: Iterable[MarketId]) -> None:
         """Drop the rungs of an event before the ledger does; nothing is held of them any more, and
         what they earned stays counted."""
         self._histories.pop(event_ticker, None)

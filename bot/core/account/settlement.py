@@ -25,7 +25,7 @@ SETTLES_WITHIN_NS: Final = 60 * NS_PER_SECOND
 take to fit an outcome."""
 
 _EVENTS_MAX: Final = 2
-"""Events that settle at once are told apart by their sum, if they are no more than this."""
+"""The sum of the cash tells so many events apart that settle at once, and no more."""
 
 Held = Mapping[tuple[MarketId, Outcome], int]
 """Shares of a list of positions."""
@@ -73,12 +73,12 @@ class Settlement:
         # Held at the opening: a payout may be in its balance, until a later list shows the shares.
         self._unproven: set[MarketId] = set()
         self._proven_from_ns = 0
-        self._told: Winners = {}
+        self._winners: Winners = {}
 
-    def told_winner(self, market_id: MarketId) -> Outcome | None:
-        """The outcome that won, where the payout tells it; what an earlier run knew counts once the
-        market has been seen resolved."""
-        return self._told.get(market_id) if market_id in self._resolved else None
+    def known_winner(self, market_id: MarketId) -> Outcome | None:
+        """The outcome that won, where the payout shows it; one that an earlier run knew counts once
+        the market has been seen resolved."""
+        return self._winners.get(market_id) if market_id in self._resolved else None
 
     # --- what the series shows --------------------------------------------------------------------
 
@@ -123,9 +123,9 @@ class Settlement:
 
     # --- what the account shows -------------------------------------------------------------------
 
-    def opened(self, proven_from_ns: int) -> None:
-        """The books are open. Positions begun from then on show what the balance did not contain
-        the payout of."""
+    def on_open(self, proven_from_ns: int) -> None:
+        """The books are open. The balance did not contain the payout of shares that positions begun
+        from then on still show."""
         self._unproven, self._proven_from_ns = set(self._book.held_markets()), proven_from_ns
 
     def positions_shown(self, held: Held, begun_ns: int) -> None:
@@ -133,8 +133,8 @@ class Settlement:
         if self._unproven and begun_ns >= self._proven_from_ns:
             self._unproven.difference_update(key for (key, _), qty in held.items() if qty)
 
-    def audited(self, held: Held, now_ns: int) -> None:
-        """An audit shows these positions: remember since when each rung has none any more."""
+    def on_audit(self, held: Held, now_ns: int) -> None:
+        """An audit shows these positions: note since when each rung has none any more."""
         for market_id in self._book.held_markets():
             if any(held.get((market_id, outcome), 0) for outcome in Outcome):
                 self._gone.pop(market_id, None)
@@ -198,29 +198,29 @@ class Settlement:
         return first, certain
 
     def _fits(self, event_ticker: Ticker, way: Winners) -> bool:
-        """True if rungs can resolve so beside those of their event whose winners are known."""
+        """True if rungs can resolve so, given the known winners of their event."""
         ladder = [
             (strike, won)
             for key in self.rungs_of(event_ticker)
             for strike in (self._listed[key][1],)
-            for won in (way.get(key) or self.told_winner(key),)
+            for won in (way.get(key) or self.known_winner(key),)
             if strike is not None and won is not None
         ]
         highest_yes = max((at for at, won in ladder if won is Outcome.YES), default=None)
         lowest_no = min((at for at, won in ladder if won is Outcome.NO), default=None)
         return highest_yes is None or lowest_no is None or highest_yes <= lowest_no
 
-    def told(self, winners: Winners) -> None:
-        """These have settled, now or in an earlier run, and their payout left no doubt who won."""
-        self._told.update(winners)
+    def add_winners(self, winners: Winners) -> None:
+        """Rungs that settled, now or in an earlier run, and whose payout shows the winner."""
+        self._winners.update(winners)
 
-    def forget(self, event_ticker: Ticker) -> None:
+    def forget_event(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event."""
         for market_id in self.rungs_of(event_ticker):
             del self._listed[market_id]
             self._resolved.pop(market_id, None)
             self._gone.pop(market_id, None)
-            self._told.pop(market_id, None)
+            self._winners.pop(market_id, None)
             self._unproven.discard(market_id)
 
 

@@ -78,7 +78,7 @@ class OpenOrderSync:
         # An earlier run may have written until just before this one began.
         self._earlier_ns = 0 if started.new_account else now_ns
         self._new_account = started.new_account
-        self._ledgers.begin(started)
+        self._ledgers.restore(started)
         self._heritage.known = {order.order_id: order for order in started.working}
         if started.latched:
             self._weighing.account.opened(self._weighing.member)
@@ -160,7 +160,7 @@ class OpenOrderSync:
         for order_id in listed:
             self._desk.closed_working(by_id[order_id], begun_ns, now_ns)
         if listed:
-            self._account.hasten(Resource.RESTING, now_ns + self._trust.read_lag_ns)
+            self._account.schedule_by(Resource.RESTING, now_ns + self._trust.read_lag_ns)
 
     def _of_ours(self, strangers: Iterable[model.Order]) -> list[model.Order]:
         """Those that are of our business; orders elsewhere on the account are told once, but for
@@ -173,7 +173,7 @@ class OpenOrderSync:
                 Resource.SERIES in self._account.done_ns
                 and order.order_id not in self._told
                 and not self._missed  # whose order it may be
-                and not self._ledgers.is_beside(order.market_id)
+                and not self._ledgers.is_other_series(order.market_id)
             ):
                 self._out.note("warning", "order_of_another_series", ticker=order.ticker)
                 keep_newest(self._told, order.order_id, None, _TOLD_MAX)
@@ -232,7 +232,7 @@ class OpenOrderSync:
             self._foreign_in(seen)
         ids = frozenset(order.order_id for order in foreign)
         if ids - self._swept_strangers:
-            self._account.hasten(Resource.RESTING, now_ns + self._trust.read_lag_ns)
+            self._account.schedule_by(Resource.RESTING, now_ns + self._trust.read_lag_ns)
         self._swept_strangers = ids
 
     def _foreign_in(self, orders: Sequence[model.Order]) -> None:
@@ -291,12 +291,12 @@ class OpenOrderSync:
             self._live_ns = now_ns
             return False
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
-        self._ledgers.disturbed(quiet_ns)
+        self._ledgers.on_activity(quiet_ns)
         is_listed = self._is_listed_since(quiet_ns, now_ns)
         # A new account has no fills: any read will do.
         is_read = self._ledgers.can_open if self._new_account else self._ledgers.is_bracketed
         if not (is_listed and is_read):
-            self._ledgers.plan_bracket(self._account, now_ns)
+            self._ledgers.schedule_audit(self._account, now_ns)
             return False
         return self._kept_can_be_quoted()
 
@@ -339,11 +339,11 @@ class OpenOrderSync:
         """
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns)
-        self._ledgers.disturbed(quiet_ns)
+        self._ledgers.on_activity(quiet_ns)
         if self._desk.live_count() or not self._is_listed_since(quiet_ns, now_ns):
             return False
         if not self._ledgers.is_audited:
-            self._ledgers.plan_bracket(self._account, now_ns)
+            self._ledgers.schedule_audit(self._account, now_ns)
             return False
         return True
 
@@ -358,7 +358,7 @@ class OpenOrderSync:
         from_ns = self._late_from_ns(quiet_ns)
         if self._adopted_ns >= from_ns:
             return True
-        self._account.hasten(Resource.RESTING, max(now_ns, from_ns))
+        self._account.schedule_by(Resource.RESTING, max(now_ns, from_ns))
         return False
 
     def _late_from_ns(self, quiet_ns: int) -> int:

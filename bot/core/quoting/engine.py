@@ -118,7 +118,7 @@ class QuotingEngine:
                 rung.touch()
         self._out.hold("event_unreadable", unreadable)
         self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
-        self._ledgers.series_read(begun_ns)
+        self._ledgers.on_series(begun_ns)
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
             self._let_go(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
@@ -137,8 +137,8 @@ class QuotingEngine:
     def _let_go(self, ladder: EventQuoter) -> None:
         """Forget an event of which nothing is left."""
         ids = [rung.market_id for rung in ladder.rungs]
-        self.pnl.forget(ladder.event.event_ticker, ids)
-        self._ledgers.forget(ladder.event)
+        self.pnl.forget_event(ladder.event.event_ticker, ids)
+        self._ledgers.forget_event(ladder.event)
         self.forgets(ids)
         self.ladders.remove(ladder)
         for market_id in ids:
@@ -290,14 +290,14 @@ class QuotingEngine:
 
     def winner_told(self, market_id: MarketId) -> None:
         """What a rung paid has told its winner."""
-        rung, winner = self._rungs.get(market_id), self._ledgers.settlement.told_winner(market_id)
+        rung, winner = self._rungs.get(market_id), self._ledgers.settlement.known_winner(market_id)
         if rung is not None and winner is not None:
             # For the next run, too: nobody can be told it again.
             self._out.note("debug", "winner_told", market_id=market_id, winner=winner)
             self._decide_by_winners(rung.ladder)
 
     def _decide_by_winners(self, ladder: EventQuoter) -> None:
-        for rung in ladder.decide_by(self._ledgers.settlement.told_winner):
+        for rung in ladder.decide_by(self._ledgers.settlement.known_winner):
             self.pnl.on_ledger_change(rung.market_id)
 
     def filled(self, fill: model.Fill, now_ns: int) -> None:
