@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.main import app
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.odds import draw, narrowed, often
+from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
 from tests.browser.chromium import Page
 from tests.replay.recorded import MOODS, recorded
