@@ -14,13 +14,14 @@ from bot.core.account.poller import AccountPoller, PagedRead, Resource
 from bot.core.account.reconciler import AccountChange, AccountReconciler
 from bot.core.build_report import draw
 from bot.core.execution.cancel_all import WHY as NOTHING_RESTS_IN
+from bot.core.execution.cancel_all import cancel_all
 from bot.core.execution.executor import OrderExecutor
 from bot.core.execution.pre_trade_checks import KillSwitch, PreTradeChecks
 from bot.core.execution.suspected_fills import SuspectedFills
 from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.orders.manager import OrderManager, is_news
 from bot.core.orders.order import OrderFinding, OwnOrder
-from bot.core.orders.outbox import Pending
+from bot.core.orders.outbox import NEVER_NS, Pending
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
 from bot.core.preview import TraderPlan, plan_of
@@ -34,7 +35,7 @@ from bot.strategy.api import Strategy
 from venue.wire.errors import Advice, Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
-from venue.wire.names import Ticker, fold_ticker
+from venue.wire.names import MarketId, Ticker, fold_ticker
 
 _BEAT_NS = 100 * NS_PER_MS
 """A Beat comes at least this often: staleness is noticed without an event."""
@@ -102,6 +103,9 @@ class Trader:
         self._contradicted = False  # latched because the books contradict each other
         self._stirred = True  # since the last whole beat more than frames came, or some of it waits
         self._due_ns = 0  # when there is a whole beat in any case
+        # Quoting, breakers and suspected fills learn of these before the next event:
+        self._booked: list[tuple[AccountChange, int]] = []  # with the time of the read
+        self._cancelled: dict[MarketId, bool] = {}  # True if a cancel was sent there
 
     @property
     def series_ticker(self) -> Ticker:
@@ -116,6 +120,8 @@ class Trader:
         if gap_ns > 0:
             self._now_ns = now_ns
         self.out.effects = []
+        if self._booked or self._cancelled:
+            self._learn()
         if self.started_ns and gap_ns > self._trust.gap_ns:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
             self._account.on_resume(self._now_ns)
@@ -130,11 +136,12 @@ class Trader:
         return self.out.effects
 
     def report(self, now_ns: int) -> Report:
-        """Changes nothing."""
+        self._learn()
         return draw(self, self.reconfiguration.settings, now_ns)
 
     def plan(self, now_ns: int) -> TraderPlan:
-        """What would be sent next, and why; changes nothing."""
+        """What would be sent next, and why; sends nothing."""
+        self._learn()
         return plan_of(self, self._sending, self.reconfiguration.settings.budget.reserve, now_ns)
 
     @property
@@ -154,8 +161,8 @@ class Trader:
             case m.BookUpdate() | m.Trade() | m.ImpliedValueSeen():
                 self.out.counters.frames += 1
                 if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
-                    self._hints.saw(event, self.desk.live(event.market_id), now_ns)
-                    self._due_ns = min(self._due_ns, self._hints.next_due_ns())
+                    self._hints.on_frame(event, self.desk.live(event.market_id), now_ns)
+                    self._due_ns = min(self._due_ns, self._hints.next_due_ns)
             case m.Response():
                 self._replied(event)
             case m.FeedAlive() | m.SubscriptionAccepted():
@@ -229,7 +236,11 @@ class Trader:
     def _clear(self) -> None:
         """Where nothing may rest in the phase, the cancels leave now."""
         if self.phase in NOTHING_RESTS_IN:
-            self._sending.cancel_all(self.phase, self._now_ns)
+            venue = self._sending.venue
+            for market_id, is_sent in cancel_all(
+                self.desk, venue, self.phase, self._now_ns
+            ).items():
+                self._cancelled[market_id] = is_sent or self._cancelled.get(market_id, False)
 
     def _latch(self, reason: str, *, ours: bool) -> None:
         self.guard.latch(reason, self._now_ns, ours=ours)
@@ -294,7 +305,7 @@ class Trader:
             self.quoting.parking.market(own.market_id, OrderFinding.UNREADABLE, self._now_ns)
         is_read = isinstance(pending.request, m.ReadOrder)
         if isinstance(answer, m.Ok) and is_read:
-            self._hints.looked(pending.begun_ns, own)
+            self._hints.on_read(pending.begun_ns, own)
         elif isinstance(answer, m.Ok):
             self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderBody, m.CancelBody)):
@@ -344,25 +355,28 @@ class Trader:
             case Resource.FILLS:
                 live = self._custody.sought_ids()
                 change = self.ledgers.on_fills(walk.rows, walk.begun_ns, self._now_ns, live)
-                self._account_changed(change)
+                self._booked.append((change, self._now_ns))
+                self.quoting.on_account_change(change, self._now_ns)
+                if self.ledgers.is_open and self.ledgers.series_wanted:
+                    self._account.schedule_by(Resource.SERIES, self._now_ns)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
-                self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Resource.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
-                self._hints.looked(walk.begun_ns)
+                self._hints.on_read(walk.begun_ns)
 
-    def _account_changed(self, change: AccountChange) -> None:
-        for market_id in change.markets:
-            self.quoting.fills_booked(market_id)
-        for market_id in change.decided:
-            self.quoting.winner_told(market_id)
-        if not self.ledgers.is_open:
-            return
-        self.guard.filled(change.fills, self._now_ns)
-        for fill in change.fills:
-            self.quoting.filled(fill, self._now_ns)
-        if self.ledgers.series_wanted:
-            self._account.schedule_by(Resource.SERIES, self._now_ns)
+    def _learn(self) -> None:
+        """Quoting, breakers and suspected fills learn what the last event booked and cancelled."""
+        for market_id, is_sent in self._cancelled.items():
+            if is_sent:
+                self.quoting.orders_changed(market_id)
+            else:
+                self.quoting.may_go(market_id)
+        self._cancelled.clear()
+        for change, at_ns in self._booked:
+            self.guard.filled(change.fills, at_ns)
+            self.quoting.learn(change, at_ns)
+            self._hints.on_fills_booked(self.ledgers.booked_qty, at_ns)
+        self._booked.clear()
 
     def _series_read(self, walk: PagedRead) -> None:
         self._custody.series_walked(walk.missed)
@@ -389,11 +403,14 @@ class Trader:
         self._trip()
         if quoting.flattening and self.phase is Phase.QUOTING:
             self._rest_when_flat()
-        self._custody.watch(now_ns)
+        quoting.weighing.await_others(now_ns)
+        if now_ns >= self._account.unread_due_ns:
+            self._custody.watch(now_ns)
         out.hold("inconsistency_observed", out.inconsistencies.observed)
         may_quote = self.phase is Phase.QUOTING and not (out.findings and self._blocking())
         self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
         self._clear()
+        self._learn()
         wishes, again_ns = self._decided(may_quote=may_quote)
         out.probe_key(now_ns)
         sending.cancel(wishes, now_ns)
@@ -404,6 +421,7 @@ class Trader:
         sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
         if may_quote and self.guard.breakers.tripped:
             self._trip()  # over what has just left
+            self._learn()
         if may_quote and self.first_two_sided_ns is None and quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             out.note("info", "two_sided_everywhere")
@@ -450,15 +468,15 @@ class Trader:
         """Read fills and orders sooner where they are in doubt."""
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
-        is_hinted = not self._hints.is_empty()
+        is_hinted = self._hints.next_due_ns != NEVER_NS
         if is_hinted or silent or self.out.findings or self.desk.in_doubt():
             self._account.sweep_soon(self._now_ns)
-        if is_hinted and self._hints.want_lists(self._now_ns):
+        if is_hinted and self._hints.prefers_lists(self._now_ns):
             self._account.schedule_by(Resource.FILLS, self._now_ns)
             self._account.schedule_by(Resource.RESTING, self._now_ns)
 
     def _wake_ns(self, again_ns: int) -> int:
-        desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()
+        desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns
         soonest = min(again_ns, desk_ns, hints_ns, self._account.next_due_ns)
         # What is overdue could not be sent just now; asking at once again would be a busy loop.
         pause_ns = NS_PER_MS if soonest > self._now_ns else _OVERDUE_NS

@@ -322,12 +322,12 @@ def test_a_fill_that_is_booked_after_its_rung_has_settled_is_paid_out_at_once():
     assert both.difference() == 0
 
 
-def test_an_account_is_told_though_the_rung_of_a_fill_is_forgotten_within_seconds_of_it():
+def test_the_profit_is_reported_though_the_rung_of_a_recent_fill_is_forgotten():
     both = Both()
     both.believe(0, 50.0)
     both.settle(0, Outcome.YES)
     both.fill(0, Outcome.YES, Side.BUY, 48, 1)
-    both.pnl.forget(EVENT, RUNGS)
+    both.pnl.forget_event(EVENT, RUNGS)
     assert both.total().profit_millicents == 52_000 - MILLI * both.total().fees_cents
 
 

@@ -321,7 +321,7 @@ def test_a_fill_of_a_rung_that_is_not_listed_counts_against_its_event():
         made.fill(order, number=1, qty=1), event_ticker=one.event.event_ticker
     )
     series._ledgers.book.book_fill(bought)
-    series.fills_booked(order.market_id)
+    series.on_holdings_change(order.market_id)
     assert series.weighing.worst_cents(one) == -79 - bought.fee_cents
     assert series.weighing.worst_cents(other) == 0
 
@@ -377,7 +377,7 @@ def test_a_denied_wish_is_made_again_when_orders_of_its_event_change(index, monk
 
 def test_a_denied_wish_is_made_again_when_fills_are_booked(monkeypatch):
     thin, made = denied(monkeypatch)
-    thin.trader.quoting.fills_booked(thin.markets[1].market_id)
+    thin.trader.quoting.on_holdings_change(thin.markets[1].market_id)
     decide(thin)
     assert made == [thin.now_ns]
 

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 from bot.core.execution.venue_availability import VenueAvailability
 from bot.core.orders.manager import OrderManager
-from bot.core.quoting.engine import QuotingEngine
 from bot.core.report import Phase
+from venue.wire.names import MarketId
 
 Order = TypeVar("Order")
 
@@ -25,18 +25,23 @@ WHY: Final = {
 
 
 def cancel_all(
-    desk: OrderManager, quoting: QuotingEngine, venue: VenueAvailability, phase: Phase, now_ns: int
-) -> None:
-    """Cancel everything that may rest. phase: a key of `WHY`."""
+    desk: OrderManager, venue: VenueAvailability, phase: Phase, now_ns: int
+) -> dict[MarketId, bool]:
+    """Cancel everything that may rest. phase: a key of `WHY`.
+
+    Returns the markets whose orders changed; True where a cancel was sent.
+    """
+    changed: dict[MarketId, bool] = {}
     due = []
     for own in desk.all_live():
         if not own.doomed:
             own.doomed, own.why = True, WHY[phase]
-            quoting.may_go(own.market_id)
+            changed[own.market_id] = False
         if own.is_free and own.due_ns <= now_ns:
             due.append(own)
     for own in send_cancels(due, lambda own: desk.send_cancel(own, own.why, now_ns), venue, now_ns):
-        quoting.orders_changed(own.market_id)
+        changed[own.market_id] = True
+    return changed
 
 
 def send_cancels(

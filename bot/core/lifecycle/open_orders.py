@@ -255,7 +255,6 @@ class OpenOrderSync:
 
     def watch(self, now_ns: int) -> None:
         """What is ours and was not read for long is a limit that cannot be checked."""
-        self._weighing.await_others(now_ns)
         unread = self._account.unread(now_ns)
         ours = ", ".join(kind for kind in unread if kind is not Resource.SERIES)
         self._out.hold("account_unread", f"not read for long: {ours}" if ours else "")
@@ -304,7 +303,7 @@ class OpenOrderSync:
         """The books open, and the orders kept are ours from here on, with the place they have."""
         for market_id in self._ledgers.open_books(now_ns):
             # What the event may lose was reckoned by the fills alone until now.
-            self._quoting.fills_booked(market_id)
+            self._quoting.on_holdings_change(market_id)
         taken = self._heritage.take_over(now_ns)
         self._desk.opens(taken, self._ledgers.booked_qty)
         for own in taken:

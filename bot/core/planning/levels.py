@@ -24,8 +24,7 @@ class WorkingOrders:
     """Our live orders on one market, and the shares held there that none of them may be selling.
 
     A market keeps it until an order there, or what is held, may be another: whoever changes one of
-    them calls `QuotingEngine.orders_changed` or `fills_booked`, or `may_go` where an order is only
-    to go.
+    them calls `QuotingEngine.orders_changed`, or `may_go` where an order is only to go.
     """
 
     def __init__(self, orders: Sequence[OwnOrder], free: FreeShares) -> None:
