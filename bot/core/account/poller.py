@@ -30,7 +30,7 @@ from bot.core.messages import (
     SeriesBody,
 )
 from bot.core.orders.outbox import NEVER_NS
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Fill
@@ -111,14 +111,14 @@ class AccountPoller:
     def __init__(
         self,
         series_ticker: Ticker,
-        trust: TrustSettings,
+        staleness: StalenessSettings,
         on_fills_page: Callable[[Sequence[Fill], int], tuple[Sequence[Fill], bool]],
         others: tuple[Ticker, ...] = (),
     ) -> None:
         """on_fills_page: as `AccountReconciler.on_fills_page`. others: series that are read with
         ours."""
         self._series = (series_ticker, *others)
-        self._trust = trust
+        self._staleness = staleness
         self._on_fills_page = on_fills_page
         self._walks: dict[Resource, PagedRead] = {}
         self.due_ns: dict[Resource, int] = dict.fromkeys(Resource, 0)
@@ -128,8 +128,8 @@ class AccountPoller:
         self.done_ns: dict[Resource, int] = {}
         """When the last whole walk ended."""
         self._resumed_ns = 0
-        period_ns = max(trust.sweep_ns, trust.audit_ns)
-        self._unread_after_ns = max(trust.unread_ns, _UNREAD_PERIODS * period_ns)
+        period_ns = max(staleness.poll_orders_ns, staleness.poll_account_ns)
+        self._unread_after_ns = max(staleness.unread_ns, _UNREAD_PERIODS * period_ns)
         self.unread_due_ns = 0
         """`unread` returns the same until then."""
 
@@ -147,7 +147,7 @@ class AccountPoller:
     def sweep_soon(self, now_ns: int) -> None:
         """An order of ours is in doubt: orders and fills are read at the quicker pace."""
         for kind in _SWEPT:
-            due_ns = self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns
+            due_ns = self.done_ns.get(kind, 0) + self._staleness.poll_orders_fast_ns
             self.schedule_by(kind, max(now_ns, due_ns))
 
     def on_resume(self, now_ns: int) -> None:
@@ -240,7 +240,9 @@ class AccountPoller:
         del self._walks[kind]
         self.done_ns[kind] = now_ns
         self.unread_due_ns = 0
-        period_ns = self._trust.sweep_ns if kind in _SWEPT else self._trust.audit_ns
+        period_ns = (
+            self._staleness.poll_orders_ns if kind in _SWEPT else self._staleness.poll_account_ns
+        )
         turn_ns = period_ns * _TURNS.index(kind) // len(_TURNS)
         self._schedule(kind, now_ns + period_ns - (now_ns - turn_ns) % period_ns)
         return walk

@@ -23,7 +23,7 @@ from bot.core.messages import FillMark, Started
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.outbox import Outbox, keep_newest
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, Instant
 from venue.wire.money import (
@@ -269,10 +269,12 @@ class FillBooker:
             return ""
         filled = Qty(self._book.filled_qty(fill.order_id) + fill.qty)
         shown = (fill.outcome.value, fill.side.value, fill.market_id)
-        if shown != (own.outcome.value, own.own_side.value, own.market_id):
+        if shown != (own.outcome.value, own.side.value, own.market_id):
             return f"fill {fill.fill_id}: not of the kind of its order"
-        most = max(own.known.size, own.filled + own.may_fill)
-        is_possible = own.inherited or filled <= most  # the size that an earlier run asked for
+        most = max(own.known.size, own.filled + own.max_fillable)
+        is_possible = (
+            own.from_previous_run or filled <= most
+        )  # the size that an earlier run asked for
         return "" if is_possible else f"fill {fill.fill_id}: too large for its order"
 
     def _with_market(self, fill: model.Fill) -> model.Fill:
@@ -375,8 +377,8 @@ class AccountChange(msgspec.Struct, frozen=True):
 class AccountReconciler:
     """The portfolio, the fills that are not booked yet, and the audits."""
 
-    def __init__(self, trust: TrustSettings, desk: OrderManager, out: Outbox) -> None:
-        self._lag_ns = trust.read_lag_ns
+    def __init__(self, staleness: StalenessSettings, desk: OrderManager, out: Outbox) -> None:
+        self._lag_ns = staleness.read_lag_ns
         self._desk = desk
         self._out = out
         self._signs = out.inconsistencies
@@ -386,7 +388,7 @@ class AccountReconciler:
             MarketId, FeeRate
         ] = {}  # of each rung of ours maker's or taker's, the higher
         self.settlement = Settlement(self.book)
-        self.booker = FillBooker(self.book, desk, out, self._by_ticker, trust.read_lag_ns)
+        self.booker = FillBooker(self.book, desk, out, self._by_ticker, staleness.read_lag_ns)
         self.is_open = False
         self.fills = 0  # booked since the books were opened
         self.series_wanted = False
@@ -452,7 +454,7 @@ class AccountReconciler:
         yes_qty, no_qty = self.book.holdings(market_id)
         if self._desk.has_fills(market_id):
             for own, ahead in self._unbooked(market_id):
-                signed = ahead if own.own_side is Side.BUY else -ahead
+                signed = ahead if own.side is Side.BUY else -ahead
                 if own.outcome is Outcome.YES:
                     yes_qty += signed
                 else:
@@ -471,7 +473,7 @@ class AccountReconciler:
         for own, ahead in self._unbooked(market_id) if self._desk.has_fills(market_id) else ():
             price = own.worst_price
             amount = notional(price, Qty(ahead))
-            cash += -amount if own.own_side is Side.BUY else amount
+            cash += -amount if own.side is Side.BUY else amount
             cash -= ahead * fee_cents(rate, Qty(1), price)
         return Cents(cash)
 
