@@ -216,7 +216,7 @@ class Trader:
         self.started_ns = self.quoting.began_ns = self._now_ns
         self.is_paper = event.paper
         self._account.on_resume(self._now_ns)
-        self._custody.begin(event, self._now_ns)
+        self._custody.restore(event, self._now_ns)
         for intent in event.open_intents:
             self.desk.add(OwnOrder.left_behind(intent, self._now_ns))
         if event.open_intents:
@@ -297,7 +297,7 @@ class Trader:
             if walk is not None:
                 self._walked(walk)
             elif isinstance(request, m.ReadResting):
-                self._custody.resting_page(event.answer, pending.begun_ns, self._now_ns)
+                self._custody.on_orders_page(event.answer, pending.begun_ns, self._now_ns)
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
@@ -365,7 +365,7 @@ class Trader:
                     self._account.schedule_by(Resource.SERIES, self._now_ns)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
             case Resource.RESTING:
-                self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
+                self._custody.on_orders_list(walk.rows, walk.begun_ns, self._now_ns, self.phase)
                 self._hints.on_read(walk.begun_ns)
 
     def _learn(self) -> None:
@@ -383,7 +383,7 @@ class Trader:
         self._booked.clear()
 
     def _series_read(self, walk: PagedRead) -> None:
-        self._custody.series_walked(walk.missed)
+        self._custody.on_series_list(walk.missed)
         others = self.reconfiguration.settings.other_series
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
         self.ledgers.on_other_series(
@@ -411,7 +411,7 @@ class Trader:
             self._rest_when_flat()
         quoting.weighing.await_others(now_ns)
         if now_ns >= self._account.unread_due_ns:
-            self._custody.watch(now_ns)
+            self._custody.check_unread(now_ns)
         out.hold("inconsistency_observed", out.inconsistencies.observed)
         may_quote = self.phase is Phase.QUOTING and not (out.findings and self._blocking())
         self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
@@ -435,7 +435,7 @@ class Trader:
             quoting.weighing.weigh()
         if self.phase is Phase.LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
-        if self.phase is Phase.STOPPING and self._custody.drained(now_ns):
+        if self.phase is Phase.STOPPING and self._custody.is_drained(now_ns):
             self.phase = Phase.STOPPED
             out.effects.append(self._custody.left_over())
         else:

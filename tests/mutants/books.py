@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from bot.core.account import portfolio
-from bot.core.account.portfolio import OrderTally, Portfolio, _MarketBook
+from bot.core.account.portfolio import MarketBook, OrderTally, Portfolio
 from bot.core.account.reconciler import FillBooker
 from bot.core.orders.order import OwnOrder, State
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
@@ -35,7 +35,7 @@ def _but_the_oldest(
     return _page_booked(self, rows[:-1], now_ns)
 
 
-def _no_fee(fill: model.Fill, market: _MarketBook, tally: OrderTally) -> int:
+def _no_fee(fill: model.Fill, market: MarketBook, tally: OrderTally) -> int:
     return 0
 
 

@@ -130,6 +130,7 @@ class AccountPoller:
         self._resumed_ns = 0
         period_ns = max(staleness.poll_orders_ns, staleness.poll_account_ns)
         self._unread_after_ns = max(staleness.unread_ns, _UNREAD_PERIODS * period_ns)
+        self._has_unread = False
         self.unread_due_ns = 0
         """`unread` returns the same until then."""
 
@@ -153,7 +154,7 @@ class AccountPoller:
     def on_resume(self, now_ns: int) -> None:
         """This process starts, or goes on after a pause in which it could read nothing."""
         self._resumed_ns = now_ns
-        self.unread_due_ns = 0
+        self.unread_due_ns = 0 if self._has_unread else self.unread_due_ns
 
     def unread(self, now_ns: int) -> tuple[Resource, ...]:
         """The lists that could not be read to their end for too long."""
@@ -161,7 +162,9 @@ class AccountPoller:
         from_ns = now_ns - self._unread_after_ns
         fresh_ns = (at_ns for at_ns in since_ns.values() if at_ns >= from_ns)
         self.unread_due_ns = min(fresh_ns, default=NEVER_NS) + self._unread_after_ns + 1
-        return tuple(kind for kind, at_ns in since_ns.items() if at_ns < from_ns)
+        unread = tuple(kind for kind, at_ns in since_ns.items() if at_ns < from_ns)
+        self._has_unread = bool(unread)
+        return unread
 
     def due(self, now_ns: int) -> list[tuple[PagedRead, Read]]:
         """The pages that are due. Call `on_sent` for each that is sent."""
@@ -239,7 +242,7 @@ class AccountPoller:
             return None
         del self._walks[kind]
         self.done_ns[kind] = now_ns
-        self.unread_due_ns = 0
+        self.unread_due_ns = 0 if self._has_unread else self.unread_due_ns
         period_ns = (
             self._staleness.poll_orders_ns if kind in _SWEPT else self._staleness.poll_account_ns
         )

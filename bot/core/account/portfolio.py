@@ -48,7 +48,7 @@ class _EventBook(msgspec.Struct):
     is_ours: bool = False  # some market of it was listed here
 
 
-class _MarketBook(msgspec.Struct):
+class MarketBook(msgspec.Struct):
     """One market."""
 
     event: _EventBook
@@ -69,7 +69,7 @@ class Portfolio:
     """
 
     def __init__(self) -> None:
-        self._markets: dict[MarketId, _MarketBook] = {}
+        self.markets: dict[MarketId, MarketBook] = {}
         self._tallies: dict[OrderId, OrderTally] = {}
         self._events: dict[Ticker, _EventBook] = {}
         self._gone_cents = 0  # of events of ours that were forgotten
@@ -93,10 +93,10 @@ class Portfolio:
         market.rates = maker, taker
         market.event.is_ours = True
 
-    def _market(self, market_id: MarketId, event_ticker: Ticker) -> _MarketBook:
-        market = self._markets.get(market_id)
+    def _market(self, market_id: MarketId, event_ticker: Ticker) -> MarketBook:
+        market = self.markets.get(market_id)
         if market is None:
-            market = self._markets[market_id] = _MarketBook(self._event(event_ticker))
+            market = self.markets[market_id] = MarketBook(self._event(event_ticker))
         return market
 
     def _event(self, event_ticker: Ticker) -> _EventBook:
@@ -122,7 +122,7 @@ class Portfolio:
         except ValueError as fault:
             raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None
         _check_amounts(fill)
-        market = self._markets.get(fill.market_id)
+        market = self.markets.get(fill.market_id)
         if market is None:
             market = self._market(fill.market_id, fill.event_ticker)
         tally = self._tallies.setdefault(fill.order_id, OrderTally())
@@ -134,13 +134,13 @@ class Portfolio:
         self._move_shares(market, outcome, sign * fill.qty)
         return msgspec.structs.replace(fill, fee_cents=Cents(fee_cents))
 
-    def _add_cash(self, market: _MarketBook, cash_cents: int) -> None:
+    def _add_cash(self, market: MarketBook, cash_cents: int) -> None:
         self.version += 1
         market.cash_cents += cash_cents
         market.event.cash_cents += cash_cents
         self._cash_cents += cash_cents
 
-    def _move_shares(self, market: _MarketBook, outcome: Outcome, shares: int) -> None:
+    def _move_shares(self, market: MarketBook, outcome: Outcome, shares: int) -> None:
         """Shares of a settled market turn into their payout at once, late fills included."""
         self.version += 1
         if market.winner is not None:
@@ -154,7 +154,7 @@ class Portfolio:
     def settle(self, market_id: MarketId, winner: Outcome) -> Cents:
         """A market resolved: its shares become cash. Returns the payout; 0, and nothing changed,
         where it is settled already or unknown."""
-        market = self._markets.get(market_id)
+        market = self.markets.get(market_id)
         if market is None or market.winner is not None:
             return Cents(0)
         winning = market.yes if winner is Outcome.YES else market.no
@@ -165,7 +165,7 @@ class Portfolio:
 
     def pay(self, market_id: MarketId, cash_cents: Cents) -> None:
         """The shares of a market are gone for so much cash, without a winner (unallocated)."""
-        market = self._markets[market_id]
+        market = self.markets[market_id]
         market.yes = market.no = 0
         self._add_cash(market, cash_cents)
 
@@ -187,7 +187,7 @@ class Portfolio:
 
     def taken_over(self, market_id: MarketId) -> tuple[int, int]:
         """YES and NO shares of a market that were taken over so far."""
-        market = self._markets.get(market_id)
+        market = self.markets.get(market_id)
         return (0, 0) if market is None else (market.taken_yes, market.taken_no)
 
     def forget_event(self, event_ticker: Ticker) -> None:
@@ -195,8 +195,8 @@ class Portfolio:
         event = self._events.pop(fold_ticker(event_ticker), None)
         if event is not None:
             self._gone_cents += event.cash_cents if event.is_ours else 0
-            held = self._markets.items()
-            self._markets = {key: market for key, market in held if market.event is not event}
+            held = self.markets.items()
+            self.markets = {key: market for key, market in held if market.event is not event}
 
     def trim(self, floor_ns: int, live_orders: Iterable[OrderId]) -> None:
         """Forget fills of orders that are not among these, if they are older than the floor."""
@@ -214,12 +214,12 @@ class Portfolio:
 
         Below zero only while the purchase that an already booked sale came from is yet to be read.
         """
-        market = self._markets.get(market_id)
+        market = self.markets.get(market_id)
         return (0, 0) if market is None else (market.yes, market.no)
 
     def winner(self, market_id: MarketId) -> Outcome | None:
         """The outcome that won, once settled."""
-        market = self._markets.get(market_id)
+        market = self.markets.get(market_id)
         return None if market is None else market.winner
 
     def filled_qty(self, order_id: OrderId) -> Qty:
@@ -229,16 +229,16 @@ class Portfolio:
 
     def cash_of_market(self, market_id: MarketId) -> Cents:
         """Net cash flow of a market's fills and payouts, fees included."""
-        market = self._markets.get(market_id)
+        market = self.markets.get(market_id)
         return Cents(0 if market is None else market.cash_cents)
 
     def held_markets(self) -> list[MarketId]:
         """Markets in which shares are held, in first-seen order."""
-        return [key for key, market in self._markets.items() if market.yes or market.no]
+        return [key for key, market in self.markets.items() if market.yes or market.no]
 
     def event_of(self, market_id: MarketId) -> Ticker:
         """The folded ticker of the event of a market that was booked or listed."""
-        return self._markets[market_id].event.ticker
+        return self.markets[market_id].event.ticker
 
     def event_cash_cents(self, event_ticker: Ticker) -> Cents:
         """Net cash flow of an event's fills and payouts, fees included."""
@@ -263,7 +263,7 @@ class Portfolio:
         of YES and NO count at the dollar they pay for certain, and what is left over at nothing.
         """
         worth = 0
-        for key, each in self._markets.items():
+        for key, each in self.markets.items():
             if (each.yes or each.no) and each.event.is_ours:
                 worth += worth_cents(each.yes, each.no, marks.get(key))
         return Cents(worth)
@@ -288,7 +288,7 @@ def _check_amounts(fill: model.Fill) -> None:
         )
 
 
-def _fee_of(fill: model.Fill, market: _MarketBook, tally: OrderTally) -> int:
+def _fee_of(fill: model.Fill, market: MarketBook, tally: OrderTally) -> int:
     """The fee of a fill. Missing fees of an order add up to one rounding of their sum (S16), and
     only they are in that sum, so that the order in which fills are booked does not matter."""
     if fill.fee_cents is not None:

@@ -451,7 +451,8 @@ class AccountReconciler:
 
     def holdings(self, market_id: MarketId) -> tuple[Qty, Qty]:
         """YES and NO shares held, fills not booked yet included."""
-        yes_qty, no_qty = self.book.holdings(market_id)
+        market = self.book.markets.get(market_id)
+        yes_qty, no_qty = (0, 0) if market is None else (market.yes, market.no)
         if self._desk.has_fills(market_id):
             for own, ahead in self._unbooked(market_id):
                 signed = ahead if own.side is Side.BUY else -ahead
@@ -470,7 +471,7 @@ class AccountReconciler:
         """Net cash of a rung's fills not booked yet, at the worst price that their order may have
         had, and the fee of single shares."""
         cash, rate = 0, self._rates[market_id]
-        for own, ahead in self._unbooked(market_id) if self._desk.has_fills(market_id) else ():
+        for own, ahead in self._unbooked(market_id):
             price = own.worst_price
             amount = notional(price, Qty(ahead))
             cash += -amount if own.side is Side.BUY else amount
@@ -479,7 +480,10 @@ class AccountReconciler:
 
     def held(self, market_id: MarketId) -> tuple[Qty, Qty, Cents]:
         """`holdings` and `unbooked_cents`: the exposure of a rung without its live orders."""
-        return (*self.holdings(market_id), self.unbooked_cents(market_id))
+        cents = Cents(0)
+        if self._desk.has_fills(market_id):
+            cents = self.unbooked_cents(market_id)
+        return (*self.holdings(market_id), cents)
 
     def shrink_room(self, market_id: MarketId, side: BookSide) -> Qty:
         """Shares by which orders on this side may shrink a rung's position, down to none.

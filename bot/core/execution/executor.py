@@ -14,13 +14,13 @@ from bot.core.account.reconciler import AccountReconciler
 from bot.core.execution.cash_check import CashCheck
 from bot.core.execution.suspected_fills import SuspectedFill, SuspectedFills
 from bot.core.execution.venue_availability import VenueAvailability
+from bot.core.lifecycle.open_orders import enforce_lowered_limits
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.outbox import Outbox
 from bot.core.orders.request_budget import Priority, WriteThrottle
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.lowered_limits import pull_beyond
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.takes import barred, routes
 from bot.core.quoting.wind_down import WindDownStage
@@ -141,7 +141,7 @@ class OrderExecutor:
         lowered = settings.risk != self._settings.risk
         self._settings = settings
         self._out.writes_max = settings.pace.requests_in_flight
-        if lowered and (count := pull_beyond(self._quoting, self._desk)):
+        if lowered and (count := enforce_lowered_limits(self._quoting, self._desk)):
             self._out.note("warning", "orders_beyond_limits", count=count)
         self._pace.reconfigure(settings.pace, now_ns)
 
