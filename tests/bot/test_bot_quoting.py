@@ -245,7 +245,7 @@ def test_an_older_read_that_shows_a_rung_active_does_not_take_its_resolution_bac
     resolved = msgspec.structs.replace(market, state=model.MarketState.RESOLVED)
     series.take_series([msgspec.structs.replace(shown, markets=(resolved,))], T0, T0)
     series.take_series([shown], T0 + NS_PER_SECOND, T0 + NS_PER_SECOND)
-    assert ledgers.settlement.is_resolved(market.market_id)
+    assert market.market_id in ledgers.settlement.resolved_ns
 
 
 def test_rungs_that_a_settled_event_no_longer_shows_have_resolved_and_are_kept_until_they_paid():
@@ -257,7 +257,7 @@ def test_rungs_that_a_settled_event_no_longer_shows_have_resolved_and_are_kept_u
     over = msgspec.structs.replace(shown, markets=(), status=model.EventStatus.SETTLED)
     series.take_series([over], T0 + 1, T0 + 1)
     assert ledgers.holdings(market.market_id) == (5, 0)
-    assert ledgers.settlement.is_resolved(market.market_id)
+    assert market.market_id in ledgers.settlement.resolved_ns
     ledgers.book.settle(market.market_id, Outcome.YES)
     series.take_series([over], T0 + 2, T0 + 1 + FORGET_AFTER_NS)
     assert series.ladders == []

@@ -130,7 +130,7 @@ def test_a_resolution_that_is_taken_back_is_no_settlement():
     books.of.settlement.state_shown(active, books.now_ns + 1, books.now_ns + 1)
     books.audit(3)
     assert books.of.holdings(MARKET) == (5, 0)
-    assert not books.of.settlement.is_resolved(MARKET)
+    assert MARKET not in books.of.settlement.resolved_ns
 
 
 def test_cash_is_not_judged_while_a_resolved_rung_waits_for_its_payout():

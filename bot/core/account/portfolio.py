@@ -260,7 +260,7 @@ class Portfolio:
         """The value of the shares held of markets listed here, each rounded to the cent.
 
         marks: YES value per share, cents 0..100. Where a mark is missing or no finite number, pairs
-        of YES and NO count at the dollar they pay for certain, and what is left over at nothing.
+        of YES and NO count at the dollar that they pay for certain, and the rest at nothing.
         """
         worth = 0
         for key, each in self.markets.items():

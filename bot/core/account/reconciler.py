@@ -1,4 +1,4 @@
-"""Our books against the venue's: fills booked once, holdings, and audits of cash and shares.
+"""Reconciles our books with the venue's: fills booked once, inventory, audits of cash and shares.
 
 Positions and a balance count as of reads that lie between two walks of the fills with the same
 newest fill, a read lag apart. The first such pair opens the books, each later one is an audit. In
@@ -140,12 +140,11 @@ class FillBooker:
         return not is_booked and self._floor_ns is not None and _is_older(row, self._floor_ns)
 
     def _trim_ids(self, live_orders: Iterable[OrderId]) -> None:
-        """Forget ids far below the newest; the floor covers their fills. Rare, so that it is
-        cheap."""
-        if len(self._booked) > 2 * FILL_IDS_KEPT:
-            self._floor_ns, _ = sorted(self._booked.values())[-FILL_IDS_KEPT]
-            self._booked = {key: at for key, at in self._booked.items() if at[0] >= self._floor_ns}
-            self._book.trim(self._floor_ns, live_orders)
+        """Forget ids far below the newest; the floor covers their fills. Rare, because it is
+        slow."""
+        self._floor_ns, _ = sorted(self._booked.values())[-FILL_IDS_KEPT]
+        self._booked = {key: at for key, at in self._booked.items() if at[0] >= self._floor_ns}
+        self._book.trim(self._floor_ns, live_orders)
 
     # --- a page -----------------------------------------------------------------------------------
 
@@ -225,7 +224,8 @@ class FillBooker:
         self._ended_deep = False
         named = next(iter(self._contradictory), "")
         self._out.hold("fill_unreadable", f"fill {named} contradicts itself" if named else "")
-        self._trim_ids(live_orders)
+        if len(self._booked) > 2 * FILL_IDS_KEPT:
+            self._trim_ids(live_orders)
         return tuple(booked)
 
     def _book_row(self, row: model.Fill, begun_ns: int, now_ns: int) -> model.Fill | None:
@@ -279,7 +279,7 @@ class FillBooker:
 
     def _with_market(self, fill: model.Fill) -> model.Fill:
         """A fill that does not name its market (S4), with that of its ticker or its order; where
-        neither is known the ticker stands for it."""
+        neither is known the ticker takes its place."""
         market_id = self._by_ticker.get(fold_ticker(fill.ticker))
         own = None if market_id else self._desk.owner(fill.order_id)
         if own is not None:
@@ -350,20 +350,13 @@ def _is_older(row: model.Fill, than_ns: int) -> bool:
         return False
 
 
-class _Balance(msgspec.Struct, frozen=True):
-    """A balance, with the times of its request and answer."""
+class _AuditRead(msgspec.Struct, frozen=True):
+    """A balance or a list of positions, with the times of its request and answer."""
 
-    total_cents: Cents
     begun_ns: int
     ended_ns: int
-
-
-class _Positions(msgspec.Struct, frozen=True):
-    """The shares of a list of positions, with the times of its request and answer."""
-
-    held: Held
-    begun_ns: int
-    ended_ns: int
+    total_cents: int = 0
+    held: Held = {}
 
 
 class AccountChange(msgspec.Struct, frozen=True):
@@ -404,8 +397,8 @@ class AccountReconciler:
         """Settlements that fit no outcome."""
         self.fee_difference_cents = Cents(0)
         """Fees that the fills did not show."""
-        self._balance: _Balance | None = None
-        self._positions: _Positions | None = None
+        self._balance: _AuditRead | None = None
+        self._positions: _AuditRead | None = None
         self._active_ns = 0  # when something traded last; reads count from a lag after it
         self._opening_cents = 0
         self._audited_ns = -1  # when the reads of the newest audit began
@@ -423,7 +416,7 @@ class AccountReconciler:
         for event_ticker, cents in started.event_cash:
             self.book.carry(event_ticker, cents)
 
-    # --- holdings ---------------------------------------------------------------------------------
+    # --- inventory --------------------------------------------------------------------------------
 
     def list_market(self, market: model.Market, maker: FeeRate, taker: FeeRate) -> None:
         """Make a rung and its fee rates known. Its event is the one that it names."""
@@ -479,7 +472,7 @@ class AccountReconciler:
         return Cents(cash)
 
     def held(self, market_id: MarketId) -> tuple[Qty, Qty, Cents]:
-        """`holdings` and `unbooked_cents`: the exposure of a rung without its live orders."""
+        """`holdings` and `unbooked_cents`: the exposure of a rung by its inventory alone."""
         cents = Cents(0)
         if self._desk.has_fills(market_id):
             cents = self.unbooked_cents(market_id)
@@ -506,7 +499,7 @@ class AccountReconciler:
         self.available_cents = balance.available_cents
         self.reserved_cents = balance.reserved_cents
         if not self._counts(self._balance):
-            self._balance = _Balance(balance.total_cents, begun_ns, now_ns)
+            self._balance = _AuditRead(begun_ns, now_ns, total_cents=balance.total_cents)
 
     def on_positions(self, rows: Iterable[model.Position], begun_ns: int, now_ns: int) -> None:
         """A whole list of positions. Of a row only the ticker is promised."""
@@ -519,7 +512,7 @@ class AccountReconciler:
         if self.is_open:
             self.settlement.positions_shown(held, begun_ns)
         if self._series_ns >= 0 and not self._counts(self._positions):
-            self._positions = _Positions(held, begun_ns, now_ns)
+            self._positions = _AuditRead(begun_ns, now_ns, held=held)
 
     def on_fills_page(
         self, rows: Sequence[model.Fill], now_ns: int
@@ -577,8 +570,8 @@ class AccountReconciler:
         from a lag after it."""
         self._active_ns = max(self._active_ns, at_ns)
 
-    def _counts(self, read: _Balance | _Positions | None) -> bool:
-        """True if a read is late enough after the last fill, and so waits for the next walk."""
+    def _counts(self, read: _AuditRead | None) -> bool:
+        """True if a read began late enough after the last fill; a stale one is read again."""
         return read is not None and read.begun_ns > self._active_ns + self._lag_ns
 
     @property
@@ -732,7 +725,7 @@ class AccountReconciler:
         for market_id in sorted(self._rates):
             booked = self.book.holdings(market_id)
             shown = (held.get((market_id, Outcome.YES), 0), held.get((market_id, Outcome.NO), 0))
-            if shown != booked and not self.settlement.is_resolved(market_id):
+            if shown != booked and market_id not in self.settlement.resolved_ns:
                 wrong[market_id] = f"{market_id}: {shown} shown, {booked} booked"
         return wrong
 
@@ -842,7 +835,7 @@ class AccountReconciler:
     def may_forget(self, event: model.Event, now_ns: int) -> bool:
         """True if every rung of an event resolved long enough ago, and everything held was paid."""
         for market_id in self._rungs_of(event):
-            resolved_ns = self.settlement.resolved_ns(market_id)
+            resolved_ns = self.settlement.resolved_ns.get(market_id)
             if resolved_ns is None or now_ns < resolved_ns + FORGET_AFTER_NS:
                 return False
             if any(self.holdings(market_id)) or self._desk.has_fills(market_id):

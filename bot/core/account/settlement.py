@@ -1,4 +1,4 @@
-"""Settlement of resolved rungs: which of the outcomes of their event the balance moved by.
+"""Settlement of resolved rungs: the outcome of their event by which the balance moved.
 
 The venue does not publish winners. When a rung resolves its position leaves and the balance moves.
 A ladder of n rungs has n+1 outcomes, since no rung pays YES above one that pays NO. Where the cash
@@ -21,11 +21,11 @@ from venue.wire.money import PAYOUT_CENTS, Outcome
 from venue.wire.names import MarketId, Ticker
 
 SETTLES_WITHIN_NS: Final = 60 * NS_PER_SECOND
-"""So long after a rung resolved its position may stay, and so long after that went the cash may
-take to fit an outcome."""
+"""Timeout of a settlement: for the position of a resolved rung to leave, and then for the cash to
+fit an outcome."""
 
 _EVENTS_MAX: Final = 2
-"""The sum of the cash tells so many events apart that settle at once, and no more."""
+"""The sum of the cash can be split between so many events that settle at once, and no more."""
 
 Held = Mapping[tuple[MarketId, Outcome], int]
 """Shares of a list of positions."""
@@ -34,8 +34,8 @@ Winners = dict[MarketId, Outcome]
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A resolved rung whose shares are held in the books. strike: dollars; None on a binary market,
-    and where it is not known."""
+    """A resolved rung with inventory in the books. strike: dollars; None on a binary market, and
+    where it is not known."""
 
     market_id: MarketId
     event_ticker: Ticker
@@ -68,7 +68,8 @@ class Settlement:
     def __init__(self, book: Portfolio) -> None:
         self._book = book
         self._listed: dict[MarketId, tuple[Ticker, Decimal | None]] = {}
-        self._resolved: dict[MarketId, int] = {}  # when it was seen resolved first
+        self.resolved_ns: dict[MarketId, int] = {}
+        """When a market was first seen resolved."""
         self._gone: dict[MarketId, int] = {}  # when its position was seen gone first
         # Held at the opening: a payout may be in its balance, until a later list shows the shares.
         self._unproven: set[MarketId] = set()
@@ -78,7 +79,7 @@ class Settlement:
     def known_winner(self, market_id: MarketId) -> Outcome | None:
         """The outcome that won, where the payout shows it; one that an earlier run knew counts once
         the market has been seen resolved."""
-        return self._winners.get(market_id) if market_id in self._resolved else None
+        return self._winners.get(market_id) if market_id in self.resolved_ns else None
 
     # --- what the series shows --------------------------------------------------------------------
 
@@ -105,21 +106,13 @@ class Settlement:
         if market.state is model.MarketState.RESOLVED:
             self.on_resolved(market.market_id, now_ns)
             return
-        seen_ns = self._resolved.get(market.market_id, believed_from_ns)
+        seen_ns = self.resolved_ns.get(market.market_id, believed_from_ns)
         if seen_ns < believed_from_ns and self._book.winner(market.market_id) is None:
-            del self._resolved[market.market_id]
+            del self.resolved_ns[market.market_id]
 
     def on_resolved(self, market_id: MarketId, now_ns: int) -> None:
         """A market has resolved; again changes nothing."""
-        self._resolved.setdefault(market_id, now_ns)
-
-    def is_resolved(self, market_id: MarketId) -> bool:
-        """True if a market has resolved."""
-        return market_id in self._resolved
-
-    def resolved_ns(self, market_id: MarketId) -> int | None:
-        """When a market was first seen resolved; None when it has not been."""
-        return self._resolved.get(market_id)
+        self.resolved_ns.setdefault(market_id, now_ns)
 
     # --- what the account shows -------------------------------------------------------------------
 
@@ -143,14 +136,14 @@ class Settlement:
 
     def unexplained(self) -> list[tuple[MarketId, int]]:
         """The unresolved markets whose positions are gone, and since when."""
-        held = (key for key in self._book.held_markets() if key not in self._resolved)
+        held = (key for key in self._book.held_markets() if key not in self.resolved_ns)
         return [(key, self._gone[key]) for key in held if key in self._gone]
 
     def gone(self) -> list[Waiting]:
         """The resolved rungs whose shares the books hold and the positions show no more."""
         gone: list[Waiting] = []
         for market_id in self._book.held_markets():
-            if market_id in self._resolved and market_id in self._gone:
+            if market_id in self.resolved_ns and market_id in self._gone:
                 event_of = self._book.event_of(market_id), None
                 event_ticker, strike = self._listed.get(market_id, event_of)
                 held = self._book.holdings(market_id)
@@ -161,7 +154,7 @@ class Settlement:
         """True if the position of a rung that resolved within a minute is still there: the balance
         may contain its payout already."""
         return any(
-            now_ns < self._resolved.get(key, -SETTLES_WITHIN_NS) + SETTLES_WITHIN_NS
+            now_ns < self.resolved_ns.get(key, -SETTLES_WITHIN_NS) + SETTLES_WITHIN_NS
             for key in self._book.held_markets()
             if key not in self._gone
         )
@@ -218,7 +211,7 @@ class Settlement:
         """Drop the markets of an event."""
         for market_id in self.rungs_of(event_ticker):
             del self._listed[market_id]
-            self._resolved.pop(market_id, None)
+            self.resolved_ns.pop(market_id, None)
             self._gone.pop(market_id, None)
             self._winners.pop(market_id, None)
             self._unproven.discard(market_id)

@@ -324,7 +324,7 @@ class CancelAll:
             return
         target.why = answer.code or f"{answer.status} {answer.message}".strip()
         if answer.status == 0:
-            # An id that fits into no path is never sent: the order is among what is left over.
+            # An id that fits into no path is never sent: the order is left over.
             target.due_ns = self._now_ns if is_order_id(order_id) else NEVER_NS
             return
         row = row_for(answer.status, answer.code)

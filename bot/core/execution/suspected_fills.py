@@ -26,7 +26,7 @@ _OPEN: Final = State.OPEN
 _DONE: Final = State.CLOSED
 
 FIRST_READ_NS: Final = 50 * NS_PER_MS
-"""The read model is some milliseconds behind, and the prints of one take come together."""
+"""Latency of the read model; and the prints of one take come together."""
 
 RETRY_NS: Final = 250 * NS_PER_MS
 SETTLED_NS: Final = 250 * NS_PER_MS
@@ -47,7 +47,7 @@ class SuspectedFill(msgspec.Struct):
 
     @property
     def value(self) -> float:
-        """The value of a read, in cents."""
+        """The value of a read, in cents: the exposure that it would show."""
         return RISK_CENTS * self.shares
 
     @property

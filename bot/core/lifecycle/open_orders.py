@@ -1,7 +1,7 @@
-"""Our open orders at the venue: at the start, while quoting and at a stop.
+"""Reconciles our open orders with the venue's: at the start, while quoting and at a stop.
 
-A read of the account counts as ours only when it began late enough after our last write; this file
-schedules the reads that are missing. At the start a policy cancels, keeps or leaves alone the
+A read that began too soon after our last write is stale; this file schedules the reads that are
+missing. At the start a policy cancels, keeps or leaves alone the
 orders in our rungs that this run did not place, and nothing is quoted before that is done.
 """
 
@@ -195,7 +195,7 @@ class OpenOrderSync:
         refuses = self._policy is Strangers.REFUSE and (
             is_start or (phase is Phase.STOPPING and not self._ledgers.is_open)
         )
-        # An older list may show an order as it was before an amend, or one that is closed.
+        # A stale list may show an order as it was before an amend, or one that is closed.
         is_fresh = begun_ns >= self._late_from_ns(self._previous_run_ns)
         if is_fresh or not is_start:
             self._kept = {}
@@ -316,7 +316,7 @@ class OpenOrderSync:
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
         if self._desk.live_count():
-            # It may fill until it is closed, whoever ends it: reads from before show too little.
+            # It may fill until it is closed: reads from before show too little.
             self._live_ns = now_ns
             return False
         quiet_ns = max(self._previous_run_ns, self._desk.last_write_ns, self._live_ns)
