@@ -27,7 +27,7 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.config.bot_config import Draft, ExternalSettings
-    from bot.core.sweeper import SweepSettings, Verdict
+    from bot.core.execution.cancel_all import SweepSettings, Verdict
     from bot.io.journal.recovery import RecoveredState
     from bot.io.secret import Secret
     from bot.io.state.small_files import Remains
@@ -202,8 +202,8 @@ def _keys(draft: "Draft", venue: "ExternalSettings") -> "tuple[list[Secret], Sec
 
 
 def _settings(draft: "Draft", series: "Ticker | None", names: frozenset[str]) -> "SweepSettings":
+    from bot.core.execution.cancel_all import SweepSettings
     from bot.core.settings import BudgetSettings
-    from bot.core.sweeper import SweepSettings
 
     return SweepSettings(
         series_ticker=series,
@@ -222,8 +222,8 @@ def _swept(
     back until then."""
     import structlog
 
+    from bot.core.execution.cancel_all import KeyRefused
     from bot.core.messages import Key
-    from bot.core.sweeper import KeyRefused
     from bot.io import loop
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
@@ -267,7 +267,7 @@ def _swept(
 
 def _told(verdict: "Verdict", memory: "RecoveredState") -> tuple[bool, str]:
     """Whether nothing of ours rests, and that in one sentence."""
-    from bot.core.sweeper import Clean, KeyRefused, Overdue
+    from bot.core.execution.cancel_all import Clean, KeyRefused, Overdue
 
     clock = time.strftime("%H:%M:%S", time.gmtime())
     match verdict:

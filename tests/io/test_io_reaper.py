@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bot.core import messages as m
-from bot.core.sweeper import Clean, SweepSettings
+from bot.core.execution.cancel_all import Clean, SweepSettings
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import client_beside
 from bot.io.clock import Clock

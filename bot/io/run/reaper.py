@@ -23,8 +23,15 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
+from bot.core.execution.cancel_all import (
+    CancelAll,
+    Clean,
+    KeyRefused,
+    Overdue,
+    SweepSettings,
+    Verdict,
+)
 from bot.core.orders.outbox import TOO_MANY
-from bot.core.sweeper import CancelAll, Clean, KeyRefused, Overdue, SweepSettings, Verdict
 from bot.io.client.preflight import NO_SUCH_ORDER
 from bot.io.client.rest import Rest
 from bot.io.client.sockets import whole_within
@@ -54,7 +61,7 @@ async def sweep(
     """
     answers: asyncio.Queue[m.Response] = asyncio.Queue()
     sweeper = CancelAll(settings, clock.now_ns())
-    effects = sweeper.receive(m.Tick(), clock.now_ns())
+    effects = sweeper.on_event(m.Tick(), clock.now_ns())
     told_ns = 0
     while True:
         wake_ns = clock.now_ns() + NS_PER_SECOND
@@ -83,7 +90,7 @@ async def sweep(
                 event = await answers.get()
         except TimeoutError:
             pass
-        effects = sweeper.receive(event, clock.now_ns())
+        effects = sweeper.on_event(event, clock.now_ns())
 
 
 BY: Final = "reaper"

@@ -426,7 +426,7 @@ def _books_agree(world: "SimulatedWorld") -> None:
         held = trader.ledgers.holdings(market)[outcome is Outcome.NO]
         check(held == qty, "B9", f"{market} {outcome}: {held} booked, {qty} held")
     for market, winner in truth.resolved.items():
-        told = trader.ledgers.settlement.told_winner(market)
+        told = trader.ledgers.settlement.known_winner(market)
         check(told in (None, winner), "B9", f"{market}: {told} told, {winner} won")
     # Cash is the account's, whichever of its series it came by. A payout that the last reads did
     # not show is not booked yet; one of just before the opening is in the opening balance.
