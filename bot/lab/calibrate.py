@@ -161,7 +161,6 @@ def calibrate(
 
 
 def _came(tape: Tape, won: Mapping[str, bool | None], index: int) -> bool:
-    """Whether a rung of the ladder came: of brackets, whether one above its boundary did."""
     above = tape.sources[index + 1 :] if tape.partition else tape.sources[index : index + 1]
     return any(won[source] for source in above)
 
@@ -198,7 +197,6 @@ class _Ladder:
         self._shown_ns = 0
 
     def forecasts(self, counted: Counted, every_ns: int) -> Iterator[tuple[int, _Three]]:
-        """Place and forecasts of every rung that has all three, at each instant."""
         due_ns = 0
         for line in counted.of(self._tape.lines):
             record = decode_record(line)
@@ -286,7 +284,6 @@ def _side(price: int) -> Levels:
 
 
 def scores(forecasts: Sequence[Forecast]) -> tuple[Score, ...]:
-    """One score per way, in the order of `WAYS`."""
     chances = np.array([each.chances for each in forecasts])
     won = np.array([each.won for each in forecasts], dtype=float)
     events = np.array([each.event for each in forecasts])

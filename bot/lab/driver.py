@@ -30,7 +30,6 @@ class Driver:
         heapq.heappush(self._queue, (at_ns, rank, self._scheduled, act))
 
     def after(self, delay_ns: int, act: Act, rank: int = 0) -> None:
-        """Schedule an act from now."""
         self.at(self.now_ns + delay_ns, act, rank)
 
     def run_until(self, until_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
@@ -69,7 +68,6 @@ class TickTimer:
         self.at_ns: int | None = None
 
     def schedule(self, at_ns: int) -> None:
-        """Tick at an instant, and at no other."""
         if self.at_ns != at_ns:
             self.at_ns = at_ns
             self._driver.at(at_ns, self._due, self._rank)

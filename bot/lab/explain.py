@@ -65,7 +65,6 @@ class RecordedStrategy(Strategy):
         super().__init__(inner.params)
 
     def quote(self, view: EventView) -> Quotes:
-        """What the strategy wants. Raises what it raises."""
         self.calls += 1
         self.view, self._answer = view, None
         self._answer = self._inner.quote(view)
@@ -87,7 +86,6 @@ class RecordedStrategy(Strategy):
 
 
 def without_shares(view: EventView) -> EventView:
-    """The same view, with no share held on any rung."""
     rungs = tuple(
         msgspec.structs.replace(rung, yes_qty=Qty(0), no_qty=Qty(0))
         if rung.yes_qty or rung.no_qty
@@ -98,7 +96,6 @@ def without_shares(view: EventView) -> EventView:
 
 
 def _leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[Lean, ...]:
-    """The quotes of one rung against those without a share held, level by level."""
     rows = []
     for side in BookSide:
         pairs = zip_longest(_levels(then, side), _levels(free, side))
@@ -119,19 +116,15 @@ def _levels(quotes: tuple[Quote, ...], side: BookSide) -> list[Quote]:
 
 
 class StrategyRecorder:
-    """The strategies of one run, by the event that each was asked about."""
-
     def __init__(self) -> None:
         self._made: list[RecordedStrategy] = []
 
     def around(self, strategy: Strategy) -> Strategy:
-        """Remember a strategy's calls from now on."""
         asked = RecordedStrategy(strategy)
         self._made.append(asked)
         return asked
 
     def of(self, event_ticker: Ticker) -> RecordedStrategy | None:
-        """The one that was asked about an event last."""
         for asked in reversed(self._made):
             if asked.view is not None and asked.view.event_ticker == event_ticker:
                 return asked
@@ -155,8 +148,6 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class StrategyInput(msgspec.Struct, frozen=True):
-    """The rung as the strategy saw it: the best of the others' book, and what was held."""
-
     bids: Levels
     asks: Levels
     book_age_s: float
@@ -262,8 +253,6 @@ class _Decided(msgspec.Struct):
 
 
 class Explainer:
-    """One run, lived again and looked into on the way."""
-
     def __init__(self, run: Run, remake: Remake) -> None:
         """As `replayer_of`. Raises JournalFault as that does."""
         self._askers = StrategyRecorder()
@@ -281,12 +270,10 @@ class Explainer:
 
     @property
     def _settings(self) -> TraderSettings:
-        """Those in force."""
         return self.trader.reconfiguration.settings
 
     @property
     def trader(self) -> Trader:
-        """The trader, as far as the run was lived again."""
         return self._again.trader
 
     # --- what is asked ----------------------------------------------------------------------------
@@ -329,13 +316,11 @@ class Explainer:
 
     @property
     def tickers(self) -> list[Ticker]:
-        """The rungs known so far."""
         return [rung.market.ticker for rung in self._rungs.values()]
 
     # --- on the way -------------------------------------------------------------------------------
 
     def _steps(self, last: int) -> Iterator[Step]:
-        """The events up to this number."""
         for step in self._again.steps():
             if step.placed.number > last:
                 return
@@ -343,7 +328,6 @@ class Explainer:
             yield step
 
     def _follow(self, step: Step) -> None:
-        """Keep what showed each book, and when each event was decided."""
         message = step.placed.entry.message
         if isinstance(message, m.Tick):
             self._look_for_decisions(step)
@@ -393,7 +377,6 @@ class Explainer:
     # --- tokens and limits at the instant ---------------------------------------------------------
 
     def _watch(self, deed: Deed | None, life: Life) -> None:
-        """Look at every token that the next event takes, if a request of it is asked about."""
         self._spent = []
         self._watched = None if deed is None else (deed, life)
 
@@ -422,7 +405,6 @@ class Explainer:
         self._spent.append((token, None if deed.kind == "cancel" else self._limits(deed, life)))
 
     def _limits(self, deed: Deed, life: Life) -> Limits | None:
-        """What the limits of its event left for a request that is about to leave."""
         rung = self._rungs.get(life.market_id)
         own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
         if deed.kind == "create":
@@ -486,7 +468,6 @@ class Explainer:
         )
 
     def _pulled(self, ladder: EventQuoter, rung: MarketQuoter) -> str:
-        """Why the strategy was not asked when its event was decided."""
         return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
     def _spent_on(self, step: Step, deed: Deed) -> tuple[Token | None, Limits | None]:

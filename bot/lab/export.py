@@ -70,15 +70,12 @@ class LibraryFault(Exception):
 
 
 class CsvSheet:
-    """A table as comma-separated values."""
-
     def __init__(self, path: Path, name: str) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.DictWriter(self._file, COLUMNS[name], lineterminator="\n")
         self._writer.writeheader()
 
     def add(self, row: Row) -> None:
-        """One more row; a column that it does not name stays empty."""
         self._writer.writerow({key: _cell(value) for key, value in row.items()})
 
     def close(self) -> None:
@@ -118,7 +115,6 @@ class ParquetSheet:
         self._rows: list[Row] = []
 
     def add(self, row: Row) -> None:
-        """As of a `CsvSheet`."""
         self._rows.append({key: _typed(kind, row.get(key)) for key, kind in self._kinds.items()})
         if len(self._rows) == ROWS_AT_ONCE:
             self._flush()
@@ -160,7 +156,6 @@ class Sheets:
         self.sheets: dict[str, list[CsvSheet | ParquetSheet]] = {name: [] for name in COLUMNS}
 
     def add(self, name: str, row: Row) -> None:
-        """One more row of a table."""
         self.rows[name] += 1
         for sheet in self.sheets[name]:
             sheet.add(row)
@@ -260,7 +255,6 @@ class _Known:
         self._run = ""
 
     def take(self, message: m.Event | m.Effect) -> None:
-        """An entry."""
         match message:
             case m.Started(boot_nonce=nonce, new_account=is_new):
                 self.own[nonce] = OwnOrders() if is_new else self.own[self._run]
@@ -278,8 +272,6 @@ class _Known:
 
 
 class _Reader:
-    """Follows the entries and adds the rows that they make."""
-
     def __init__(self, add: Add, known: _Known) -> None:
         self._add = add
         self._known = known
@@ -288,7 +280,6 @@ class _Reader:
         self._begin_run("")
 
     def take(self, entry: Entry) -> None:
-        """The next entry."""
         match entry.message:
             case m.BookUpdate() as seen:
                 self._book(entry.at_ns, seen, "channel")
@@ -308,7 +299,6 @@ class _Reader:
                 pass
 
     def end_run(self) -> None:
-        """No answer comes any more."""
         for row in self._asked.values():
             self._add("requests", row | {"answer": "none"})
         self._asked.clear()
@@ -391,7 +381,6 @@ class _Reader:
                 pass
 
     def _filled(self, at_ns: int, fill: model.Fill) -> None:
-        """A fill, the first time that a page shows it."""
         if fill.fill_id in self._fills:
             return
         self._fills.add(fill.fill_id)

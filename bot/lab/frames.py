@@ -213,7 +213,6 @@ def _warn(damage: Iterable[str]) -> None:
 
 
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """What changes when a source does: names, sizes and times of its files."""
     files = sorted(path.glob("journal-*")) if path.is_dir() else [path] if path.exists() else []
     return tuple((file.name, (at := file.stat()).st_size, at.st_mtime_ns) for file in files)
 

@@ -90,7 +90,6 @@ class JournalMarket:
         self._given: dict[tuple[MarketId, BookSide, Price], list[int]] = {}
 
     def take(self, at_ns: int, message: m.Event | m.Effect) -> None:
-        """The next entry of the journal."""
         self.begun_ns = self.begun_ns or at_ns
         self.ended_ns = max(self.ended_ns, at_ns)
         self.own.take(message)
@@ -158,7 +157,6 @@ class JournalMarket:
     # --- put together -----------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Everything was taken in: fill `history` and `fills`."""
         self._compare_clocks()
         shift_ns = self.clock_ahead_ns
         # A walk of the fills shows those of earlier runs, too, and those of series beside it.
@@ -225,7 +223,6 @@ class JournalMarket:
     def _give_back(
         self, seen: m.BookUpdate, bids: dict[Price, Qty], asks: dict[Price, Qty]
     ) -> None:
-        """Put back what we took, where the size is still the one that we left."""
         for key, given in [*self._given.items()]:
             market_id, side, price = key
             if market_id != seen.market_id:

@@ -66,7 +66,6 @@ class Deed(msgspec.Struct, kw_only=True):
 
     @property
     def is_choice(self) -> bool:
-        """Whether it was chosen to change something: neither a read nor a sending once more."""
         return self.kind in ("create", "amend", "cancel") and not self.again
 
 
@@ -99,7 +98,6 @@ class Life(msgspec.Struct, kw_only=True):
 
     @property
     def ids(self) -> list[str]:
-        """Ours and the venue's."""
         return [*filter(None, [self.client_order_id]), *self.order_ids]
 
 
@@ -137,7 +135,6 @@ class OrderHistories:
         refuse_blank(paths)
 
     def take(self, placed: Placed) -> None:
-        """The next entry."""
         at_ns = placed.entry.at_ns
         match placed.entry.message:
             case m.BookUpdate(market_id=market_id) as seen:
@@ -166,7 +163,6 @@ class OrderHistories:
         return [*(self._life(each.order) for each in intents), *map(self._life, working)]
 
     def _life(self, order: QtyOrder | m.JournaledOrder) -> Life:
-        """The life of an order that was asked for, or that an earlier run left."""
         life = self._by_client.get(order.client_order_id)
         if life is None:
             if isinstance(order, m.JournaledOrder):

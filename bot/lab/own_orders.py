@@ -80,7 +80,6 @@ class OwnOrder:
 
     @property
     def book_side(self) -> BookSide:
-        """The side of the YES book on which it rests."""
         return book_side(self.outcome, self.side)
 
     def changes(self, fills: list[OwnFill]) -> Iterator[RestingChange]:
@@ -131,7 +130,6 @@ class OwnOrders:
         self._rested: dict[MarketId, tuple[list[int], list[_Sizes]]] | None = None
 
     def take(self, message: m.Event | m.Effect) -> None:
-        """The next entry."""
         if not isinstance(message, m.Response) or not isinstance(message.answer, m.Ok):
             return
         match message.answer.body:
@@ -212,7 +210,6 @@ class OwnOrders:
         return self._roles.get(trade_id, "")
 
     def fills(self) -> list[OwnFill]:
-        """Every fill that was shown, the oldest first."""
         return sorted(self._fills.values(), key=lambda fill: fill.at_ns)
 
     def changes(self) -> list[RestingChange]:
@@ -229,7 +226,6 @@ class OwnOrders:
         return sorted(rows, key=lambda change: change.at_ns)
 
     def resting(self, market_id: MarketId, at_ns: int) -> _Sizes:
-        """Shares of ours that rest on a market at an instant of the venue's, by side and price."""
         if self._rested is None:
             self._rested = _rested(self.changes())
         times, sizes = self._rested.get(market_id, ([], []))
@@ -237,7 +233,6 @@ class OwnOrders:
         return sizes[place] if place >= 0 else {}
 
     def without(self, seen: m.BookUpdate) -> BookWithoutUs:
-        """A frame's book without our orders."""
         own = self.resting(seen.market_id, seen.ts_ns)
         if not own:
             return BookWithoutUs(seen.bids, seen.asks, (), (), 0)
@@ -254,7 +249,6 @@ def outcome_and_side(shown: model.Order | model.Fill) -> tuple[Outcome, Side] | 
 
 
 def _rested(changes: list[RestingChange]) -> dict[MarketId, tuple[list[int], list[_Sizes]]]:
-    """What rests on each market from each instant on at which that changes."""
     found: dict[MarketId, tuple[list[int], list[_Sizes]]] = {}
     resting: dict[OrderId, RestingChange] = {}
     for change in changes:
@@ -277,7 +271,6 @@ def _rested(changes: list[RestingChange]) -> dict[MarketId, tuple[list[int], lis
 
 
 def _less(levels: Levels, side: BookSide, own: _Sizes) -> tuple[Levels, Levels, int]:
-    """The levels of others, what was taken off, and how much of ours was not there."""
     mine = {price: qty for (of, price), qty in own.items() if of is side}
     left = [(price, Qty(size - mine.get(price, 0))) for price, size in levels]
     taken = [(price, Qty(min(size, mine[price]))) for price, size in levels if price in mine]

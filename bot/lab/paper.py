@@ -66,7 +66,6 @@ class PaperClock:
         self._reached_ns = 0
 
     def on_print(self, ts_ns: int) -> None:
-        """A print of the venue's `ts_ns` arrived now."""
         now_ns = self._now_ns()
         self._venue.on_stamp(ts_ns, now_ns)
         ahead_ns = self._venue.ahead_ns
@@ -74,11 +73,9 @@ class PaperClock:
             self._late_ns = min(max(0, now_ns + ahead_ns - ts_ns), _LATE_NS_MAX)
 
     def advance(self, at_ns: int) -> None:
-        """It is no earlier than this."""
         self._reached_ns = max(self._reached_ns, at_ns)
 
     def now_ns(self) -> int:
-        """Now."""
         self.advance(self._now_ns() - self._late_ns)
         return self._reached_ns
 
@@ -152,7 +149,6 @@ class PaperExchange:
 
     @property
     def exchange(self) -> Exchange:
-        """Where our orders are."""
         return self.market.exchange
 
     async def durable(self) -> None:
@@ -177,13 +173,11 @@ class PaperExchange:
             self._log.append(at_ns, [command for _, command in same])
 
     async def failed(self) -> None:
-        """Wait until the account cannot be written. Raises PaperFault."""
         await self._has_failed.wait()
         assert self._fault is not None
         raise self._fault
 
     def close(self) -> None:
-        """Let go of the account's folder."""
         if self._log is not None:
             self._log.close()
         if self._state is not None:
@@ -217,7 +211,6 @@ class PaperVenue:
 
     @property
     def connection(self) -> Connection:
-        """What a runner is given."""
         return Connection(self, self._channel)
 
     def _channel(self, emit: Emit) -> MarketChannel:
@@ -254,7 +247,6 @@ class PaperVenue:
         answered(reply)
 
     async def _carry_out(self, send: m.Send) -> Response:
-        """A request that is of our account."""
         latency_ns = self._read_ns if self._latency_ns is None else self._latency_ns
         one_way_s = latency_ns / 2 / NS_PER_SECOND
         await asyncio.sleep(one_way_s)
@@ -349,7 +341,6 @@ class PaperVenue:
             await asyncio.gather(*parts, return_exceptions=True)
 
     def _publish(self) -> None:
-        """Emit what has changed since the last time."""
         frames = self._market.frames(self._paper.clock.now_ns())
         for event in frames if self._is_open else ():
             if isinstance(event, m.BookUpdate | m.Trade) and event.market_id in self._followed:

@@ -24,7 +24,6 @@ class Counted:
         self._passed = 0
 
     def of(self, rows: Iterable[_Row]) -> Iterator[_Row]:
-        """The rows as they are. Each is counted once whoever takes it has asked for the next."""
         for row in rows:
             yield row
             self._passed += 1

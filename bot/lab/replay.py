@@ -106,7 +106,6 @@ class Replayed(msgspec.Struct, frozen=True):
 
     @property
     def events_per_second(self) -> int:
-        """Events a second of processor time."""
         return round(self.events / self.cpu_s) if self.cpu_s else 0
 
 
@@ -462,7 +461,6 @@ def replayer_of(
 
 
 def _runs_beside(run: Run) -> list[Run]:
-    """The runs of the other series of its process. Raises JournalFault naming those not found."""
     state = run.paths[0].absolute().parent
     try:
         folders = sorted(each for each in state.parent.iterdir() if each != state)
@@ -495,7 +493,6 @@ def _runs_in(folder: Path) -> list[Run]:
 
 
 def _series_of(run: Run) -> tuple[Ticker, frozenset[Ticker]]:
-    """The series of a run, and all series of its process."""
     configured = run.started.configured
     if configured is None:
         return Ticker(""), frozenset()
@@ -519,7 +516,6 @@ class _Others:
         self._next_ns: list[int | None] = []
 
     def add(self, one: Replayer) -> None:
-        """Another series, from its first turn on."""
         self._series.append(one)
         self._turns.append(one.turns())
         self._next_ns.append(next(self._turns[-1], None))

@@ -83,7 +83,6 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def at_ns(self) -> int:
-        """When the event arrived, on the bot's clock."""
         return self.placed.entry.at_ns
 
 
@@ -182,7 +181,6 @@ def _first(run: Run) -> int:
 
 
 def _alone(path: Path) -> Run:
-    """A run in one segment of any name, away from its state directory."""
     if not path.is_file():
         raise JournalFault(f"{path}: neither a state directory nor a journal")
     must_be_segment(path)
@@ -235,7 +233,6 @@ def refuse_blank(paths: Iterable[Path]) -> None:
 
 
 def version_of(run: Run) -> int:
-    """The version of the journal that a run begins in."""
     return version_in(run.paths[0])
 
 

@@ -80,7 +80,6 @@ class CandidateRun:
         self._run.receive([m.Started(_NONCE, (), new_account=True, latched=started.latched)])
 
     def take(self, at_ns: int, event: MarketEvent) -> None:
-        """Something happened, no earlier than what was taken before."""
         with self._judged():
             self._driver.reach(at_ns)
             match event:
@@ -174,7 +173,6 @@ class CandidateRun:
 
 
 def _with_own_strategy(event: m.Reconfigured) -> m.Reconfigured:
-    """A change of the configuration, all of it but for the strategy."""
     configured = msgspec.structs.replace(
         event.configured,
         settings=alone(event.configured.settings),
@@ -201,7 +199,6 @@ class Shadow:
         self._lag_ns: int | None = None  # from the venue's clock to ours, on the fastest way
 
     def take(self, at_ns: int, message: m.Event | m.Effect) -> None:
-        """The next entry of the journal."""
         self._now_ns = at_ns
         self._own.take(message)
         match message:
@@ -234,11 +231,9 @@ class Shadow:
                 self._hold(message)
 
     def finish(self) -> None:
-        """The journal has ended: what was held back happens."""
         self._happen(self._now_ns)
 
     def stop(self, why: str) -> None:
-        """No candidate goes on."""
         self._each(lambda run: run.stop(why))
 
     def reports(self) -> tuple[ShadowReport, ...]:
@@ -261,7 +256,6 @@ class Shadow:
         ]
 
     def _happen(self, until_ns: int) -> None:
-        """Everything up to an instant happens to the candidates."""
         if not self._runs:
             self._begin()
             if len(self._held) > _HELD_MAX:  # an account that was not read for long

@@ -78,7 +78,6 @@ class ShadowSidecar:
         await asyncio.Event().wait()
 
     async def _follow(self) -> str:
-        """Why no more scores come."""
         # An end in the middle of this would leave a child of which nobody knows.
         with anyio.CancelScope(shield=True):
             child = self._child = await asyncio.create_subprocess_exec(
@@ -118,7 +117,6 @@ class ShadowSidecar:
                 self._child.kill()
 
     async def finish(self) -> None:
-        """The run is over."""
         self._kill()
         if self._child is not None:
             await self._child.wait()
@@ -177,7 +175,6 @@ def follow(config: Path, state: Path, after: int) -> None:
     sys.stdout = sys.stderr  # what a strategy prints is no score
 
     def look_up() -> float:
-        """The time, once what is due has been reported."""
         nonlocal reported_s
         now_s = time.monotonic()
         if now_s > reported_s + _REPORT_S:

@@ -58,8 +58,6 @@ class CutRun(msgspec.Struct, frozen=True):
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """What a strategy answered, each with its instant, and the data that was opened meanwhile."""
-
     answers: tuple[tuple[int, bytes], ...]
     opened: tuple[str, ...]
 
@@ -84,7 +82,6 @@ class Overheard(Strategy):
         super().__init__(inner.params)
 
     def quote(self, view: EventView) -> Quotes:
-        """What the strategy wants. Raises what it raises."""
         text = RAISED
         try:
             answer = self._inner.quote(view)
@@ -131,7 +128,6 @@ def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
 
 
 def known_at(tape: Tape, at_ns: int) -> Tape:
-    """A tape as it was known at an instant, that itself included."""
     lines = tuple(line for line in tape.lines if decode_record(line).ts <= at_ns)
     values = tuple(row for row in tape.values if row[0] <= at_ns)
     end_ts = decode_record(lines[-1]).ts
@@ -200,7 +196,6 @@ def _difference(
     cut: Sequence[tuple[int, bytes]],
     until_ns: int,
 ) -> Peek | None:
-    """The first answer that is another one once the future is not there."""
     known = [row for row in whole if row[0] <= until_ns]
     for number, (mine, theirs) in enumerate(zip(known, cut, strict=False), 1):
         if mine != theirs:

@@ -87,7 +87,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended_early(self) -> bool:
-        """Whether it was broken off before the end of the tape and of what was asked for."""
         return not self.whole and (self.asked is None or self.records < self.asked)
 
 
@@ -124,11 +123,9 @@ class Backtest:
 
     @property
     def now_ns(self) -> int:
-        """The recorded clock, which is everybody's."""
         return self._driver.now_ns
 
     def observed(self, observer: Observer | None) -> "Backtest":
-        """Call an observer, which changes nothing, with all that the trader takes in."""
         self._run.observer = observer
         return self
 
@@ -164,7 +161,6 @@ class Backtest:
         driver.run_until(self.now_ns)
 
     def _ping(self) -> None:
-        """The channel says that it is alive."""
         self._run.send([m.FeedAlive()])
         self._driver.after(_PING_NS, self._ping)
 
@@ -266,7 +262,6 @@ _HEAD: Final = (
 
 
 def text(results: Sequence[Result]) -> str:
-    """The table: a row for each tape and reading, then what there is to be said of them."""
     lines = [_HEAD]
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]
@@ -296,7 +291,6 @@ def _row(tape: str, reading: QueueModel, rows: Sequence[Result]) -> str:
 
 
 def notes(results: Sequence[Result]) -> list[str]:
-    """What a reader has to know beside the numbers, a line each."""
     lines = []
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]

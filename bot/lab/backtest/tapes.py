@@ -73,7 +73,6 @@ def read_tapes(folder: Path) -> Iterator[Tape]:
 
 @functools.cache
 def _made_of(folder: Path) -> Path:
-    """A tape of a journal of ours."""
     scratch = tempfile.TemporaryDirectory(prefix="bot-tape-")
     into = Path(scratch.name) / folder.name
     _MADE[into] = folder, scratch

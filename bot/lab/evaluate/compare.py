@@ -51,8 +51,6 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrontierRow(msgspec.Struct, frozen=True):
-    """An entry in a world: its frontier, in the order of its risk parameter."""
-
     entry: str
     world: str
     risk: str
@@ -152,8 +150,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Cell:
-    """The runs of an entry in a world: a row by seed for each setting."""
-
     def __init__(
         self,
         of: Callable[[Contender, dict[str, Any], Scenario, int], RunMetrics],
@@ -178,7 +174,6 @@ class _Cell:
 
 
 def _sample(runs: Sequence[Sequence[RunMetrics]]) -> Sample:
-    """Dollars by setting and seed."""
     cents = np.array(
         [
             [(r.net, r.spread - r.fees, r.held_variance, r.edge_by_gain, r.gain_mean) for r in row]
@@ -242,7 +237,6 @@ def compare(
 
 
 def _faults(cells: Sequence[_Cell]) -> list[Faulty]:
-    """The entries whose strategies were at fault, in the order of cells."""
     wrong: defaultdict[str, list[RunMetrics]] = defaultdict(list)
     for cell in cells:
         rows = (*cell.tuned, *cell.runs)
@@ -255,7 +249,6 @@ def _faults(cells: Sequence[_Cell]) -> list[Faulty]:
 
 
 def _overall(made: Sequence[tuple[Claim, Floats]], cases: int) -> list[Overall]:
-    """Each rival's claims, with what every resample of so many seeds makes of them, as one."""
     by_rival: defaultdict[str, list[tuple[Claim, Floats]]] = defaultdict(list)
     for each in made:
         by_rival[each[0].rival].append(each)
@@ -270,7 +263,6 @@ def _overall(made: Sequence[tuple[Claim, Floats]], cases: int) -> list[Overall]:
 
 
 def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> tuple[Claim, Floats]:
-    """The champion against another, and what each row of places makes of the gain."""
     sd, other_sd = (float(cell.best.sds()[0]) for cell in (champion, rival))
     scaled = rival.best.edges[0] * (sd / other_sd if other_sd > 0 else 1.0)
     wins, losses = stats.signs(champion.best.edges[0], scaled)
@@ -324,7 +316,6 @@ def _point(cell: _Cell, place: int) -> Point:
 
 
 def _budgets(cells: dict[tuple[str, str], _Cell], places: stats.Ints) -> list[BudgetLine]:
-    """Each entry under a budget and the same without it, at the setting chosen without it."""
     found: list[BudgetLine] = []
     for (name, world), cell in cells.items():
         free, budget = name.partition("_budget")[0], cell.entry.budget_cents

@@ -37,7 +37,6 @@ class Contender(msgspec.Struct, frozen=True):
     is_baseline: bool = False
 
     def settings(self) -> tuple[dict[str, Any], ...]:
-        """The parameters of every point of its frontier."""
         if not self.values:
             return (dict(self.fixed),)
         names = self.risk.split("+")
@@ -71,7 +70,6 @@ def _joint(
     is_baseline: bool = False,
     **fixed: Any,
 ) -> Contender:
-    """A form of the ladder strategy, swept over how soon its holdings move its prices."""
     return Contender(
         name, "ladder_joint", {**_JOINT, **fixed}, risk, values, is_baseline=is_baseline
     )

@@ -139,7 +139,6 @@ class TrueValueMarket:
                     pass
 
     def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        """Every order that ours can meet is in the engine."""
         return exchange.apply(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
@@ -180,7 +179,6 @@ class TrueValueMarket:
     # --- the channel ------------------------------------------------------------------------------
 
     def frames(self, now_ns: int) -> list[m.Event]:
-        """Prints since this was asked last, then whole books of what has changed."""
         events: list[m.Event] = [
             m.Trade(
                 each.market_id,
@@ -245,8 +243,6 @@ class TrueValueMarket:
 
 
 class DrawnCrowd:
-    """Everybody but the trader: carries the drawn acts out against the book that it meets."""
-
     def __init__(
         self, world: Scenario, latent: Latent, venue: TrueValueMarket, start_ns: int
     ) -> None:
@@ -261,7 +257,6 @@ class DrawnCrowd:
         self._taker_rate = world.taker_rate
 
     def act(self, act: Act, now_ns: int) -> None:
-        """Carry an act out; an implied value is none of the crowd's."""
         match act:
             case Noise():
                 self.noise(act, now_ns)

@@ -38,7 +38,6 @@ def around(path: Path) -> tuple[str, str]:
 
 
 def write_into(path: Path, found: Comparison) -> None:
-    """Put the tables between the two markers of a file. Raises as `around` does."""
     before, after = around(path)
     replace_named(path, f"{before}{BEGIN}\n{markdown(found)}{END}{after}".encode())
 
@@ -62,7 +61,6 @@ def markdown(found: Comparison) -> str:
 
 
 def markdown_table(title: str, rows: Sequence[Mapping[str, object]]) -> str:
-    """A table under its title; each row has its cells by column, one line of text each."""
     cells = [[" ".join(str(c).split()).replace("|", "/") for c in row.values()] for row in rows]
     lines = [[*rows[0]], *cells]
     drawn = [f"| {' | '.join(line)} |" for line in lines]
@@ -70,7 +68,6 @@ def markdown_table(title: str, rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def interval_text(of: Interval, form: str) -> str:
-    """An estimate and its interval. form: of a number."""
     return f"{of.value:{form}} [{of.low:{form}}, {of.high:{form}}]"
 
 
@@ -88,7 +85,6 @@ def _head(found: Comparison) -> str:
 
 
 def _glance(found: Comparison) -> str:
-    """A row for each world, a column for each rival, and what they come to together."""
     rows: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for claim in found.claims:
         rows[claim.world][claim.rival] = interval_text(claim.gain, "+.1f")
@@ -194,7 +190,6 @@ def page(found: Comparison) -> str:
 
 
 def _frontier(found: Comparison, world: str) -> str:
-    """Edge against sd of every setting, a line per entry, the chosen one ringed."""
     lines = [line for line in found.lines if line.world == world]
     points = [point for line in lines for point in line.points]
     plot = Plot(
@@ -211,7 +206,6 @@ def _frontier(found: Comparison, world: str) -> str:
 
 
 def _drawn(plot: Plot, line: FrontierRow, css: str) -> tuple[str, str, float, str]:
-    """Draw the settings of an entry; returns the name at the end of their line."""
     points = sorted(line.points, key=lambda point: point.sd)
     plot.trace("ink hue", [(p.sd, p.edge) for p in points], css=css)
     for p in points:
@@ -221,7 +215,6 @@ def _drawn(plot: Plot, line: FrontierRow, css: str) -> tuple[str, str, float, st
 
 
 def _differences(found: Comparison, world: str) -> str:
-    """The champion's gain over each other at equal sd, over its frontier, with its interval."""
     worst, rows = _worst_cells(found), []
     for claim in found.claims:
         if claim.world == world:

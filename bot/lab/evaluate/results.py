@@ -80,7 +80,6 @@ class RunStore(Generic[T]):
 
 
 def digest_of(*parts: Any) -> str:
-    """Twelve hex digits that name these values."""
     text = msgspec.json.encode(parts, order="deterministic")
     return hashlib.blake2b(text, digest_size=6).hexdigest()
 
@@ -174,7 +173,6 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What names its result in a file."""
         plugin, budget_cents = self.entry.plugin, self.entry.budget_cents
         setting = digest_of(plugin, self.params, budget_cents)
         code = code_digest(plugin, folder=self.folder)
@@ -217,7 +215,6 @@ def live_through(
 
 @lru_cache(maxsize=16)
 def draws_of(world: Scenario, seed: int) -> Draws:
-    """As `draw`; those of the last few seeds are kept."""
     return draw(world, seed)
 
 

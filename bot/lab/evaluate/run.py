@@ -122,7 +122,6 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
 
     def figure(self, name: str) -> float:
-        """One of `net` and AVERAGED, money in dollars."""
         value = float(getattr(self, name))
         return value / 100 if name in MONEY else value
 
@@ -207,7 +206,6 @@ class DrawnLink:
         self._frame_ns = 0
 
     def ways_ns(self, send: m.Send) -> tuple[int, int]:
-        """To the engine as drawn, and half of that back."""
         latency_ms, self._chances[send.request_id] = next(self._draws)
         takes_ns = int(latency_ms * NS_PER_MS)
         return takes_ns, takes_ns // 2
@@ -276,7 +274,6 @@ class _WorldRun:
         self._driver.after(_PING_NS, self._ping)
 
     def _sample(self) -> None:
-        """Look at the trader's quotes and risk, once a step after what happened in it."""
         market = self._market
         self._worst_cents = max(self._worst_cents, market.worst_cents())
         own = market.own_levels()

@@ -49,8 +49,6 @@ _SWEEP_QTY: Final = 500
 
 
 class TakerMix(enum.StrEnum):
-    """Who trades against a quote."""
-
     BASE = "base"
     TOXIC = "toxic"  # more of those who know the value, and nearly all of them after a jump
     THIN = "thin"  # less than a third of those who do not know it
@@ -129,7 +127,6 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The name and the size: what a result that is kept depends on."""
         return f"{self.name}/{self.rungs}x{self.steps}"
 
     @property
@@ -156,7 +153,6 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def grid() -> tuple[Scenario, ...]:
-    """All cells, the two base worlds first."""
     cells = itertools.product(TakerMix, (1, 4), (1, 10), (False, True))
     return tuple(
         Scenario(theme=each[3], flow=each[0], fees=each[1], latency=each[2]) for each in cells
@@ -212,7 +208,6 @@ def is_held_out(seeds: range) -> bool:
 
 
 def span(seeds: range) -> str:
-    """As `seeds_named` takes them."""
     return f"{seeds.start}-{seeds.stop - 1}"
 
 
@@ -307,11 +302,9 @@ class Latent:
         return fairs
 
     def point(self, since_ns: int) -> int:
-        """The point of the path that holds so long after the start, the outcome at its end."""
         return min(max(since_ns // POINT_NS, 0), len(self.fair_mc) - 1)
 
     def fairs(self, since_ns: int) -> tuple[int, ...]:
-        """Millicents that each rung is worth so long after the start."""
         return self.fair_mc[self.point(since_ns)]
 
     def move_variances(self, held: Ints) -> Floats:

@@ -81,7 +81,6 @@ class Sample(NamedTuple):
 
     @classmethod
     def of_profits(cls, nets: Floats) -> "Sample":
-        """Means and risk of the profits as they came."""
         nothing = np.zeros_like(nets)
         return cls(nets, nets, nothing, nothing, nothing)
 
@@ -120,7 +119,6 @@ class Sample(NamedTuple):
         return np.divide(means, sds, out=np.zeros_like(means), where=sds > 0)
 
     def drawn(self, places: Ints) -> "Sample":
-        """Each setting resampled: a row of it for every row of places."""
         return Sample(*(rows[:, places] for rows in self))
 
 
@@ -171,7 +169,6 @@ def _wider(cases: int) -> float:
 
 
 def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:
-    """The mean of what the first gained over the second, seed by seed."""
     gains = first - second
     return interval(float(gains.mean()), gains[places].mean(axis=1), len(gains))
 
@@ -182,7 +179,6 @@ def ratios(rows: Floats) -> Floats:
 
 
 def ratio_difference(first: Sample, second: Sample, places: Ints) -> Interval:
-    """The difference of the two ratios, both resampled at once. Each of one setting."""
     value = float(first.ratios()[0] - second.ratios()[0])
     drawn = first.drawn(places).ratios()[0] - second.drawn(places).ratios()[0]
     return interval(value, drawn, first.nets.shape[-1])
@@ -207,7 +203,6 @@ def means_at(at: Floats, sds: Floats, means: Floats) -> Floats:
 def difference_at_equal_sd(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> Interval:
-    """What the first frontier gains over the second at equal risk, on average of `sds`."""
     return interval(*drawn_difference(first, second, sds, places), first.nets.shape[-1])
 
 

@@ -83,7 +83,6 @@ class Latency(msgspec.Struct, frozen=True):
         return cls(kept[count // 2], measured_ns=kept)
 
     def ways_ns(self, chance: random.Random) -> tuple[int, int]:
-        """How long a request is under way, and its answer."""
         if self.measured_ns:
             there_ns = chance.choice(self.measured_ns) // 2
             return there_ns, there_ns
@@ -249,7 +248,6 @@ class Faults:
         self.befallen: Counter[str] = Counter()
 
     def answered(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
-        """A request arrives at the venue, or something befalls it."""
         fault = self._dice.roll()
         if fault:
             self.befallen[fault] += 1

@@ -33,8 +33,6 @@ _OF_CATALOGUE: Final = (v.CompanyListed, v.EventListed, v.MarketListed, v.Market
 
 
 class PageLimits(NamedTuple):
-    """Rows of a page of each list."""
-
     orders: int
     fills: int
     positions: int
@@ -74,7 +72,6 @@ class LevelBook:
         self._levels: tuple[Levels, Levels] | None = None
 
     def change(self, event: v.LevelChanged) -> None:
-        """A level has another size, 0 where it is gone."""
         sizes = self.bids if event.side is BookSide.BID else self.asks
         if event.size:
             sizes[event.price] = event.size
@@ -84,7 +81,6 @@ class LevelBook:
         self._levels = None
 
     def levels(self) -> tuple[Levels, Levels]:
-        """Bids and asks, best first."""
         if self._levels is None:
             bids = tuple(sorted(self.bids.items(), reverse=True))
             self._levels = (bids, tuple(sorted(self.asks.items())))
@@ -114,7 +110,6 @@ class GapReading:
     def apply(
         self, engine: Engine, command: v.Command, now_ns: int
     ) -> tuple[v.Answer, list[v.Event]]:
-        """Have the engine carry out a command."""
         return engine.apply(command, now_ns)
 
     def meant(self, request: m.Write) -> m.Write | m.Answer:
@@ -122,7 +117,6 @@ class GapReading:
         return request
 
     def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
-        """The answer as this venue words it."""
         return answer
 
 
@@ -134,7 +128,6 @@ class Replica(Projector):
         self.answers: dict[m.Read, m.Answer] = {}
 
     def advance(self, now_ns: int) -> list[v.Event]:
-        """Make everything visible that is due, and return it in order."""
         visible = super().advance(now_ns)
         if visible:
             self.answers.clear()
@@ -184,7 +177,6 @@ class Exchange:
         self.read_all(start_ns)
 
     def apply(self, command: v.Command, now_ns: int) -> v.Answer:
-        """Carry out a command of anybody's."""
         if isinstance(command, v.ListMarket):
             self._tickers[command.market_id] = command.ticker
         answer, events = self.reading.apply(self.engine, command, now_ns + self.clock_ns)
@@ -224,7 +216,6 @@ class Exchange:
         return Response(refused, bucket.whole_tokens, whole_s * NS_PER_SECOND)
 
     def bucket(self, key: m.Key, now_ns: int) -> TokenBucket:
-        """The tokens of a credential, full at its first request."""
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, now_ns)
@@ -232,7 +223,6 @@ class Exchange:
         return bucket
 
     def tokens_left(self, key: m.Key) -> int:
-        """Whole tokens of a credential, as of its last request."""
         bucket = self._buckets.get(key)
         return RATE_BURST if bucket is None else bucket.whole_tokens
 
@@ -241,24 +231,20 @@ class Exchange:
         self.replica.advance(now_ns + self.replica.lag_ns)
 
     def refuse(self, code: Code) -> m.Rejected:
-        """A refusal, counted."""
         self.refused[code] = self.refused.get(code, 0) + 1
         return refusal(code)
 
     def book_update(self, market_id: MarketId, now_ns: int) -> m.BookUpdate:
-        """The channel's whole book of a market."""
         bids, asks, at_ns = self._source.shown_book(market_id, now_ns)
         return m.BookUpdate(market_id, now_ns if at_ns is None else at_ns, bids, asks)
 
     @property
     def cash_cents(self) -> Cents:
-        """Our cash, available and reserved."""
         available, reserved = self._balance()
         return Cents(available + reserved)
 
     @property
     def available_cents(self) -> Cents:
-        """Our cash that no order reserves."""
         return self._balance()[0]
 
     def _balance(self) -> tuple[Cents, Cents]:
@@ -267,7 +253,6 @@ class Exchange:
         return balance
 
     def perform(self, request: m.Request, now_ns: int, *, stale: bool = False) -> m.Answer:
-        """Carry out a request, whatever its pace."""
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
             meant = self.reading.meant(request)
             if not isinstance(meant, m.Create | m.AmendResting | m.CancelResting):
@@ -313,7 +298,6 @@ def accounts(cash_cents: Mapping[UserId, Cents]) -> list[v.Command]:
 
 
 def command_of(request: m.Write) -> v.Command:
-    """The command of a write of ours."""
     match request:
         case m.Create():
             return v.PlaceOrder(MAKER, codec.parse_new_order(request.body, MarketId))
@@ -324,12 +308,10 @@ def command_of(request: m.Write) -> v.Command:
 
 
 def refusal(code: Code) -> m.Rejected:
-    """A refusal as the trader is given it."""
     return m.Rejected(CODES[code].status, code, "")
 
 
 def shown(answer: v.Answer) -> m.Ok | m.Rejected:
-    """The engine's answer to a write as the trader is given it."""
     if isinstance(answer, v.Refused):
         return refusal(answer.code)
     assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
@@ -342,12 +324,10 @@ def shown(answer: v.Answer) -> m.Ok | m.Rejected:
 
 
 def cancel_shown(order: v.OrderState, reduced_by: Qty) -> m.CancelBody:
-    """The body of an accepted cancel."""
     return m.CancelBody(shown_order(order, created_ns=order.created_ns), reduced_by)
 
 
 def read(views: Views, user: UserId, request: m.Read, pages: PageLimits) -> m.Answer:
-    """The answer to a read of a user's."""
     account = views.account
     match request:
         case m.ReadOrder():
@@ -401,7 +381,6 @@ class PaperAccount:
         self.shares: dict[tuple[MarketId, Outcome], int] = {}
 
     def filled(self, fill: FillBooked) -> None:
-        """Book a fill."""
         key, price = (fill.market_id, fill.outcome), int(fill.outcome_price)
         sign = 1 if fill.side is Side.BUY else -1
         self.cash_cents -= sign * price * fill.qty + fill.fee_cents
@@ -423,12 +402,10 @@ class PaperAccount:
 
     @property
     def maker_qty(self) -> int:
-        """Shares that came to us."""
         return sum(fill.qty for fill in self.fills if fill.liquidity is Liquidity.MAKER)
 
     @property
     def taker_qty(self) -> int:
-        """Shares that we took."""
         return sum(fill.qty for fill in self.fills) - self.maker_qty
 
     def prove(self, venue_gain_cents: int) -> None:

@@ -74,7 +74,6 @@ class Depth:
         self._taken.clear()
 
     def show(self, bids: Levels, asks: Levels, at_ns: int) -> None:
-        """Another book, best first."""
         fresh = {_BID: dict(bids), _ASK: dict(asks)}
         for side, price in [*self._taken]:
             if fresh[side].get(price) != self._sizes[side].get(price):
@@ -84,7 +83,6 @@ class Depth:
         self.at_ns = at_ns
 
     def shown(self, side: BookSide, price: Price) -> int:
-        """Shares of others at a price."""
         return self._sizes[side].get(price, 0)
 
     def before(self, side: BookSide, price: Price) -> int:
@@ -92,12 +90,10 @@ class Depth:
         return max(0, self.shown(side, price) - self._taken.get((side, price), 0))
 
     def take(self, side: BookSide, price: Price, qty: int) -> None:
-        """We met so many shares of it."""
         if qty:
             self._taken[side, price] = self._taken.get((side, price), 0) + qty
 
     def left(self, side: BookSide) -> Levels:
-        """Prices and shares that nobody has taken, best first."""
         rows, taken = self._rows[side], self._taken
         if not taken:
             return rows
@@ -158,7 +154,6 @@ class LiveMarket:
 
     @property
     def markets(self) -> Sequence[MarketId]:
-        """All of them, as they were listed."""
         return list(self.depths)
 
     # --- what others do ---------------------------------------------------------------------------
@@ -235,7 +230,6 @@ class LiveMarket:
         self._events.append(m.Trade(market, now_ns, name, price, printed.size, bought))
 
     def _show(self, market: MarketId, bids: Levels, asks: Levels, at_ns: int, now_ns: int) -> None:
-        """Others show another book."""
         depth = self.depths[market]
         was_shown = self._is_shown(market)
         depth.show(bids, asks, at_ns)
@@ -285,7 +279,6 @@ class LiveMarket:
     # --- what the engine says ---------------------------------------------------------------------
 
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
-        """Follow our orders and fills, and the trades that no print of others was."""
         for event in events:
             if isinstance(event, v.OrderChanged):
                 if event.order.user_id == MAKER:
@@ -299,7 +292,6 @@ class LiveMarket:
                 self.depths[event.market.market_id] = Depth()
 
     def _follow(self, order: v.OrderState) -> None:
-        """An order of ours is another now."""
         depth = self.depths[order.market_id]
         side = book_side(order.outcome, order.side)
         price = canonical(order.outcome, order.price)
@@ -307,7 +299,6 @@ class LiveMarket:
         self._changed[order.market_id] = None
 
     def _printed_by_us(self, trade: v.TradePrinted) -> None:
-        """A trade that the channel of others did not print: ours shows it too."""
         if self._acting_as_print:
             return
         self.marks.setdefault(trade.market_id, 2 * trade.price)
@@ -319,7 +310,6 @@ class LiveMarket:
     # --- the channel ------------------------------------------------------------------------------
 
     def frames(self, now_ns: int) -> list[m.Event]:
-        """What has happened since this was asked last, as our channel shows it."""
         out, self._events = self._events, []
         if self._changed:
             changed = [market for market in self._changed if self._is_shown(market)]
@@ -328,7 +318,6 @@ class LiveMarket:
         return out
 
     def book_frames(self, now_ns: int) -> list[m.BookUpdate]:
-        """The channel's whole books of all markets that show one."""
         shown = [market for market in self.depths if self._is_shown(market)]
         return [self.exchange.book_update(market, now_ns) for market in shown]
 
@@ -338,7 +327,6 @@ class LiveMarket:
         return self.depths[market].at_ns > 0
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
-        """What others have left, and our own orders."""
         if not self._is_shown(market_id):
             return ShownBook((), (), None)
         own = self.queues.sizes
@@ -407,7 +395,6 @@ class LiveMarket:
 
     @property
     def gain_cents(self) -> int:
-        """What our cash at the venue has gained, available and reserved."""
         return self.exchange.cash_cents - self._cash_cents
 
 
@@ -451,7 +438,6 @@ def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
 
 
 def _fields_of(command: type[msgspec.Struct], shown: msgspec.Struct) -> dict[str, Any]:
-    """What a read shows of the fields of a command."""
     row = msgspec.structs.asdict(shown)
     return {name: row[name] for name in command.__struct_fields__ if name in row}
 
@@ -473,15 +459,12 @@ _NO: Final = Outcome.NO
 
 
 class Kind(enum.StrEnum):
-    """What of a market was recorded."""
-
     BOOKS = "books and trades"
     TOPS = "best prices"
     TRADES = "trades"
 
 
 def kind_of(tape: Tape) -> Kind:
-    """What was recorded of a tape's markets."""
     if tape.partition:
         return Kind.TOPS
     return Kind.BOOKS if tape.has_books else Kind.TRADES
@@ -511,7 +494,6 @@ class RecordedMarket(LiveMarket):
         self._picture = picture_of(tape)
 
     def play(self, record: Record) -> None:
-        """A record of the tape happens now."""
         now_ns = record.ts
         if isinstance(record, BookRecord):
             market = self._markets[self._rung_of[record.ticker]]
@@ -543,7 +525,6 @@ _CANONICAL: Final = {
 
 
 def _best_first(outcome: Outcome, levels: Iterable[tuple[int, int]]) -> Levels:
-    """Resting bids of an outcome as one side of the book, canonical YES."""
     rows = sorted(dict(levels).items(), reverse=True)
     place = _CANONICAL[outcome]
     return tuple([(place[price], Qty(size if size < QTY_MAX else QTY_MAX)) for price, size in rows])

@@ -139,7 +139,6 @@ class QueuePosition:
         self.ahead = max(0.0, ahead - self._still_to_come())
 
     def _chance(self, before: float, behind: float) -> float:
-        """The chance that a cancelled share stood before us."""
         if self._model is QueueModel.PESSIMISTIC or before <= 0:
             return 0.0
         if self._model is QueueModel.OPTIMISTIC:
@@ -153,8 +152,6 @@ class QueuePosition:
 
 
 class QueuedOrder:
-    """One resting order of ours, canonical YES."""
-
     __slots__ = ("market_id", "order_id", "outcome", "position", "price", "remaining", "side")
 
     def __init__(self, state: OrderState, position: QueuePosition) -> None:
@@ -178,7 +175,6 @@ class OwnQueues:
         self._sides: dict[tuple[MarketId, BookSide], list[QueuedOrder]] = {}
 
     def of(self, order_id: OrderId) -> QueuedOrder | None:
-        """A resting order; None for one that does not rest."""
         return self._by_id.get(order_id)
 
     def on(self, market_id: MarketId, side: BookSide) -> list[QueuedOrder]:
@@ -186,12 +182,10 @@ class OwnQueues:
         return self._sides.get((market_id, side), [])
 
     def best(self, market_id: MarketId, side: BookSide) -> Price | None:
-        """The boldest price of one side."""
         queued = self._sides.get((market_id, side))
         return queued[0].price if queued else None
 
     def sizes(self, market_id: MarketId, side: BookSide) -> dict[Price, int]:
-        """Our shares by price."""
         sizes: dict[Price, int] = {}
         for each in self._sides.get((market_id, side), ()):
             sizes[each.price] = sizes.get(each.price, 0) + each.remaining

@@ -71,8 +71,6 @@ class Link(Protocol):
 
 
 class TermsLink:
-    """The link of a backtest. faults: what befell requests."""
-
     period_ns: int | None = None
 
     def __init__(self, terms: Terms) -> None:
@@ -81,18 +79,15 @@ class TermsLink:
         self._chance = random.Random(terms.seed)
 
     def ways_ns(self, send: m.Send) -> tuple[int, int]:
-        """By the latency of the terms."""
         latency = self._terms.latency
         if not isinstance(send.request, m.Write):
             latency = self._terms.read_latency or latency
         return latency.ways_ns(self._chance)
 
     def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
-        """The answer, or a fault."""
         return self.faults.answered(exchange, send, now_ns)
 
     def frame_ns(self, now_ns: int) -> int:
-        """Always as long later."""
         return now_ns + self._terms.feed_ns
 
 
@@ -114,18 +109,15 @@ class TraderRun:
         self._subscribed = False
 
     def receive(self, events: Sequence[m.Event]) -> None:
-        """Events reach the trader, and it has its turn."""
         for event in events:
             self._hand(event)
         if self._period_ns is None or self._ticks.at_ns is None:
             self._ticks.schedule_by(self._driver.now_ns)
 
     def send(self, events: Sequence[m.Event]) -> None:
-        """The channel sends the trader these events."""
         self._driver.at(self._link.frame_ns(self._driver.now_ns), partial(self.receive, events))
 
     def publish(self) -> None:
-        """What has just happened in the market goes out on the channel."""
         events = self._market.frames(self._driver.now_ns)
         if events and self._subscribed:
             self.send(events)
@@ -135,7 +127,6 @@ class TraderRun:
         self._hand(m.Tick())
 
     def _hand(self, event: m.Event) -> None:
-        """An event into the trader, and its effects out."""
         now_ns = self._driver.now_ns
         self.events += 1
         if isinstance(event, m.FeedClosed):
@@ -161,7 +152,6 @@ class TraderRun:
                     pass
 
     def _arrives(self, send: m.Send, back_ns: int) -> None:
-        """A request is at the venue, and its answer sets out."""
         came = self._link.answer(self._market.exchange, send, self._driver.now_ns)
         replied = m.Response(send.request_id, came.answer, came.tokens, came.away_ns)
         self._driver.after(back_ns + came.waited_ns, partial(self.receive, [replied]))

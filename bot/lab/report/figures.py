@@ -56,7 +56,6 @@ class TimeAxis:
         return max(0.0, (at_ns - session.begun_ns) / NS_PER_SECOND / self._unit_s)
 
     def plot(self, up: Span, unit: str, height: int = 230, right: int = 92) -> Plot:
-        """A plot with this axis of time. unit: of the other one."""
         plot = Plot(self.across, up, height, right)
         plot.marks_across(
             [(value, f"{value:g}") for value in ticks(*self.across, 6)],
@@ -86,7 +85,6 @@ class Figure(NamedTuple):
 
 
 def drawn(each: Figure, sessions: Sequence[Session]) -> list[str]:
-    """A figure of each session, all on the same axes."""
     clock, up = TimeAxis(sessions), span_of(v for session in sessions for v in each.ups(session))
     return [each.draw(session, clock, up) for session in sessions]
 
@@ -224,7 +222,6 @@ def _last_quoted(session: Session) -> tuple[SessionSample, list[MarketSample]] |
 
 
 def _nets(session: Session) -> list[list[int]]:
-    """The shares of every rung, moment by moment."""
     nets = [[0] * len(session.moments) for _ in session.rungs]
     for at, moment in enumerate(session.moments):
         for level in moment.levels:

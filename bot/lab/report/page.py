@@ -44,7 +44,6 @@ class Group(msgspec.Struct, frozen=True):
 
 
 def report(sessions: Sequence[Session]) -> str:
-    """The page of one source."""
     if not sessions[0].is_backtest:
         groups = [Group(each.name, (each.name,), (each,)) for each in sessions]
         return page(f"{sessions[0].name}: report", groups)
@@ -119,7 +118,6 @@ def _group(group: Group, place: int, count: int) -> str:
 
 
 def _head(label: str, session: Session) -> str:
-    """The key figures of a session, and what it was."""
     rows = [
         ("profit after fees", dollars(final_cents(session).get("profit", session.pnl_cents))),
         ("fees", dollars(session.fees_cents)),
@@ -180,7 +178,6 @@ def _events(results: Sequence[Result], shown: int) -> str:
 
 
 def _event(name: str, bound: str, results: Sequence[Result], settled: str) -> tuple[object, ...]:
-    """What some results come to together."""
     return (
         name,
         bound,
@@ -284,7 +281,6 @@ def _profit(moments: Sequence[SessionSample], at_ns: int) -> float:
 
 
 def differences(first: Session, second: Session) -> str:
-    """The table of A, B and B less A, and what is known of the difference in profit."""
     both = (first, second)
     rows = [
         *(_row(name, [_source(each, name) for each in both], dollars)
@@ -303,7 +299,6 @@ def differences(first: Session, second: Session) -> str:
 
 
 def said(first: Session, second: Session) -> str:
-    """In words what the pairing comes to."""
     why = same_market(first, second)
     if why:
         return f"No paired interval: {why}. The differences above are of two different worlds."
@@ -324,12 +319,10 @@ def said(first: Session, second: Session) -> str:
 
 
 def _gain(cents: int) -> str:
-    """Dollars with their sign."""
     return ("+" if cents > 0 else "") + dollars(cents)
 
 
 def plain_pair(first: Session, second: Session) -> dict[str, object]:
-    """The comparison as plain values."""
     why = same_market(first, second)
     found = None if why else paired(first, second)
     return {

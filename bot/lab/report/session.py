@@ -112,13 +112,10 @@ class Uptime(msgspec.Struct):
 
     @property
     def parts(self) -> tuple[int, int, int]:
-        """The three of them."""
         return self.on_target_ns, self.missing_ns, self.idle_ns
 
 
 class Answers(msgspec.Struct):
-    """What became of the requests of one kind."""
-
     sent: int = 0
     done: int = 0
     refused: int = 0
@@ -126,7 +123,6 @@ class Answers(msgspec.Struct):
 
     @property
     def unanswered(self) -> int:
-        """Those without any answer in the run."""
         return self.sent - self.done - self.refused - self.unknown
 
 
@@ -182,7 +178,6 @@ class Session(msgspec.Struct, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """How long it lived."""
         return (self.until_ns - self.begun_ns) / 1e9
 
 
@@ -208,7 +203,6 @@ _HOUR_S: Final = 3_600
 
 
 def dollars(cents: int) -> str:
-    """As -$1.05."""
     return f"{'-' if cents < 0 else ''}${abs(cents) // 100:,}.{abs(cents) % 100:02d}"
 
 
@@ -244,7 +238,6 @@ def filled(session: Session) -> tuple[int, int]:
 
 
 def moment_dollars(moment: SessionSample) -> dict[str, float]:
-    """The same at a moment, dollars."""
     scale = 100 * MILLI
     return {
         "spread": moment.spread_millicents / scale,

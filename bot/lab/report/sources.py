@@ -121,7 +121,6 @@ def _strategy(choice: m.StrategyChoice) -> str:
 
 
 def _saved(path: Path) -> list[Session]:
-    """The sessions in a file that `bot backtest --save` wrote."""
     try:
         content = path.read_bytes()
     except OSError as fault:
@@ -164,7 +163,6 @@ class Play(msgspec.Struct, frozen=True):
 
     @property
     def records(self) -> int:
-        """How many records it has to play."""
         return len(self.tape.lines[: self.records_max])
 
 
@@ -222,7 +220,6 @@ def played(play: Play, config: BotConfig, progress: Progress) -> Played:
 
 
 def _closed(sampler: Sampler, result: Result, strategy: str) -> Session:
-    """The session of a backtest, with what its end brought beyond the trader's last belief."""
     session = sampler.close()
     session.name, session.series = f"{result.tape} {result.event}", result.event
     session.bound, session.result, session.strategy = result.bound, result, strategy
@@ -260,7 +257,6 @@ def played_apart(
 
 
 def _played_alone(play: Play, config: Path, data: tuple[Path, ...]) -> Played:
-    """In a process of a pool."""
     with watched(data, config) as opened:
         came = played(play, finish(read_draft(config)), lambda _records: True)
     return msgspec.structs.replace(came, opened=tuple(opened))

@@ -203,7 +203,6 @@ class Moody(Strategy):
         self._seen = seen
 
     def quote(self, view: EventView) -> Quotes:
-        """What the other wants, or what the mood does. Raises what a mood raises."""
         if not self._moods:
             return self._asked(view)
         now_ns = self._resolves_ns - int(view.seconds_to_resolution * SECOND)

@@ -206,7 +206,6 @@ class Contradictor(GapReading):
         return replace(request, order_id=self._alias) if is_over else request
 
     def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
-        """The answer, contradicting what was said before."""
         answer = self._honest.shown(request, answer)
         body = answer.body if isinstance(answer, m.Ok) else None
         if isinstance(body, m.CancelBody) and body.reduced_by and not self._is_on:
@@ -223,7 +222,6 @@ class Contradictor(GapReading):
         return m.Ok(self._said(body))
 
     def _said(self, body: m.Body) -> m.Body:
-        """What a read shows."""
         match self._kind, body:
             case "fill_missing", m.FillsBody():
                 kept = tuple(row for row in body.fills if row.fill_id not in self._hidden)

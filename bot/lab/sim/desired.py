@@ -27,7 +27,6 @@ _TOKENS_MISSING = 4
 
 
 def differences(world: "SimulatedWorld") -> list[str]:
-    """What is not as it is wanted; empty when all is well."""
     process, resolved = world.process, world.auditor.truth.resolved
     every = [rung for ladder in process.trader.quoting.ladders for rung in ladder.rungs]
     rungs = [rung for rung in every if rung.market_id not in resolved]

@@ -215,7 +215,6 @@ class Exposure:
         return use
 
     def most_in_use(self) -> dict[str, int]:
-        """The most in any place, by setting."""
         most: dict[str, int] = {}
         for (name, _), amount in self._in_use(tuple(self._markets)).items():
             most[LIMITS[name]] = max(amount, most.get(LIMITS[name], 0))
@@ -245,7 +244,6 @@ class Exposure:
         self.account.within_loss(lost_cents)
 
     def overhangs(self) -> list[str]:
-        """What rests beyond a limit, and is not merely held."""
         events = tuple(self._markets)
         use, bare = self._in_use(events), self._in_use(events, bare=True)
         return [

@@ -225,8 +225,6 @@ _NOT_CONNECTED: Final = Response(m.Rejected(0, "", "connect"), None, None)
 
 
 class RequestUnderWay:
-    """One request on its way."""
-
     __slots__ = ("answered", "fault", "is_again", "kind", "process", "request", "send", "sent_ns")
 
     def __init__(self, process: Process, send: m.Send, sent_ns: int) -> None:

@@ -260,7 +260,6 @@ class OtherReadings(GapReading):
         return replace(request, amend=replace(amend, qty=Qty(left)))
 
     def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
-        """The answer as this venue words it."""
         body = answer.body if isinstance(answer, m.Ok) else None
         if isinstance(body, m.CancelBody):
             # The filled quantity comes from the read side and is a floor.

@@ -171,7 +171,6 @@ def _scores(xs: Iterable[float], ys: Iterable[float], *, zero: bool = False) -> 
 def _traces(
     plot: Plot, xs: Sequence[float], lines: Sequence[tuple[str, str, Sequence[float]]]
 ) -> None:
-    """Lines of (style, name, values), with a dot at each value and the name at the end."""
     for style, _, values in lines:
         points = list(zip(xs, values, strict=True))
         plot.trace(style, points)
@@ -181,7 +180,6 @@ def _traces(
 
 
 def _search(found: Findings) -> str:
-    """Scores in the order of the trials, and the best so far."""
     rows = sorted(found.rows, key=lambda row: row.number)
     base, last = found.base.score, float(rows[-1].number)
     plot = _scores([0.0, last], [*(row.score for row in rows), base])
@@ -219,7 +217,6 @@ def _marginal(found: Findings, each: Marginal) -> str:
 
 
 def _gains(found: Findings) -> str:
-    """Gains over the configuration as it stands with their intervals, the best first."""
     rows = []
     for row in found.rows[:ROWS_MAX]:
         name = f"{row.number}: {_named(row.settings)}"
@@ -229,7 +226,6 @@ def _gains(found: Findings) -> str:
 
 
 def _splits(found: Findings) -> str:
-    """For each split: what the choice showed where it was chosen, and what followed."""
     rows = found.followed
     scores = [score for row in rows for score in (row.past_score, row.score, row.base_score)]
     plot = _scores([len(rows) + 1.0], scores, zero=True)

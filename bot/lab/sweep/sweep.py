@@ -161,7 +161,6 @@ class SweepResult:
         wanted: Callable[[], bool],
         progress: Callable[[int], None],
     ) -> None:
-        """Live what is not kept yet, and fill in each trial's result."""
         rows: list[tuple[Trial, list[Job]]] = []
         for trial in trials:
             try:
@@ -330,7 +329,6 @@ def findings(
 
 
 def _gain(aim: Aim, values: Floats, base: Floats, places: Ints) -> Interval:
-    """What values score over those of the configuration as it stands."""
     drawn: Floats = aim.score(values[places]) - aim.score(base[places])
     return stats.interval(float(aim.score(values) - aim.score(base)), drawn, len(values))
 
@@ -338,7 +336,6 @@ def _gain(aim: Aim, values: Floats, base: Floats, places: Ints) -> Interval:
 def _followed(
     aim: Aim, trials: Sequence[Trial], nets: Floats, splits: Sequence[Split], names: Sequence[str]
 ) -> tuple[list[ForwardTest], Interval | None]:
-    """Each choice with what followed, and the gain over all that did."""
     out: list[ForwardTest] = []
     after: list[Floats] = []
     for split in splits:
@@ -368,7 +365,6 @@ def _span(names: Sequence[str]) -> str:
 
 
 def _marginal(each: Dimension, trials: Sequence[Trial], scores: Floats) -> Marginal:
-    """Scores by the values of one key, whatever the others were."""
     texts = [trial.settings[each.key] for trial in trials]
     tried = [value for value in each.values if value in texts]
     tried = tried or sorted(set(texts), key=float)

@@ -111,7 +111,6 @@ Case = WorldCase | TapeCase
 
 
 def seeded(world: Scenario, seeds: range) -> tuple[Case, ...]:
-    """The seeds of a world, in order. Raises SeedFault for those of the holdout."""
     if is_held_out(seeds):
         raise SeedFault(
             f"seeds {span(seeds)}: 9001-9999 are the holdout of `bot evaluate`; "
@@ -316,7 +315,6 @@ class Job(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What names the life in a file of results."""
         return f"{self.trial}/{self.case.key}/{self.code}"
 
 

@@ -54,7 +54,6 @@ class Trial:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing is to be other."""
         return not self._sets and self.file is None
 
     def on(self, then: m.Configuration) -> Wanted:
@@ -84,7 +83,6 @@ class Trial:
         return Wanted(configured, tuple(changed))
 
     def _with_sets(self, base: YamlText) -> YamlText:
-        """The content with the keys that are set."""
         content: dict[str, Plain] = json.loads(json.dumps(base.content))
         lines = dict(base.lines)
         strategy = content.get(_STRATEGY)
@@ -153,7 +151,6 @@ def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
 
 
 def _source(then: m.Configuration, folder: Path) -> YamlText:
-    """What a journal says of a configuration, as the content of a file."""
     params = json.loads(then.strategy.params_json, parse_float=Decimal)
     content: dict[str, Plain] = {
         "name": _SESSION,

@@ -192,7 +192,6 @@ _ROWS: Final[tuple[tuple[str, _Number, int], ...]] = (
 
 
 def text(told: WhatIfResult) -> str:
-    """The whole of it."""
     return "\n".join([*_head(told), "", *_figures(told), "", *_quotes(told), "", *notes(told)])
 
 
@@ -219,7 +218,6 @@ def _less(after: float | None, before: float | None) -> float | None:
 
 
 def _figures(told: WhatIfResult) -> Iterator[str]:
-    """A block for each reading: what happened, the model on the same, its error, and the other."""
     for played in told.played:
         heads = ["happened", "unchanged", "model error"]
         heads += [] if played.changed is None else ["changed", "difference"]
@@ -242,7 +240,6 @@ def _figures(told: WhatIfResult) -> Iterator[str]:
 
 
 def _quotes(told: WhatIfResult) -> Iterator[str]:
-    """Presence and price of every rung and side: happened, unchanged and changed."""
     for played in told.played:
         sides = {"happened": told.happened, "unchanged": played.unchanged}
         sides |= {} if played.changed is None else {"changed": played.changed}
@@ -262,7 +259,6 @@ def _quote(quoted: Quoted) -> str:
 
 
 def notes(told: WhatIfResult) -> list[str]:
-    """What a reader has to know beside the numbers, a line each."""
     lines = [
         f"{told.given_back} prints had filled us and are there for whoever would have met them",
         f"requests take as long as they took then, a write {told.write_ns / NS_PER_MS:.0f} ms in "
@@ -288,7 +284,6 @@ def notes(told: WhatIfResult) -> list[str]:
 
 
 def _troubles(name: str, of: RunFigures | None) -> Iterator[str]:
-    """What kept one side from quoting as its strategy would have."""
     if of is None:
         return
     if of.latched:

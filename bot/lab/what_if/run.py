@@ -147,7 +147,6 @@ def _quoted(
     span_ns: tuple[int, int],
     tickers: Mapping[MarketId, Ticker],
 ) -> Iterator[Quoted]:
-    """Every rung and side between two instants, rungs in the order of `tickers`."""
     begin_ns, end_ns = span_ns
     by_side: dict[tuple[MarketId, BookSide], list[RestingChange]] = {}
     for each in changes:
@@ -271,7 +270,6 @@ class WhatIfRun:
         self.venue.exchange.apply(command, self._driver.now_ns)
 
     def _happens(self, event: m.Event) -> None:
-        """Something that no request brought about reaches the trader."""
         if isinstance(event, m.Reconfigured):
             changed = self._setup.reconfigured(event)
             if changed is None:
@@ -342,7 +340,6 @@ class WhatIfMarket(LiveMarket):
         self.account.shares = held
 
     def play(self, event: MarketEvent, now_ns: int) -> None:
-        """A book or a print of others happens now."""
         before, seen = len(self.account.fills), event.seen
         if isinstance(seen, m.BookUpdate):
             self.on_frame(structs.replace(seen, ts_ns=now_ns), now_ns)
