@@ -36,8 +36,7 @@ from venue.wire.money import PAYOUT_CENTS, Outcome, Price, Qty
 WAYS: Final = ("fair curve", "last trade", "raw mid")
 BINS: Final = 10
 _RESAMPLES: Final = 2_000
-_TOP_QTY: Final = Qty(20)
-"""The size taken for a best price that was recorded without one."""
+_TOP_QTY: Final = Qty(20)  # the size taken for a best price that was recorded without one
 
 
 class _CatalogRung(msgspec.Struct, frozen=True):
@@ -82,12 +81,12 @@ class Bin(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """How one way of forecasting did. brier: mean squared error of the chance, the less the
-    better. worse_by: its Brier score less the fair curve's, with the 95 % interval of a bootstrap
-    over events, None of too few of them; above zero the curve is better."""
+    """How one way of forecasting did. worse_by: its Brier score less the fair curve's, with the 95
+    % interval of a bootstrap over events, None of too few of them; above zero the curve is better.
+    """
 
     way: str
-    brier: float
+    brier: float  # mean squared error of the chance, the less the better
     worse_by: float
     low: float | None
     high: float | None
@@ -95,13 +94,12 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """What a tape came to. events: those of which something was forecast. scores: of best prices
-    without trades there is none for the last trade."""
+    """What a tape came to."""
 
     tape: str
-    events: int
+    events: int  # those of which something was forecast
     forecasts: int
-    scores: tuple[Score, ...]
+    scores: tuple[Score, ...]  # of best prices without trades there is none for the last trade
     next_prints: tuple[NextPrint, ...]
 
 

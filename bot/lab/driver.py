@@ -15,11 +15,11 @@ Act = Callable[[], None]
 
 
 class Driver:
-    """The queue. now_ns: the instant that it has reached. steps: acts carried out so far."""
+    """The queue."""
 
     def __init__(self, start_ns: int) -> None:
-        self.now_ns = start_ns
-        self.steps = 0
+        self.now_ns = start_ns  # the instant that it has reached
+        self.steps = 0  # acts carried out so far
         self._queue: list[tuple[int, int, int, Act]] = []
         self._scheduled = 0
 
@@ -58,14 +58,14 @@ class Driver:
 
 
 class TickTimer:
-    """When one trader ticks next. at_ns: None before it was scheduled."""
+    """When one trader ticks next."""
 
     def __init__(self, driver: Driver, tick: Act, rank: int = _TICK_RANK) -> None:
         """tick: what happens then; it schedules the next one."""
         self._driver = driver
         self._tick = tick
         self._rank = rank
-        self.at_ns: int | None = None
+        self.at_ns: int | None = None  # None before it was scheduled
 
     def schedule(self, at_ns: int) -> None:
         if self.at_ns != at_ns:

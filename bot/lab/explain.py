@@ -40,26 +40,25 @@ from venue.wire.names import ClientOrderId, MarketId, Ticker
 class Lean(msgspec.Struct, frozen=True):
     """One quote as it was, and as it would have been without a share held on any rung.
 
-    level: its place on its side, 0 at the touch. cents: how far what is held moved it, above 0 up;
-    None where one of the two does not stand. free_price, free_qty: without anything held.
+    cents: how far what is held moved it, above 0 up; None where one of the two does not stand.
     """
 
     side: BookSide
-    level: int
+    level: int  # its place on its side, 0 at the touch
     price: Price | None
     qty: Qty
-    free_price: Price | None
+    free_price: Price | None  # free_price, free_qty: without anything held
     free_qty: Qty
     cents: int | None
 
 
 class RecordedStrategy(Strategy):
-    """A strategy whose last call is remembered. calls: how often it was asked."""
+    """A strategy whose last call is remembered."""
 
     def __init__(self, inner: Strategy) -> None:
         self._inner = inner
         self._answer: Quotes | None = None
-        self.calls = 0
+        self.calls = 0  # how often it was asked
         self.view: EventView | None = None
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
         super().__init__(inner.params)
@@ -135,16 +134,15 @@ class StrategyRecorder:
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """The fair value of the rung as the fitted curve had it. variance: of the value, cents squared.
-    line_cents: of the smooth line alone; drawn_cents: drawn to the rung's own data, before all
-    rungs were made to fall with the strike. volatility_cents: cents per sqrt(second)."""
+    """The fair value of the rung as the fitted curve had it. drawn_cents: drawn to the rung's own
+    data, before all rungs were made to fall with the strike."""
 
     value_cents: float
     sd_cents: float
-    variance: float
-    line_cents: float | None
+    variance: float  # of the value, cents squared
+    line_cents: float | None  # of the smooth line alone
     drawn_cents: float | None
-    volatility_cents: float
+    volatility_cents: float  # cents per sqrt(second)
 
 
 class StrategyInput(msgspec.Struct, frozen=True):
@@ -157,48 +155,45 @@ class StrategyInput(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What the limits left. wished_qty: shares of the change that was planned; sent_qty: of the
-    request. rooms: the largest such order that each limit by itself left, the tightest first. used:
-    how much of each limit was used up before it. worst_cents: the loss of the event at worst."""
+    """What the limits left. rooms: the largest such order that each limit by itself left, the
+    tightest first."""
 
-    wished_qty: int | None
-    sent_qty: int | None
+    wished_qty: int | None  # shares of the change that was planned
+    sent_qty: int | None  # of the request
     rooms: tuple[Room, ...]
-    used: tuple[BreakerReport, ...]
-    worst_cents: Cents
+    used: tuple[BreakerReport, ...]  # how much of each limit was used up before it
+    worst_cents: Cents  # the loss of the event at worst
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """Another order of ours on that side of the rung at that time. wish: what was planned of it."""
+    """Another order of ours on that side of the rung at that time."""
 
     client_order_id: ClientOrderId
     price: Price
     qty: Qty
     state: str
-    wish: str
+    wish: str  # what was planned of it
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """The change that was planned. kind: create, amend, cancel, take, or none where the request
-    came of no plan. place_cents: what the order's place in its queue was worth then."""
+    """The change that was planned."""
 
-    kind: str
+    kind: str  # create, amend, cancel, take, or none where the request came of no plan
     why: str
     value_cents: float
     keeps_place: bool | None
-    place_cents: float | None
+    place_cents: float | None  # what the order's place in its queue was worth then
     beside: tuple[Beside, ...]
 
 
 class Token(msgspec.Struct, frozen=True):
-    """The token it took. before: in the bucket; reserve: kept for cancels and recovery. nth, of:
-    among the requests of that decision, in the order in which they left."""
+    """The token it took."""
 
     key: str
     lane: str
-    before: int | None
-    reserve: int
-    nth: int
+    before: int | None  # in the bucket
+    reserve: int  # kept for cancels and recovery
+    nth: int  # nth, of: among the requests of that decision, in the order in which they left
     of: int
     in_flight: int
     resting: int
@@ -206,14 +201,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What the trader believed, wanted and was allowed when a request left, or at an instant.
-
-    decided_ns: when its event was decided last. asked: whether the strategy was asked then; if not,
-    `pulled` says why. flattening: why only what shrinks a position was wanted, else empty.
-    leans_fault: why the leans are not known, else empty. answered: what the strategy wanted to rest
-    on the rung; takes: what it wanted to trade there at once; wanted: what was to rest within the
-    limits; steady: without flicker. cuts: what the limits took off it.
-    """
+    """What the trader believed, wanted and was allowed when a request left, or at an instant."""
 
     at_ns: int
     number: int
@@ -222,20 +210,20 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     event_ticker: Ticker
     ticker: Ticker
     strategy: str
-    decided_ns: int
-    asked: bool
+    decided_ns: int  # when its event was decided last
+    asked: bool  # whether the strategy was asked then; if not, `pulled` says why
     pulled: str
-    flattening: str
+    flattening: str  # why only what shrinks a position was wanted, else empty
     frame: Frame | None
     curve: Curve | None
     seen: StrategyInput | None
     leans: tuple[Lean, ...]
-    leans_fault: str
-    answered: tuple[Quote, ...]
-    takes: tuple[Take, ...]
-    wanted: tuple[Quote, ...]
-    steady: tuple[Quote, ...]
-    cuts: tuple[Trim, ...]
+    leans_fault: str  # why the leans are not known, else empty
+    answered: tuple[Quote, ...]  # what the strategy wanted to rest on the rung
+    takes: tuple[Take, ...]  # what it wanted to trade there at once
+    wanted: tuple[Quote, ...]  # what was to rest within the limits
+    steady: tuple[Quote, ...]  # without flicker
+    cuts: tuple[Trim, ...]  # what the limits took off it
     limits: Limits | None = None
     choice: Choice | None = None
     token: Token | None = None
@@ -245,11 +233,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Decided(msgspec.Struct):
-    """The last decision of an event. books: what had shown the books of its rungs by then."""
+    """The last decision of an event."""
 
     at_ns: int
     asked: bool
-    books: dict[MarketId, Frame]
+    books: dict[MarketId, Frame]  # what had shown the books of its rungs by then
 
 
 class Explainer:

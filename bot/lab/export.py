@@ -149,10 +149,10 @@ KINDS: Final[Mapping[str, type[CsvSheet] | type[ParquetSheet]]] = {
 
 
 class Sheets:
-    """The tables of an export, in every kind of file that is wanted. rows: of each so far."""
+    """The tables of an export, in every kind of file that is wanted."""
 
     def __init__(self) -> None:
-        self.rows = dict.fromkeys(COLUMNS, 0)
+        self.rows = dict.fromkeys(COLUMNS, 0)  # of each so far
         self.sheets: dict[str, list[CsvSheet | ParquetSheet]] = {name: [] for name in COLUMNS}
 
     def add(self, name: str, row: Row) -> None:
@@ -191,14 +191,14 @@ Add = Callable[[str, Row], None]
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """How many rows each table got. damage: what could not be read, a line for each segment."""
+    """How many rows each table got."""
 
     rungs: int
     books: int
     prints: int
     requests: int
     fills: int
-    damage: tuple[str, ...]
+    damage: tuple[str, ...]  # what could not be read, a line for each segment
 
 
 def export(
@@ -244,14 +244,14 @@ class _Known:
 
     tickers: of every rung that a read of the series showed, for a frame names its market by id
     alone. own: our orders, by the run; several runs on one account share them. rungs: as shown
-    last, by run. winners: what rungs paid.
+    last, by run.
     """
 
     def __init__(self) -> None:
         self.tickers: dict[MarketId, Ticker] = {}
         self.own: dict[str, OwnOrders] = {"": OwnOrders()}
         self.rungs: dict[str, dict[MarketId, tuple[model.Event, model.Market]]] = {"": {}}
-        self.winners: dict[tuple[str, str], str] = {}
+        self.winners: dict[tuple[str, str], str] = {}  # what rungs paid
         self._run = ""
 
     def take(self, message: m.Event | m.Effect) -> None:

@@ -32,12 +32,11 @@ _HAPPENS_AGAIN: Final = (*UNCAUSED, m.JournalFailed, m.ConfigRefused)
 
 
 class MarketEvent(Struct, frozen=True):
-    """A book or a print of others. arrived_ns: by the bot's clock. filled_us: a print that filled
-    an order of ours."""
+    """A book or a print of others."""
 
     seen: m.BookUpdate | m.Trade
-    arrived_ns: int
-    filled_us: bool = False
+    arrived_ns: int  # by the bot's clock
+    filled_us: bool = False  # a print that filled an order of ours
 
 
 class JournalMarket:
@@ -49,39 +48,29 @@ class JournalMarket:
         self.own = OwnOrders()
         self.nonce = ""
         self.begun_ns = self.ended_ns = 0
-        self.cut = ""
-        """Why it ends before the run did, else empty."""
+        self.cut = ""  # why it ends before the run did, else empty
         self.events: dict[Ticker, model.Event] = {}
-        self.markets: dict[MarketId, model.Market] = {}
-        """As they were listed last."""
+        self.markets: dict[MarketId, model.Market] = {}  # as they were listed last
         self.winners: dict[MarketId, str] = {}
         """What rungs paid, `yes` or `no`, where the run saw them settled."""
         self.history: list[MarketEvent] = []
         """By the venue's clock; of one instant prints come before books."""
-        self.fills: list[OwnFill] = []
-        """Ours in this run."""
+        self.fills: list[OwnFill] = []  # ours in this run
         self.world: list[tuple[int, m.Event]] = []
         """Events to the trader that no request brought about."""
-        self.states: list[tuple[int, v.Command]] = []
-        """Halts and resumptions, as reads showed them."""
-        self.cash_cents: Cents | None = None
-        """At the start; None where no read showed it."""
-        self.holdings: list[tuple[MarketId, Outcome, int]] = []
-        """Shares at the start."""
+        self.states: list[tuple[int, v.Command]] = []  # halts and resumptions, as reads showed them
+        self.cash_cents: Cents | None = None  # at the start; None where no read showed it
+        self.holdings: list[tuple[MarketId, Outcome, int]] = []  # shares at the start
         self.write_trips_ns: list[int] = []
-        self.read_trips_ns: list[int] = []
-        """Round trips of answered requests."""
+        self.read_trips_ns: list[int] = []  # round trips of answered requests
         self.books = self.own_books = self.unfit_books = self.crossed_books = 0
         """How many there were, showed shares of ours, showed fewer than we had, and were crossed
         without ours. The last are left out: no trader believed them."""
-        self.short_qty = 0
-        """Shares of ours that books should have shown and did not."""
-        self.taken_prints = 0
-        """Prints that we made as taker."""
+        self.short_qty = 0  # shares of ours that books should have shown and did not
+        self.taken_prints = 0  # prints that we made as taker
         self.clock_ahead_ns = 0
         """How far the bot's clock is ahead of the venue's; 0 where they agree."""
-        self.feed_ns = NS_PER_MS
-        """Median delay of the channel."""
+        self.feed_ns = NS_PER_MS  # median delay of the channel
         self._frames: list[tuple[int, m.BookUpdate]] = []
         self._newest: dict[MarketId, m.BookUpdate] = {}
         self._prints: dict[str, tuple[int, m.Trade]] = {}

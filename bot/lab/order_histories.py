@@ -21,9 +21,7 @@ from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, can
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import QtyOrder
 
-CHANNEL: Final = "frame of the channel"
-"""The kind of a `Frame` that came by itself."""
-
+CHANNEL: Final = "frame of the channel"  # the kind of a `Frame` that came by itself
 _NAMED_MAX: Final = 6
 
 
@@ -32,27 +30,25 @@ class LifeFault(Exception):
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """What showed a book. kind: a frame of the channel, or a read. ts_ns: of the venue; at_ns: when
-    it arrived. bids, asks: all that it showed, our own orders included."""
+    """What showed a book."""
 
-    kind: str
+    kind: str  # a frame of the channel, or a read
     place: Place
-    ts_ns: int
-    at_ns: int
-    bids: m.Levels
+    ts_ns: int  # of the venue
+    at_ns: int  # when it arrived
+    bids: m.Levels  # bids, asks: all that it showed, our own orders included
     asks: m.Levels
 
 
 class Deed(msgspec.Struct, kw_only=True):
     """One request about an order. run: the nonce of the run that sent it, empty where the beginning
-    of that run is no longer kept; number: of the event that it came of. frame: the newest of its
-    market that had arrived when it left, of those that the journal keeps. answer: in a few words,
-    empty while there is none."""
+    of that run is no longer kept; frame: the newest of its market that had arrived when it left, of
+    those that the journal keeps."""
 
     kind: str
     why: str
     run: str
-    number: int
+    number: int  # of the event that it came of
     place: Place
     at_ns: int
     request_id: int
@@ -61,7 +57,7 @@ class Deed(msgspec.Struct, kw_only=True):
     qty: Qty | None = None
     key: str = "trade"
     frame: Frame | None = None
-    answer: str = ""
+    answer: str = ""  # in a few words, empty while there is none
     answered_ns: int | None = None
 
     @property
@@ -70,21 +66,19 @@ class Deed(msgspec.Struct, kw_only=True):
 
 
 class Life(msgspec.Struct, kw_only=True):
-    """One order. side, price: canonical YES, as its create asked for. inherited: of the runs that
-    found it as an earlier one's, the nonces. order_ids: those the venue gave it, newest last.
-    shown: its status as the venue told it last, and shown_ns: when, by the bot's clock."""
+    """One order."""
 
     client_order_id: ClientOrderId
     market_id: MarketId
-    side: BookSide
+    side: BookSide  # side, price: canonical YES, as its create asked for
     price: Price
     outcome: Outcome
     own_side: Side
     qty: Qty
-    order_ids: list[OrderId]
+    order_ids: list[OrderId]  # those the venue gave it, newest last
     deeds: list[Deed]
-    inherited: list[str]
-    shown: str = ""
+    inherited: list[str]  # of the runs that found it as an earlier one's, the nonces
+    shown: str = ""  # its status as the venue told it last, and shown_ns: when, by the bot's clock
     shown_ns: int = 0
     filled: Qty = Qty(0)
 
@@ -105,10 +99,8 @@ class OrderHistories:
     """The orders of the runs that were read, by both of their ids."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
-        """Those whose beginning is kept, the oldest first."""
-        self.damage: list[str] = []
-        """A line for each thing that could not be read."""
+        self.runs: list[Run] = []  # those whose beginning is kept, the oldest first
+        self.damage: list[str] = []  # a line for each thing that could not be read
         self.orders: list[Life] = []
         self._by_client: dict[ClientOrderId, Life] = {}
         self._by_id: dict[OrderId, Life] = {}

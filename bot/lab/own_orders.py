@@ -23,19 +23,18 @@ from venue.wire.names import MarketId, OrderId
 
 
 class RestingChange(msgspec.Struct, frozen=True):
-    """An order of ours as it rests from `at_ns` on, canonical YES. qty: shares that rest."""
+    """An order of ours as it rests from `at_ns` on, canonical YES."""
 
     at_ns: int
     market_id: MarketId
     order_id: OrderId
     side: BookSide
     price: Price
-    qty: int
+    qty: int  # shares that rest
 
 
 class OwnFill(msgspec.Struct, frozen=True):
-    """A fill of ours, canonical YES, at the venue's instant. maker: also where the venue does not
-    say."""
+    """A fill of ours, canonical YES, at the venue's instant."""
 
     at_ns: int
     market_id: MarketId
@@ -44,7 +43,7 @@ class OwnFill(msgspec.Struct, frozen=True):
     side: BookSide
     price: Price
     qty: int
-    maker: bool
+    maker: bool  # also where the venue does not say
 
 
 class BookWithoutUs(NamedTuple):
@@ -68,7 +67,7 @@ class _Showing(NamedTuple):
 
 
 class OwnOrder:
-    """What was shown of one order. shown: by the venue's time."""
+    """What was shown of one order."""
 
     def __init__(self, order: model.Order, outcome: Outcome, side: Side, created_ns: int) -> None:
         self.order_id = order.order_id
@@ -76,7 +75,7 @@ class OwnOrder:
         self.outcome = outcome
         self.side = side
         self.created_ns = created_ns
-        self.shown: dict[int, _Showing] = {}
+        self.shown: dict[int, _Showing] = {}  # by the venue's time
 
     @property
     def book_side(self) -> BookSide:

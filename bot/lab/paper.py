@@ -40,9 +40,7 @@ from venue.wire.names import MarketId
 Answered = Callable[[m.Response], None]
 MayLeave = Callable[[], Awaitable[bool]]
 
-FOLDER: Final = "account"
-"""In the state directory of the run."""
-
+FOLDER: Final = "account"  # in the state directory of the run
 _FORGOTTEN_EVERY: Final = 1_000
 """So many commands that are applied again leave no more in memory than the exchange needs."""
 

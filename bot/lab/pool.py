@@ -16,8 +16,7 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-_AHEAD: Final = 4
-"""Results for each process that may wait for one before them."""
+_AHEAD: Final = 4  # results for each process that may wait for one before them
 
 
 @contextmanager

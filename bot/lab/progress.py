@@ -3,12 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
-Progress = Callable[[int], None]
-"""Called with how many rows have passed by now."""
-
-EVERY: Final = 1_000
-"""Rows between two words."""
-
+Progress = Callable[[int], None]  # called with how many rows have passed by now
+EVERY: Final = 1_000  # rows between two words
 _Row = TypeVar("_Row")
 
 

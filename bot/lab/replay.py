@@ -44,32 +44,24 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, Ticker
 
 MakeStrategy = Callable[[], Strategy]
-Payload = tuple[str, int, bytes]
-"""An entry as bytes: segment, number there from 1, content."""
-
+Payload = tuple[str, int, bytes]  # an entry as bytes: segment, number there from 1, content
 _EVENTS_SHOWN: Final = 5
-_TOLD_EVERY: Final = 500
-"""Events between two calls for the progress."""
-
+_TOLD_EVERY: Final = 500  # events between two calls for the progress
 _FRAMES: Final = (m.BookUpdate, m.Trade, m.ImpliedValueSeen)
 _SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first effect that differs. nth: of those of its event, from 1. then: as the journal has
-    it; now: as it is made again; None on the side that has no more. raised: what the trader raised
-    now, else empty. fields: the paths in which the two differ. frame: the newest that had arrived,
-    of its market where the effect is about one. before: the last events, that of the effect at the
-    end."""
+    """The first effect that differs."""
 
-    nth: int
-    then: m.Effect | None
-    now: m.Effect | None
-    raised: str
-    fields: tuple[str, ...]
-    frame: Placed | None
-    before: tuple[Placed, ...]
+    nth: int  # of those of its event, from 1
+    then: m.Effect | None  # as the journal has it
+    now: m.Effect | None  # as it is made again; None on the side that has no more
+    raised: str  # what the trader raised now, else empty
+    fields: tuple[str, ...]  # the paths in which the two differ
+    frame: Placed | None  # the newest that had arrived, of its market where the effect is about one
+    before: tuple[Placed, ...]  # the last events, that of the effect at the end
 
 
 class DifferenceFault(JournalFault):
@@ -85,23 +77,20 @@ class DifferenceFault(JournalFault):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """What came of a run. version: of its journal. events, effects: compared and found equal, up to
-    `until_ns`. cpu_s: processor time of it. ended: True if the run had come to its end. notes: True
-    if they were compared. unwritten: effects of the last event that the journal does not hold.
-    damage: why the journal could not be read any further, else empty."""
+    """What came of a run."""
 
     nonce: str
     segments: tuple[str, ...]
-    version: int
-    events: int
+    version: int  # of its journal
+    events: int  # events, effects: compared and found equal, up to `until_ns`
     effects: int
     until_ns: int
-    cpu_s: float
+    cpu_s: float  # processor time of it
     phase: str
-    ended: bool
-    notes: bool
-    unwritten: int
-    damage: str
+    ended: bool  # True if the run had come to its end
+    notes: bool  # True if they were compared
+    unwritten: int  # effects of the last event that the journal does not hold
+    damage: str  # why the journal could not be read any further, else empty
     difference: Difference | None
 
     @property
@@ -111,8 +100,7 @@ class Replayed(msgspec.Struct, frozen=True):
 
 class Replayer:
     """A run and the trader that gets its events again. events, effects: compared so far; until_ns:
-    the latest instant of them; entries: read so far; finished: True once the journal has shown the
-    end of the run."""
+    the latest instant of them; entries: read so far;"""
 
     def __init__(
         self,
@@ -139,7 +127,7 @@ class Replayer:
             raise JournalFault(f"{run.paths[0]}: does not say what its run was configured with")
         self.run = run
         self.events = self.effects = self.until_ns = self.entries = 0
-        self.finished = False
+        self.finished = False  # True once the journal has shown the end of the run
         self.notes = notes
         self._others = others
         self._begun = False

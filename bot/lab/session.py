@@ -53,9 +53,9 @@ _FOREVER_NS: Final = 2**63 - 1
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One run whose beginning the journal keeps. paths: its segments, the oldest first."""
+    """One run whose beginning the journal keeps."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[Path, ...]  # its segments, the oldest first
     started: m.Started
     begun_ns: int
 
@@ -68,18 +68,18 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """An entry and its place. number: of the run's events up to it, itself included."""
+    """An entry and its place."""
 
     place: Place
     entry: Entry
-    number: int
+    number: int  # of the run's events up to it, itself included
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One event of a run that was lived again. effects: what the trader wished for, notes too."""
+    """One event of a run that was lived again."""
 
     placed: Placed
-    effects: tuple[m.Effect, ...]
+    effects: tuple[m.Effect, ...]  # what the trader wished for, notes too
 
     @property
     def at_ns(self) -> int:
@@ -87,12 +87,11 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Until(NamedTuple):
-    """Where to stop: after the last event that is within all of these. at_ns: on the bot's clock.
-    number: of the run's events, from 1. place: an entry of a segment."""
+    """Where to stop: after the last event that is within all of these."""
 
-    at_ns: int = _FOREVER_NS
-    number: int = _FOREVER_NS
-    place: Place | None = None
+    at_ns: int = _FOREVER_NS  # on the bot's clock
+    number: int = _FOREVER_NS  # of the run's events, from 1
+    place: Place | None = None  # an entry of a segment
 
     def has_passed(self, at_ns: int, number: int, place: Place) -> bool:
         """Whether an event there is beyond it."""

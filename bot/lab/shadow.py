@@ -51,8 +51,7 @@ happened to the run that no request of ours brought about."""
 
 
 class CandidateRun:
-    """One candidate. stopped: why it trades no more, else empty. has_failed: by a fault of ours, so
-    that nothing of it goes on."""
+    """One candidate."""
 
     def __init__(
         self,
@@ -67,8 +66,8 @@ class CandidateRun:
         of the run."""
         self.candidate = candidate
         self.queue_model = queue_model
-        self.stopped = ""
-        self.has_failed = False
+        self.stopped = ""  # why it trades no more, else empty
+        self.has_failed = False  # by a fault of ours, so that nothing of it goes on
         # The configured latency is that of the way to the venue, and the frames of the run have
         # the way back behind them.
         terms = Terms(latency=Latency(2 * candidate.latency_ns), feed_ns=0, cash_cents=cash_cents)

@@ -39,8 +39,7 @@ _REPORTS: Final = msgspec.json.Decoder(_Reports)
 
 
 class ShadowSidecar:
-    """Stands beside a run (`bot.io.run.sidecar.Sidecar`). reports: the newest score of each
-    candidate."""
+    """Stands beside a run (`bot.io.run.sidecar.Sidecar`)."""
 
     name = "shadow"
     secrets: tuple[Secret, ...] = ()
@@ -54,7 +53,7 @@ class ShadowSidecar:
         self._command = (config, state)
         self._child: asyncio.subprocess.Process | None = None
         self._log = structlog.stdlib.get_logger("bot")
-        self.reports: _Reports = ()
+        self.reports: _Reports = ()  # the newest score of each candidate
 
     def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
         """The run begins."""

@@ -59,33 +59,31 @@ class _Given(BaseModel):
 
 
 class GivenOrder(_Given):
-    """An order that may fill completely, at a canonical YES price. rung: a label of `rungs`."""
+    """An order that may fill completely, at a canonical YES price."""
 
-    rung: str
+    rung: str  # a label of `rungs`
     side: BookSide
     price: _PriceCents
     qty: Annotated[int, Field(ge=1, le=QTY_MAX)]
 
 
 class GivenRung(_Given):
-    """A rung. price: the canonical price at which its room is asked. fee_rate: "" for the
-    event's."""
+    """A rung."""
 
     label: str
     yes_qty: _Shares = 0
     no_qty: _Shares = 0
-    price: _PriceCents = _MIDDLE
-    fee_rate: str = ""
+    price: _PriceCents = _MIDDLE  # the canonical price at which its room is asked
+    fee_rate: str = ""  # "" for the event's
 
 
 class GivenEvent(_Given):
-    """An event as it is, or would be. fee_rate: the dearer of the two, such as 0.0175. rungs: the
-    lowest strike first. cash_cents: net of all its fills and payouts so far, fees included."""
+    """An event as it is, or would be."""
 
     event: str = "given"
-    fee_rate: str = "0"
-    cash_cents: _CashCents = 0
-    rungs: list[GivenRung]
+    fee_rate: str = "0"  # the dearer of the two, such as 0.0175
+    cash_cents: _CashCents = 0  # net of all its fills and payouts so far, fees included
+    rungs: list[GivenRung]  # the lowest strike first
     orders: list[GivenOrder] = []
 
     def rate_of(self, rung: GivenRung) -> FeeRate:
@@ -264,14 +262,13 @@ class OutcomeAnswer(msgspec.Struct, frozen=True):
 
 
 class RungAnswer(msgspec.Struct, frozen=True):
-    """One rung. bid_qty, ask_qty: shares live on each side. bid_room_qty, ask_room_qty: what
-    every limit of loss, position and money still admits at the canonical price `at`, in orders of
-    at most `risk.order_qty` each."""
+    """One rung. bid_room_qty, ask_room_qty: what every limit of loss, position and money still
+    admits at the canonical price `at`, in orders of at most `risk.order_qty` each."""
 
     label: str
     yes_qty: int
     no_qty: int
-    bid_qty: int
+    bid_qty: int  # bid_qty, ask_qty: shares live on each side
     ask_qty: int
     at: int
     bid_room_qty: Qty
@@ -279,14 +276,13 @@ class RungAnswer(msgspec.Struct, frozen=True):
 
 
 class EventAnswer(msgspec.Struct, frozen=True):
-    """One event. worst_cents: over all outcomes. limits: what is used up, and what the other
-    events leave of it. within: True if none is exceeded."""
+    """One event."""
 
     event: str
     outcomes: tuple[OutcomeAnswer, ...]
-    worst_cents: Cents
-    limits: tuple[BreakerReport, ...]
-    within: bool
+    worst_cents: Cents  # over all outcomes
+    limits: tuple[BreakerReport, ...]  # what is used up, and what the other events leave of it
+    within: bool  # True if none is exceeded
     rungs: tuple[RungAnswer, ...]
 
 

@@ -31,30 +31,21 @@ from venue.crowd.tape import Tape, closes_ns, decode_record
 CUTS: Final = 3
 """Instants at which the future is cut off: after a quarter, a half and three quarters of it."""
 
-PLAYS: Final = CUTS + 1
-"""How often an event is played, where nothing is found."""
-
-_NEAR: Final = 40
-"""A cut lies no further from its place than one part in so many of the records."""
-
-RAISED: Final = b"it raised"
-"""What is written down where there was no answer."""
+PLAYS: Final = CUTS + 1  # how often an event is played, where nothing is found
+_NEAR: Final = 40  # a cut lies no further from its place than one part in so many of the records
+RAISED: Final = b"it raised"  # what is written down where there was no answer
 
 
 class CutRun(msgspec.Struct, frozen=True):
-    """One play of an event up to an instant.
-
-    folder: of the data, which nobody may open. through_ns: the end of the quiet behind `until_ns`,
-    which is lived as well.
-    """
+    """One play of an event up to an instant."""
 
     tape: Tape
-    folder: Path
+    folder: Path  # of the data, which nobody may open
     config: Path
     terms: Terms
     resolution_ns: int
     until_ns: int
-    through_ns: int = 0
+    through_ns: int = 0  # the end of the quiet behind `until_ns`, which is lived as well
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -63,12 +54,11 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 class Peek(msgspec.Struct, frozen=True):
-    """A sign of looking ahead. at_ns: of the first quotes that are others; 0 for a file. found: in
-    words."""
+    """A sign of looking ahead."""
 
     event: str
-    at_ns: int
-    found: str
+    at_ns: int  # of the first quotes that are others; 0 for a file
+    found: str  # in words
 
 
 class Overheard(Strategy):

@@ -26,9 +26,7 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
 
-CONFIDENCE: Final = 0.95
-"""What is said of a recorded price of what the ladder is about."""
-
+CONFIDENCE: Final = 0.95  # what is said of a recorded price of what the ladder is about
 _PING_NS: Final = 5 * NS_PER_SECOND // 2
 _HOUR_NS: Final = 3600 * NS_PER_SECOND
 _NONCE: Final = "b0" * 10
@@ -42,47 +40,41 @@ Progress = Callable[[int], bool]
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it. Money in cents, net in thousandths of one.
 
-    whole: whether the tape was played to its end. settled: `outcome` where every rung paid what the
-    tape says, `mid` where holdings are marked at the last middle, `part` where some rungs paid and
-    those of the others are. net_millicents: profit after fees. maker_qty, taker_qty: shares that
-    came to us, and that we took. printed_qty: shares of all recorded prints. requests: by kind;
-    refused: by code; faults: by kind, how often each befell a request. worst_case_max_cents: the
-    most the trader could have lost at once, by its own sums. ledger_difference_cents: the trader's
-    account less the venue's as read last, None unless both were read. profit: where the trader sees
-    it come from, None before quoting. events: what the trader took in; cpu_s: what all of it cost.
-    strategy_fault: the first of `strategy_errors`, empty without one. asked: how many records were
-    asked for, None for all. maker_rate, taker_rate: of fees, as they were given.
+    settled: `outcome` where every rung paid what the tape says, `mid` where holdings are marked at
+    the last middle, `part` where some rungs paid and those of the others are. faults: by kind, how
+    often each befell a request. ledger_difference_cents: the trader's account less the venue's as
+    read last, None unless both were read.
     """
 
     tape: str
     event: str
     recorded: str
     bound: str
-    whole: bool
+    whole: bool  # whether the tape was played to its end
     records: int
     hours: float
     settled: str
-    net_millicents: int
+    net_millicents: int  # profit after fees
     fees_cents: int
     fills: int
-    maker_qty: int
+    maker_qty: int  # maker_qty, taker_qty: shares that came to us, and that we took
     taker_qty: int
-    printed_qty: int
+    printed_qty: int  # shares of all recorded prints
     held_qty: int
-    requests: dict[str, int]
-    refused: dict[str, int]
+    requests: dict[str, int]  # by kind
+    refused: dict[str, int]  # by code
     decisions: int
     strategy_errors: int
-    worst_case_max_cents: int
+    worst_case_max_cents: int  # the most the trader could have lost at once, by its own sums
     ledger_difference_cents: int | None
     latched: str
-    profit: ProfitRow | None
-    events: int
-    cpu_s: float
+    profit: ProfitRow | None  # where the trader sees it come from, None before quoting
+    events: int  # what the trader took in
+    cpu_s: float  # what all of it cost
     faults: dict[str, int] = msgspec.field(default_factory=dict)
-    strategy_fault: str = ""
-    asked: int | None = None
-    maker_rate: str = ""
+    strategy_fault: str = ""  # the first of `strategy_errors`, empty without one
+    asked: int | None = None  # how many records were asked for, None for all
+    maker_rate: str = ""  # maker_rate, taker_rate: of fees, as they were given
     taker_rate: str = ""
 
     @property
@@ -91,7 +83,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backtest:
-    """One run; call `run` once. venue, trader: in their state of the moment."""
+    """One run; call `run` once."""
 
     def __init__(
         self,
@@ -114,7 +106,7 @@ class Backtest:
         self._driver = Driver(self._began_ns)
         if venue is None:
             venue = RecordedMarket(tape, terms, bound, resolution_ns, self._began_ns)
-        self.venue = venue
+        self.venue = venue  # venue, trader: in their state of the moment
         of_tape = msgspec.structs.replace(alone(settings), series_ticker=Ticker(tape.series))
         self.trader = Trader(of_tape, make_strategy)
         self._link = TermsLink(terms)

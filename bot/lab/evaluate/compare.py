@@ -25,29 +25,26 @@ from bot.lab.evaluate.statistics import Floats, Interval, Sample
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One setting in one world over the report seeds. Money in dollars.
 
-    mean, sd: of the profit; seen_sd: as it came out in these runs. edge, edge_error: mean of spread
-    less fees and its standard error. ratio: edge by sd. Of a single run sd, seen_sd, edge_error and
-    ratio are 0 and say nothing. requests_per_fill: None where nothing filled. means: averages over
-    seeds of AVERAGED. markouts: cents a share by horizon against the true value.
+    ratio: edge by sd. Of a single run sd, seen_sd, edge_error and ratio are 0 and say nothing.
     """
 
     value: float | None
     params: dict[str, Any]
     chosen: bool
     seeds: int
-    mean: float
+    mean: float  # mean, sd: of the profit
     sd: float
-    seen_sd: float
-    edge: float
+    seen_sd: float  # as it came out in these runs
+    edge: float  # edge, edge_error: mean of spread less fees and its standard error
     edge_error: float
     ratio: float
     q05: float
     q01: float
     worst_99: float
-    requests_per_fill: float | None
+    requests_per_fill: float | None  # None where nothing filled
     latched: int
-    means: dict[str, float]
-    markouts: dict[str, float]
+    means: dict[str, float]  # averages over seeds of AVERAGED
+    markouts: dict[str, float]  # cents a share by horizon against the true value
 
 
 class FrontierRow(msgspec.Struct, frozen=True):
@@ -65,10 +62,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """The champion against another in a world.
 
     gain: dollars of edge a run at equal sd, on average of `sds`, those of the champion's settings.
-    chosen_gain: at `sd`, that of its chosen one. profit_gain: as `gain`, of profits, holdings and
-    all. ratio_gain: of edge over sd, at the chosen settings. p: of the gain, corrected over every
-    claim made. wins, losses: seeds on which the champion's edge was above or below the other's
-    scaled to the same sd.
+    wins, losses: seeds on which the champion's edge was above or below the other's scaled to the
+    same sd.
     """
 
     world: str
@@ -76,10 +71,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     sds: list[float]
     sd: float
     gain: Interval
-    chosen_gain: Interval
-    profit_gain: Interval
-    ratio_gain: Interval
-    p: float
+    chosen_gain: Interval  # at `sd`, that of its chosen one
+    profit_gain: Interval  # as `gain`, of profits, holdings and all
+    ratio_gain: Interval  # of edge over sd, at the chosen settings
+    p: float  # of the gain, corrected over every claim made
     wins: int
     losses: int
 
@@ -93,13 +88,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overall(msgspec.Struct, frozen=True, kw_only=True):
-    """The champion against another in all worlds. gain: as in `Claim`, on average of the worlds,
-    the same seeds resampled in each. above, below: worlds in which the whole interval lies there.
-    """
+    """The champion against another in all worlds."""
 
     rival: str
-    gain: Interval
-    above: int
+    gain: Interval  # as in `Claim`, on average of the worlds, the same seeds resampled in each
+    above: int  # above, below: worlds in which the whole interval lies there
     below: int
 
 
@@ -121,12 +114,12 @@ class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
 
 class Faulty(msgspec.Struct, frozen=True, kw_only=True):
     """An entry whose strategy raised or answered nonsense: `times` in so many `lives`, those of
-    tuning too. first: the first fault, with file and line where it has one."""
+    tuning too."""
 
     entry: str
     times: int
     lives: int
-    first: str
+    first: str  # the first fault, with file and line where it has one
 
     @property
     def text(self) -> str:

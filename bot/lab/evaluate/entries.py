@@ -23,17 +23,16 @@ Params = Mapping[str, Any]
 class Contender(msgspec.Struct, frozen=True):
     """A line of the comparison.
 
-    plugin: as `find_strategy` takes it; empty for doing nothing. risk: the risk parameter, several
-    names joined by + that are turned together; it takes each of `values`, the others are `fixed`.
-    No values is one setting. budget_cents: what the event may lose at worst, None without a limit.
+    risk: the risk parameter, several names joined by + that are turned together; it takes each of
+    `values`, the others are `fixed`. No values is one setting.
     """
 
     name: str
-    plugin: str
+    plugin: str  # as `find_strategy` takes it; empty for doing nothing
     fixed: dict[str, Any] = {}
     risk: str = ""
     values: tuple[float | int, ...] = ()
-    budget_cents: int | None = None
+    budget_cents: int | None = None  # what the event may lose at worst, None without a limit
     is_baseline: bool = False
 
     def settings(self) -> tuple[dict[str, Any], ...]:

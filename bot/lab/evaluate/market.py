@@ -47,9 +47,7 @@ from venue.wire.money import (
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker, UserId
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
-CASH_CENTS: Final = Cents(10_000_000)
-"""What the trader begins with: enough that cash never binds."""
-
+CASH_CENTS: Final = Cents(10_000_000)  # what the trader begins with: enough that cash never binds
 NOISE: Final = UserId("crowd.noise")
 INFORMED: Final = UserId("crowd.informed")
 SWEEP: Final = UserId("crowd.sweep")
@@ -66,19 +64,18 @@ _BULK: Final = Qty(100)
 class TrueValueMarket:
     """One event of `world.rungs` rungs.
 
-    exchange: where everybody's orders are. markets: the rungs in strike order. account: the
-    trader's. resting: its orders in the book. changed: rungs whose book changed since it was last
-    cleared; prints: since then, in order.
+    exchange: where everybody's orders are. markets: the rungs in strike order. changed: rungs whose
+    book changed since it was last cleared;
     """
 
     def __init__(self, world: Scenario, strikes: Sequence[int], start_ns: int) -> None:
         self.markets = [market_id(0, rung) for rung in range(world.rungs)]
         self.rung_of = {market: rung for rung, market in enumerate(self.markets)}
         self.books = {market: LevelBook(start_ns) for market in self.markets}
-        self.account = PaperAccount()
-        self.resting: dict[OrderId, v.OrderState] = {}
+        self.account = PaperAccount()  # the trader's
+        self.resting: dict[OrderId, v.OrderState] = {}  # its orders in the book
         self.changed: dict[MarketId, None] = {}
-        self.prints: list[v.TradePrinted] = []
+        self.prints: list[v.TradePrinted] = []  # since then, in order
         self._made = 0
         self._maker_rate = world.maker_rate
         crowd = (NOISE, INFORMED, SWEEP, ARBITRAGE, *MAKERS)

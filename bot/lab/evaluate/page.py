@@ -18,11 +18,8 @@ from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
 BEGIN: Final = "<!-- evaluation: begin -->"
 END: Final = "<!-- evaluation: end -->"
 
-_MANY_WORLDS: Final = 3
-"""From so many on there is a table at a glance, too."""
-
-_LINE: Final = 13
-"""Height of the name of a line: a frontier is high enough for all of them."""
+_MANY_WORLDS: Final = 3  # from so many on there is a table at a glance, too
+_LINE: Final = 13  # height of the name of a line: a frontier is high enough for all of them
 
 
 def around(path: Path) -> tuple[str, str]:

@@ -163,13 +163,13 @@ def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A run. folder: what the path of a strategy starts from."""
+    """A run."""
 
     entry: Contender
     params: dict[str, Any]
     world: Scenario
     seed: int
-    folder: Path = _ROOT
+    folder: Path = _ROOT  # what the path of a strategy starts from
 
     @property
     def key(self) -> str:

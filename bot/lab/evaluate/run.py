@@ -88,12 +88,8 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     over the points of the path, the variance of what holdings would gain until the next one
     (`Latent.move_variances`). edge_by_gain: cents^2, each change of spread - fees by what inventory
     had gained by then, summed: no gain is foreseen, so its mean over runs is that of the whole edge
-    by the whole gain. gain_mean: what inventory had gained, on average of the points. early: the
-    profit marked to the true values after a tenth of the run. drawdown: the deepest fall of the
-    marked profit below its highest so far, outcome left out. uptime: share of steps and rungs with
-    both sides within 2c of others' mid; touch_share: of the sides quoted those at the best price or
-    better. waste: fees beyond the exact ones. markouts: cents a share after each horizon, against
-    the true value. errors: how often the strategy was at fault; fault: the first time.
+    by the whole gain. drawdown: the deepest fall of the marked profit below its highest so far,
+    outcome left out.
     """
 
     net: int = 0
@@ -104,21 +100,21 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     drift: float = 0.0
     held_variance: float = 0.0
     edge_by_gain: float = 0.0
-    gain_mean: float = 0.0
-    early: float = 0.0
+    gain_mean: float = 0.0  # what inventory had gained, on average of the points
+    early: float = 0.0  # the profit marked to the true values after a tenth of the run
     drawdown: float = 0.0
     worst_max: int = 0
-    uptime: float = 0.0
-    touch_share: float = 0.0
+    uptime: float = 0.0  # share of steps and rungs with both sides within 2c of others' mid
+    touch_share: float = 0.0  # of the sides quoted those at the best price or better
     fills: int = 0
     filled_qty: int = 0
     requests: int = 0
     refused_for_pace: int = 0
-    waste: float = 0.0
-    markouts: dict[str, float] = {}
-    errors: int = 0
+    waste: float = 0.0  # fees beyond the exact ones
+    markouts: dict[str, float] = {}  # cents a share after each horizon, against the true value
+    errors: int = 0  # how often the strategy was at fault
     latched: str = ""
-    fault: str = ""
+    fault: str = ""  # the first time
     cpu_s: float = 0.0
 
     def figure(self, name: str) -> float:
@@ -167,14 +163,12 @@ def settings_for(world: Scenario, budget_cents: int | None) -> TraderSettings:
 
 
 class Profit(NamedTuple):
-    """By point of the path. edges_mc: spread less fees of the fills in it. held: shares of each
-    rung at its end. gained_mc: what inventory had gained when it began; inventory_mc: by the end.
-    """
+    """By point of the path."""
 
-    edges_mc: Ints
-    held: Ints
-    gained_mc: Ints
-    inventory_mc: int
+    edges_mc: Ints  # spread less fees of the fills in it
+    held: Ints  # shares of each rung at its end
+    gained_mc: Ints  # what inventory had gained when it began
+    inventory_mc: int  # by the end
 
 
 def profit_of(

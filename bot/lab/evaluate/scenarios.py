@@ -29,16 +29,11 @@ from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, FeeRate
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MILLICENTS: Final = 1000
-"""Thousandths of a cent in a cent."""
-
+MILLICENTS: Final = 1000  # thousandths of a cent in a cent
 PAYOUT_MC: Final = PAYOUT_CENTS * MILLICENTS
-GRID: Final = 4
-"""Points of the path in a step."""
-
+GRID: Final = 4  # points of the path in a step
 _START_DOLLARS: Final = 100e9
-_SERIES_ENDS: Final = 1e-8
-"""Powers of a correlation below this are left out."""
+_SERIES_ENDS: Final = 1e-8  # powers of a correlation below this are left out
 
 _STREAMS: Final = (
     *("latent", "jumps", "noise", "mood", "informed", "sweeps", "makers"),
@@ -106,11 +101,11 @@ STEP_NS: Final = 10 * NS_PER_SECOND
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the grid, and the size of a run in it. fees, latency: times the reference's."""
+    """One cell of the grid, and the size of a run in it."""
 
     theme: bool = False
     flow: TakerMix = TakerMix.BASE
-    fees: int = 1
+    fees: int = 1  # fees, latency: times the reference's
     latency: int = 1
     rungs: int = 7
     steps: int = 600
@@ -261,8 +256,8 @@ class Latent:
     """The path of one seed. `fair_mc[point][rung]` in millicents; the last point, one beyond the
     end of trading, is the outcome.
 
-    log_values: by point. strikes: dollars, rising. pays: True for each rung that resolves YES.
-    jump_points: at which point each scheduled jump falls.
+    strikes: dollars, rising. pays: True for each rung that resolves YES. jump_points: at which
+    point each scheduled jump falls.
     """
 
     def __init__(self, world: Scenario, seed: int) -> None:
@@ -280,7 +275,7 @@ class Latent:
         self.jump_points: Ints = np.sort(places).astype(np.int64)
         sizes = jumps.normal(0.0, 1.0, NATURE.jumps) * math.sqrt(NATURE.jump_variance)
         np.add.at(moves, self.jump_points - 1, sizes)
-        self.log_values: Floats = np.concatenate(([0.0], np.cumsum(moves)))
+        self.log_values: Floats = np.concatenate(([0.0], np.cumsum(moves)))  # by point
         # What may still come of the log value, by point.
         done = np.searchsorted(self.jump_points, np.arange(points + 1), side="right")
         gone = (1 - NATURE.resolved_later) * np.arange(points + 1) / points
@@ -391,14 +386,13 @@ class Draws(NamedTuple):
     """One seed of one world. Instants are nanoseconds since the start; acts are sorted by them.
 
     latency_ms, chances: how long the trader's k-th request takes, and what happens to it (0..1).
-    stalls: from and until when the channel delivers nothing.
     """
 
     latent: Latent
     acts: list[tuple[int, Act]]
     latency_ms: list[float]
     chances: list[float]
-    stalls: list[tuple[int, int]]
+    stalls: list[tuple[int, int]]  # from and until when the channel delivers nothing
 
 
 def draw(world: Scenario, seed: int) -> Draws:

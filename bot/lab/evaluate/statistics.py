@@ -67,17 +67,16 @@ class Interval(msgspec.Struct, frozen=True):
 class Sample(NamedTuple):
     """The runs of a frontier: a row by seed for each setting, seeds in one order everywhere.
 
-    nets: profits. edges: what means are taken of, of the same expectation. held: the variance of
-    what lies between the two, as it was known before it came; its mean is that of the difference
-    squared. edges_by_gains: each change of an edge by what holdings had gained by then, summed over
-    the run; gains: what they had gained, on average over the run.
+    held: the variance of what lies between the two, as it was known before it came; its mean is
+    that of the difference squared. edges_by_gains: each change of an edge by what holdings had
+    gained by then, summed over the run;
     """
 
-    nets: Floats
-    edges: Floats
+    nets: Floats  # profits
+    edges: Floats  # what means are taken of, of the same expectation
     held: Floats
     edges_by_gains: Floats
-    gains: Floats
+    gains: Floats  # what they had gained, on average over the run
 
     @classmethod
     def of_profits(cls, nets: Floats) -> "Sample":
@@ -245,27 +244,22 @@ def signs(first: Floats, second: Floats) -> tuple[int, int]:
 
 
 class DeflatedRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """The best of `trials` by its mean over its standard deviation.
+    """The best of `trials` by its mean over its standard deviation."""
 
-    ratio: what it shows. by_chance: what the best of so many would show on average if none had any
-    merit. probability: that its true ratio is above that, 0 to 1.
-    """
-
-    ratio: float
-    by_chance: float
-    probability: float
+    ratio: float  # what it shows
+    by_chance: float  # what the best of so many would show on average if none had any merit
+    probability: float  # that its true ratio is above that, 0 to 1
     trials: int
 
 
 class Overfitting(msgspec.Struct, frozen=True, kw_only=True):
     """probability: share of the ways to choose in which the chosen was not above the median of the
-    other half. splits: how many ways; blocks: of cases. lost: mean of what the chosen showed where
-    it was chosen less what it showed elsewhere."""
+    other half."""
 
     probability: float
-    splits: int
-    blocks: int
-    lost: float
+    splits: int  # how many ways
+    blocks: int  # of cases
+    lost: float  # mean of what the chosen showed where it was chosen less what it showed elsewhere
 
 
 def best_by_chance(deviation: float, trials: int) -> float:

@@ -96,24 +96,20 @@ class Latency(msgspec.Struct, frozen=True):
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """The terms of one backtest.
 
-    latency: of requests; read_latency: of reads, None where they take as long. feed_ns: from the
-    venue to us on the channel. read_lag_ns: reads show the account of so long ago. power: the
-    exponent n of the likely reading, above 0. cash_cents: what the account begins with. with_index:
-    the recorded price of what a ladder is about comes on the channel as implied value. seed: of
-    latencies and faults. faults: the part of all requests that something befalls, 0 to 0.5.
+    with_index: the recorded price of what a ladder is about comes on the channel as implied value.
     """
 
-    latency: Latency = Latency(30 * NS_PER_MS)
-    read_latency: Latency | None = None
-    feed_ns: int = 10 * NS_PER_MS
-    read_lag_ns: int = 100 * NS_PER_MS
+    latency: Latency = Latency(30 * NS_PER_MS)  # of requests
+    read_latency: Latency | None = None  # of reads, None where they take as long
+    feed_ns: int = 10 * NS_PER_MS  # from the venue to us on the channel
+    read_lag_ns: int = 100 * NS_PER_MS  # reads show the account of so long ago
     maker_rate: FeeRate = FeeRate(0)
     taker_rate: FeeRate = FeeRate(7_000_000)
-    power: float = 3.0
-    cash_cents: Cents = Cents(10_000_000)
+    power: float = 3.0  # the exponent n of the likely reading, above 0
+    cash_cents: Cents = Cents(10_000_000)  # what the account begins with
     with_index: bool = False
-    seed: int = 1
-    faults: float = 0.0
+    seed: int = 1  # of latencies and faults
+    faults: float = 0.0  # the part of all requests that something befalls, 0 to 0.5
 
 
 def milliseconds(
@@ -177,9 +173,7 @@ answer."""
 
 BEFALLING: Final = (*REFUSALS, *FAILURES)
 
-TIMEOUT_NS: Final = NS_PER_SECOND
-"""So long a lost answer is waited for."""
-
+TIMEOUT_NS: Final = NS_PER_SECOND  # so long a lost answer is waited for
 _AWAY_NS: Final = NS_PER_SECOND
 OF_BACKTESTS: Final = (
     *(*REFUSALS, "result_unknown_before", "result_unknown_after"),
@@ -205,8 +199,7 @@ def befall(fault: str, ask: Callable[[], Response]) -> Response:
     return Response(m.Unknown(left), tokens, None)
 
 
-_SUM_MAX = 0.7
-"""However many faults are drawn, some requests get through."""
+_SUM_MAX = 0.7  # however many faults are drawn, some requests get through
 
 
 class Dice:
@@ -239,13 +232,13 @@ class Dice:
 
 
 class Faults:
-    """The faults of one backtest. befallen: how often each befell a request."""
+    """The faults of one backtest."""
 
     def __init__(self, rate: float, seed: int) -> None:
         """rate: the part of all requests that something befalls, each kind as often; 0 to 0.5."""
         chances = dict.fromkeys(OF_BACKTESTS, rate / len(OF_BACKTESTS)) if rate else {}
         self._dice = Dice(random.Random(f"backtest faults {seed}"), chances, ())
-        self.befallen: Counter[str] = Counter()
+        self.befallen: Counter[str] = Counter()  # how often each befell a request
 
     def answered(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         fault = self._dice.roll()

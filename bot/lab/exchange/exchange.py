@@ -25,9 +25,7 @@ from venue.wire.model import Liquidity
 from venue.wire.money import PAYOUT_CENTS, BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import MarketId, Ticker, UserId
 
-MAKER: Final = UserId("maker")
-"""Our account."""
-
+MAKER: Final = UserId("maker")  # our account
 _OF_ACCOUNTS: Final = (v.FillBooked, v.PositionChanged, v.BalanceChanged, v.UserAdded)
 _OF_CATALOGUE: Final = (v.CompanyListed, v.EventListed, v.MarketListed, v.MarketStateChanged)
 
@@ -40,35 +38,31 @@ class PageLimits(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What comes back of a request. tokens: whole ones left of its credential, None where that is
-    not said. away_ns: how long to stay away, where it was refused for pace. waited_ns: how long it
-    takes beyond the way back."""
+    """What comes back of a request."""
 
     answer: m.Answer
-    tokens: int | None
-    away_ns: int | None
-    waited_ns: int = 0
+    tokens: int | None  # whole ones left of its credential, None where that is not said
+    away_ns: int | None  # how long to stay away, where it was refused for pace
+    waited_ns: int = 0  # how long it takes beyond the way back
 
 
 class ShownBook(NamedTuple):
-    """What the channel and a read show of a market: ours included, canonical YES, best first.
-    at_ns: of its newest change; None while nothing is known of it."""
+    """What the channel and a read show of a market: ours included, canonical YES, best first."""
 
     bids: Levels
     asks: Levels
-    at_ns: int | None
+    at_ns: int | None  # of its newest change; None while nothing is known of it
 
 
 class LevelBook:
-    """The shares by price of a market, canonical YES, from changes of its levels. at_ns: of the
-    newest one."""
+    """The shares by price of a market, canonical YES, from changes of its levels."""
 
     __slots__ = ("_levels", "asks", "at_ns", "bids")
 
     def __init__(self, at_ns: int) -> None:
         self.bids: dict[Price, Qty] = {}
         self.asks: dict[Price, Qty] = {}
-        self.at_ns = at_ns
+        self.at_ns = at_ns  # of the newest one
         self._levels: tuple[Levels, Levels] | None = None
 
     def change(self, event: v.LevelChanged) -> None:
@@ -121,11 +115,11 @@ class GapReading:
 
 
 class Replica(Projector):
-    """One copy of the read side. answers: to reads, until another event can be read."""
+    """One copy of the read side."""
 
     def __init__(self, lag_ns: int) -> None:
         super().__init__(Views(), lag_ns)
-        self.answers: dict[m.Read, m.Answer] = {}
+        self.answers: dict[m.Read, m.Answer] = {}  # to reads, until another event can be read
 
     def advance(self, now_ns: int) -> list[v.Event]:
         visible = super().advance(now_ns)
@@ -137,8 +131,7 @@ class Replica(Projector):
 class Exchange:
     """The engine behind a front door.
 
-    refused: refusals by code. watchers: called after every command. clock_ns: how far the venue's
-    clock is ahead. replica: what reads show; stale: what those show that reach the slower copy.
+    clock_ns: how far the venue's clock is ahead. replica: what reads show;
     """
 
     def __init__(
@@ -159,14 +152,14 @@ class Exchange:
         are read from the source.
         """
         self.engine = Engine(order_id_key=order_id_key)
-        self.refused: dict[str, int] = {}
-        self.watchers: list[Watcher] = []
+        self.refused: dict[str, int] = {}  # refusals by code
+        self.watchers: list[Watcher] = []  # called after every command
         self.clock_ns = 0
         self.reading = reading or GapReading()
         self.replica = self.stale = Replica(read_lag_ns)
         self._reads_books = stale_lag_ns is not None
         if stale_lag_ns is not None:
-            self.stale = Replica(stale_lag_ns)
+            self.stale = Replica(stale_lag_ns)  # what those show that reach the slower copy
         self._source = source
         self._pages = pages
         self._buckets: dict[m.Key, TokenBucket] = {}
@@ -372,12 +365,12 @@ class DoesNotClose(Exception):
 
 
 class PaperAccount:
-    """Cash gained, shares held and fees paid. fills: all there were, in order."""
+    """Cash gained, shares held and fees paid."""
 
     def __init__(self) -> None:
         self.cash_cents = 0
         self.fees_cents = 0
-        self.fills: list[FillBooked] = []
+        self.fills: list[FillBooked] = []  # all there were, in order
         self.shares: dict[tuple[MarketId, Outcome], int] = {}
 
     def filled(self, fill: FillBooked) -> None:

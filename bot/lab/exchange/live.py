@@ -56,14 +56,14 @@ _SET_BACK_NS: Final = 60 * NS_PER_SECOND
 
 
 class Depth:
-    """What others show on one market. at_ns: when it last changed, 0 before it was ever shown.
+    """What others show on one market.
 
     What we took stays taken until the size shown at that price is another one: displayed depth is
     met once a refresh.
     """
 
     def __init__(self) -> None:
-        self.at_ns = 0
+        self.at_ns = 0  # when it last changed, 0 before it was ever shown
         self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
         self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
         self._taken: dict[tuple[BookSide, Price], int] = {}
@@ -110,17 +110,13 @@ class Depth:
 class LiveMarket:
     """The markets of a series under one model of the queue.
 
-    exchange: where our orders are. queues: those that rest. account: our fills, kept apart from the
-    engine's ledger. marks: twice the newest middle of a market, cents. printed_qty: shares of the
-    prints of others.
+    exchange: where our orders are.
     """
 
     fills_through_only = False
     """True: a print fills what it trades through and nothing at its own price."""
-    has_no_queue = False
-    """True: nobody is before us at any price."""
-    has_sizes = True
-    """False: depth is made up around prints, so that nobody in it comes to us."""
+    has_no_queue = False  # true: nobody is before us at any price
+    has_sizes = True  # false: depth is made up around prints, so that nobody in it comes to us
 
     def __init__(
         self,
@@ -132,11 +128,11 @@ class LiveMarket:
         """catalogue: what lists the markets, as `catalogue_of` makes it; more may be listed later
         by `on_series`. terms: cash, read lag and the exponent of the queue are used here."""
         self.depths: dict[MarketId, Depth] = {}
-        self.account = PaperAccount()
-        self.printed_qty = 0
-        self.marks: dict[MarketId, int] = {}
+        self.account = PaperAccount()  # our fills, kept apart from the engine's ledger
+        self.printed_qty = 0  # shares of the prints of others
+        self.marks: dict[MarketId, int] = {}  # twice the newest middle of a market, cents
         self._events: list[m.Event] = []
-        self.queues = OwnQueues(queue_model, terms.power)
+        self.queues = OwnQueues(queue_model, terms.power)  # those that rest
         self._changed: dict[MarketId, None] = {}
         self._acting_as_print = False
         self._trade_ids: OrderedDict[str, None] = OrderedDict()
@@ -471,7 +467,7 @@ def kind_of(tape: Tape) -> Kind:
 
 
 class RecordedMarket(LiveMarket):
-    """The markets of one event of a tape. kind: what was recorded of them."""
+    """The markets of one event of a tape."""
 
     def __init__(
         self,
@@ -481,7 +477,7 @@ class RecordedMarket(LiveMarket):
         resolution_ns: int,
         start_ns: int,
     ) -> None:
-        self.kind = kind_of(tape)
+        self.kind = kind_of(tape)  # what was recorded of them
         # Where no sizes are known, a pessimist has somebody before us at every price, and an
         # optimist nobody.
         self.has_sizes = self.kind is not Kind.TRADES

@@ -21,20 +21,17 @@ from venue.wire.money import BookSide, Price, book_side, canonical
 from venue.wire.names import MarketId, OrderId
 from venue.wire.requests import keeps_priority
 
-POWER: Final = 3.0
-"""The usual exponent of the expected model."""
+POWER: Final = 3.0  # the usual exponent of the expected model
 
 
 class QueueModel(enum.StrEnum):
     """Who cancelled, where only sizes are seen. Pessimistic and optimistic are bounds of what would
     have filled, the one between is a guess."""
 
-    PESSIMISTIC = "averse"
-    """Those behind us, as far as there is anybody."""
+    PESSIMISTIC = "averse"  # those behind us, as far as there is anybody
     EXPECTED = "likely"
     """One before us with the chance a^n / (a^n + b^n) of `a` shares before and `b` behind."""
-    OPTIMISTIC = "kind"
-    """Those before us, as far as there is anybody."""
+    OPTIMISTIC = "kind"  # those before us, as far as there is anybody
 
 
 CAUTIOUS_MODELS: Final = (QueueModel.PESSIMISTIC, QueueModel.EXPECTED)

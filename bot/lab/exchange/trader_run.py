@@ -92,15 +92,14 @@ class TermsLink:
 
 
 class TraderRun:
-    """The run of a trader. events: those it took in. requests: by kind. latched: why it latched
-    last, else empty. observer: changes nothing."""
+    """The run of a trader."""
 
     def __init__(self, driver: Driver, market: MarketFeed, trader: Trader, link: Link) -> None:
         self.trader = trader
-        self.requests: Counter[str] = Counter()
-        self.latched = ""
-        self.events = 0
-        self.observer: Observer | None = None
+        self.requests: Counter[str] = Counter()  # by kind
+        self.latched = ""  # why it latched last, else empty
+        self.events = 0  # those it took in
+        self.observer: Observer | None = None  # changes nothing
         self._driver = driver
         self._market = market
         self._link = link

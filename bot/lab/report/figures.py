@@ -75,13 +75,12 @@ class TimeAxis:
 
 
 class Figure(NamedTuple):
-    """One figure. ups: the values of a session that its upward axis has to hold. draw: it as HTML,
-    or in words why there is none."""
+    """One figure. ups: the values of a session that its upward axis has to hold."""
 
     key: str
     head: str
     ups: Callable[[Session], Iterable[float]]
-    draw: Callable[[Session, TimeAxis, Span], str]
+    draw: Callable[[Session, TimeAxis, Span], str]  # it as HTML, or in words why there is none
 
 
 def drawn(each: Figure, sessions: Sequence[Session]) -> list[str]:

@@ -34,13 +34,12 @@ EVENTS_DRAWN_MAX: Final = 3
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Up to three sessions side by side. labels: what stands over each; compared: True for two of
-    which the second is shown as a difference to the first."""
+    """Up to three sessions side by side."""
 
     title: str
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # what stands over each
     sessions: tuple[Session, ...]
-    compared: bool = False
+    compared: bool = False  # True for two of which the second is shown as a difference to the first
 
 
 def report(sessions: Sequence[Session]) -> str:
@@ -201,14 +200,12 @@ _STRETCHES_MIN: Final = 3
 
 
 class PairedDifference(msgspec.Struct, frozen=True):
-    """What the second run earned more than the first in the time that both lived. blocks: equal
-    stretches of that time, drawn again for the 95 % interval; low_cents, high_cents: None with too
-    few of them."""
+    """What the second run earned more than the first in the time that both lived."""
 
     seconds: float
-    blocks: int
+    blocks: int  # equal stretches of that time, drawn again for the 95 % interval
     difference_cents: int
-    low_cents: int | None = None
+    low_cents: int | None = None  # low_cents, high_cents: None with too few of them
     high_cents: int | None = None
 
 

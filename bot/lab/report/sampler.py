@@ -34,9 +34,7 @@ from venue.wire.names import MarketId
 
 MOMENTS_MAX: Final = 200
 KINDS: Final = ("create", "amend", "cancel", "read")
-STRETCH_NS: Final = 10 * NS_PER_SECOND
-"""Prints are digested for so long together."""
-
+STRETCH_NS: Final = 10 * NS_PER_SECOND  # prints are digested for so long together
 _LOOK_NS: Final = NS_PER_SECOND
 _PRINTS_KEPT: Final = 4_096
 

@@ -149,17 +149,15 @@ def broken_off(sessions: Sequence[Session]) -> list[Session]:
 
 
 class Play(msgspec.Struct, frozen=True):
-    """A tape under a reading. winners: what its rungs paid, None where that is not known. same: the
-    readings that it answers for. records_max: of its records the first so many, None for all.
-    reports: whether all is kept that a report needs."""
+    """A tape under a reading."""
 
     tape: Tape
-    winners: Winners | None
+    winners: Winners | None  # what its rungs paid, None where that is not known
     reading: QueueModel
-    same: tuple[QueueModel, ...]
+    same: tuple[QueueModel, ...]  # the readings that it answers for
     terms: Terms
-    records_max: int | None
-    reports: bool
+    records_max: int | None  # of its records the first so many, None for all
+    reports: bool  # whether all is kept that a report needs
 
     @property
     def records(self) -> int:
@@ -167,11 +165,11 @@ class Play(msgspec.Struct, frozen=True):
 
 
 class Played(msgspec.Struct, frozen=True):
-    """What came of a play, by the readings that it answers for. sessions: empty where no report was
-    wanted. opened: the recorded files that were opened meanwhile in a process of its own."""
+    """What came of a play, by the readings that it answers for. opened: the recorded files that
+    were opened meanwhile in a process of its own."""
 
     results: tuple[Result, ...]
-    sessions: tuple[Session, ...]
+    sessions: tuple[Session, ...]  # empty where no report was wanted
     opened: tuple[str, ...] = ()
 
 

@@ -32,11 +32,7 @@ _STEPPED: Final = "venue_clock_stepped"
 
 
 class Contradictor(GapReading):
-    """Says what contradicts what was said before.
-
-    first_ns: when the first sign of it was given, by the world's time. took_ns: from then on until
-    the bot had stopped.
-    """
+    """Says what contradicts what was said before."""
 
     def __init__(self, world: "SimulatedWorld") -> None:
         self._world = world
@@ -45,8 +41,8 @@ class Contradictor(GapReading):
         self._honest = world.exchange.front.reading
         world.exchange.front.reading = self
         self._is_on = False
-        self.first_ns: int | None = None
-        self.took_ns = -1
+        self.first_ns: int | None = None  # when the first sign of it was given, by the world's time
+        self.took_ns = -1  # from then on until the bot had stopped
         self._hidden: set[str] = set()
         self._since_ns = 0
         self._field = self._rng.choice(("trade_price", "outcome"))

@@ -13,12 +13,12 @@ from bot.core.fault_text import fault_text
 
 class EventCounts:
     """Faults, episodes and observations by name. faults: how many of them were faults. own_faults:
-    answers of the strategy that raised or were nonsense of themselves; own_fault: the first."""
+    answers of the strategy that raised or were nonsense of themselves;"""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.faults = self.own_faults = 0
-        self.own_fault = ""
+        self.own_fault = ""  # the first
 
     def hit(self, name: str, times: int = 1) -> None:
         self.counts[name] += times
@@ -33,11 +33,11 @@ class EventCounts:
 
 
 class CatalogueRow(NamedTuple):
-    """One row. marks: names counted by `EventCounts`, in which * stands for anything."""
+    """One row."""
 
     number: int
     title: str
-    marks: tuple[str, ...]
+    marks: tuple[str, ...]  # names counted by `EventCounts`, in which * stands for anything
 
 
 _LOST: Final = (

@@ -98,7 +98,7 @@ class AuditedAccount:
 
 
 class Exposure:
-    """What one series has in use of each limit. risk: the limits that hold."""
+    """What one series has in use of each limit."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Exposure:
         markets: Mapping[Ticker, Sequence[MarketId]],
         account: AuditedAccount,
     ) -> None:
-        self.risk = risk
+        self.risk = risk  # the limits that hold
         self.fees = fees
         self.truth = truth
         self.flight = flight

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from bot.lab.sim.world import SimulatedWorld
 
 
-Steps = Iterator[int]
-"""How long to wait, ns, until the next part of an episode."""
-
+Steps = Iterator[int]  # how long to wait, ns, until the next part of an episode
 _DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
 _OFTENER: Final = {"tantrum": 3, "rung_silent": 3, "greed": 3, "twin_trades": 2, "maintenance": 0.1}
 """Episodes that are over soon, or whose row few of them meet, come oftener than they are drawn,
@@ -43,12 +41,12 @@ _LEARNED_NS: Final = 12 * SECOND
 
 
 class Episodes:
-    """The episodes of one world. going: how many of those begun are not over yet."""
+    """The episodes of one world."""
 
     def __init__(self, world: "SimulatedWorld") -> None:
         self._world = world
         self._rngs = {name: random.Random(f"{name} {world.odds.seed}") for name in EPISODES}
-        self.going = 0
+        self.going = 0  # how many of those begun are not over yet
         self._lag_ns = world.exchange.front.stale.lag_ns
         self._resolved: dict[MarketId, None] = {}  # those about to resolve among them
         self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest

@@ -42,21 +42,15 @@ _PULLED_MAX_NS: Final = 65 * SECOND
 _UNKNOWN_MAX_NS: Final = 20 * SECOND
 """Longer than a write stays without an answer that a healthy venue was asked for."""
 
-_SPEND_CLEARS_NS: Final = 40 * SECOND
-"""Foreign spend is over half a minute after it was last seen."""
-
-_LATE_NS: Final = 9 * SECOND
-"""Longer than prints that came late block in silence."""
-
+_SPEND_CLEARS_NS: Final = 40 * SECOND  # foreign spend is over half a minute after it was last seen
+_LATE_NS: Final = 9 * SECOND  # longer than prints that came late block in silence
 _BY_TURNS_NS: Final = 8 * SECOND
 """Longer than orders that a limit leaves no room beside each other take to move by turns."""
 
 _OTHERS_OPEN_NS: Final = 16 * SECOND
 """Longer than a series waits for others of the account to open their books."""
 
-_EPISODES_MAX_NS: Final = 4_000 * SECOND
-"""Longer than any episode takes."""
-
+_EPISODES_MAX_NS: Final = 4_000 * SECOND  # longer than any episode takes
 _LAST_READ_NS: Final = 10 * SECOND
 _STOP_NS: Final = 8 * SECOND
 _SIGN_MAX_NS: Final = 240 * SECOND

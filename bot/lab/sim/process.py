@@ -123,10 +123,8 @@ class HostClock:
 class Process:
     """A trader with its log; it is dead after a crash, and over once finished.
 
-    durable: entries of the log that are on the disk.
-    digest: of every effect so far. uncount: what to do so that a replay counts nothing anew. first:
-    the other series' of the same process, None where there is none or this is it. beside: those
-    that share this one's purse and account. turns: which of them took an event, in order.
+    uncount: what to do so that a replay counts nothing anew. first: the other series' of the same
+    process, None where there is none or this is it. turns: which of them took an event, in order.
     """
 
     def __init__(
@@ -142,7 +140,7 @@ class Process:
         first: "Process | None" = None,
     ) -> None:
         self.first = first
-        self.beside: list[Process] = []
+        self.beside: list[Process] = []  # those that share this one's purse and account
         self.turns: list[Process] = [] if first is None else first.turns
         if first is not None:
             first.beside.append(self)
@@ -163,9 +161,9 @@ class Process:
         self.effects_left: int | None = None  # performed until it crashes, when that is drawn
         self.log: list[Logged] = []
         self.entries = 0
-        self.durable = 0
+        self.durable = 0  # entries of the log that are on the disk
         self.unsent: dict[m.RequestId, m.Request] = {}  # writes that wait for their record
-        self.digest = hashlib.blake2b(digest_size=16)
+        self.digest = hashlib.blake2b(digest_size=16)  # of every effect so far
         self.uncount: Callable[[], None] = _nothing
         self.keeps_effects = keeps_effects
         self._effects: list[bytes] | None = [] if keeps_effects else None

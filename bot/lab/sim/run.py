@@ -58,8 +58,8 @@ class Summary(msgspec.Struct):
 
     broken: the seeds in which an invariant did not hold. first_broken: which did not in the first
     of them, replay: the command that repeats it. own_faults: answers of the strategy that raised or
-    were nonsense of themselves, by no fault drawn; own_fault: the first, else empty. stopped_s:
-    from the first sign of each contradiction to the stop.
+    were nonsense of themselves, by no fault drawn; stopped_s: from the first sign of each
+    contradiction to the stop.
     """
 
     seeds: int = 0
@@ -71,7 +71,7 @@ class Summary(msgspec.Struct):
     first_broken: str = ""
     replay: str = ""
     own_faults: int = 0
-    own_fault: str = ""
+    own_fault: str = ""  # the first, else empty
     stopped_s: list[float] = msgspec.field(default_factory=list)
 
     def add(self, other: "Summary") -> None:
@@ -111,11 +111,11 @@ class Summary(msgspec.Struct):
 
 
 class SeedResult(NamedTuple):
-    """What came of one seed. log: a digest of every effect. last_events: empty unless it broke."""
+    """What came of one seed."""
 
     seed: int
-    log: str
-    last_events: str
+    log: str  # a digest of every effect
+    last_events: str  # empty unless it broke
     summary: Summary
 
 
@@ -152,9 +152,7 @@ def many(
 
 # --- the fault model ------------------------------------------------------------------------------
 
-SURVIVED: Final = (*ROWS, "swarm")
-"""Profiles of model A: no invariant breaks and nothing stops."""
-
+SURVIVED: Final = (*ROWS, "swarm")  # profiles of model A: no invariant breaks and nothing stops
 STOPPED: Final = (LAG, *CONTRADICTIONS)
 """The profile of late reads, which stops nothing, and those of model B, each of which stops."""
 
@@ -171,10 +169,10 @@ HEAD: Final = (
 
 
 class ProfileResult(NamedTuple):
-    """What came of the seeds of one profile. is_whole: all of them were lived through."""
+    """What came of the seeds of one profile."""
 
     profile: str
-    is_whole: bool
+    is_whole: bool  # all of them were lived through
     summary: Summary
 
     def plain(self) -> dict[str, Any]:

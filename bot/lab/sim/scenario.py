@@ -178,13 +178,8 @@ _RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1}
 class Odds:
     """Everything drawn for a seed. Times in ns.
 
-    rates: of faults, as `RANGES` counts them. without: faults and variants left out though drawn.
-    turn_ns: a turn of the process's loop. sync_ns: until a record is on disk. skew_ns, drift_ppm:
-    the host's clock against the world's. acks: whether a subscribe is answered and followed by
-    books. creates_per_minute: at which a breaker trips; 0 for its own measure. events: go on until
-    so many events. near: limits of `NEAR` that are as near as those of one rung and one outcome;
-    the others follow from these. variants: of `VARIANTS`, the values drawn. first: where these are
-    of the second series of an account, the odds of the first.
+    near: limits of `NEAR` that are as near as those of one rung and one outcome; the others follow
+    from these. first: where these are of the second series of an account, the odds of the first.
     """
 
     seed: int
@@ -209,23 +204,23 @@ class Odds:
     dwell_ns: int
     cash_cents: int
     shock: float
-    rates: dict[str, float] = field(default_factory=dict)
+    rates: dict[str, float] = field(default_factory=dict)  # of faults, as `RANGES` counts them
     profile: str = "swarm"
     burst: int = 4
-    turn_ns: int = MS
-    sync_ns: int = 0
-    skew_ns: int = 0
+    turn_ns: int = MS  # a turn of the process's loop
+    sync_ns: int = 0  # until a record is on disk
+    skew_ns: int = 0  # skew_ns, drift_ppm: the host's clock against the world's
     drift_ppm: int = 0
-    acks: bool = True
+    acks: bool = True  # whether a subscribe is answered and followed by books
     dead_rung: bool = False
     budget: tuple[int, int, int] = (200, 400, 60)
     series_loss_cents: int = 0
-    creates_per_minute: int = 0
+    creates_per_minute: int = 0  # at which a breaker trips; 0 for its own measure
     resize_pct: int = 50
     near: tuple[str, ...] = ()
-    variants: dict[str, str] = field(default_factory=dict)
-    without: tuple[str, ...] = ()
-    events: int = 0
+    variants: dict[str, str] = field(default_factory=dict)  # of `VARIANTS`, the values drawn
+    without: tuple[str, ...] = ()  # faults and variants left out though drawn
+    events: int = 0  # go on until so many events
     first: "Odds | None" = None
 
     def lines(self) -> str:
@@ -472,8 +467,7 @@ SERIES: Final = (Ticker("ACME-VAL"), Ticker("BETA-VAL"))
 """The first and the second series of an account. Both share the venue, the cash, the process with
 its host, and the request bucket; ladders, limits, and the faults of one series are its own."""
 
-_SEEDS: Final = 10**12
-"""Streams of the second series are those of a seed so far away."""
+_SEEDS: Final = 10**12  # streams of the second series are those of a seed so far away
 
 _OF_THE_PROCESS: Final = (
     *("process_pause", "crash", "crash_at_effect", "lost_journal", "begun_amid"),

@@ -97,24 +97,21 @@ class Decided:
         return ""
 
 
-PULLED_NS: Final = 2 * SECOND
-"""A book in doubt is confirmed, or its quotes are pulled, within this."""
-
+PULLED_NS: Final = 2 * SECOND  # a book in doubt is confirmed, or its quotes are pulled, within this
 _HEARD_NS: Final = 5 * SECOND
 _BOOK_NS: Final = 10 * SECOND
 _GAP_NS: Final = 250 * MS
 
 
 class _DeliveredBook:
-    """A rung's book as it reached the bot. suspect_ns: since when it has been in doubt. unasked:
-    nothing has been asked for since a pause of the process."""
+    """A rung's book as it reached the bot."""
 
     def __init__(self) -> None:
         self.book: tuple[Levels, Levels] = ((), ())
         self.ts_ns: int | None = None
         self.confirmed_ns = 0
-        self.suspect_ns: int | None = None
-        self.unasked = False
+        self.suspect_ns: int | None = None  # since when it has been in doubt
+        self.unasked = False  # nothing has been asked for since a pause of the process
 
     @property
     def crossed(self) -> bool:
@@ -221,13 +218,10 @@ _MINUTE_NS: Final = 60 * SECOND
 _WRONG_NS: Final = 60 * SECOND
 """No new order on a side of a rung for so long after a refusal that says the request is wrong."""
 
-_BARE_NS: Final = SECOND
-"""So long a 429 holds everything back that does not say how long."""
-
+_BARE_NS: Final = SECOND  # so long a 429 holds everything back that does not say how long
 _READS_MAX: Final = 64
 _ORDERS_MIN: Final = 20
-_TIMES: Final = 3
-"""So often as many orders as may rest may be placed in a minute."""
+_TIMES: Final = 3  # so often as many orders as may rest may be placed in a minute
 
 
 class Tokens:
@@ -320,8 +314,7 @@ class Rates:
 
 class Traffic:
     """Follows the requests and answers of one life. bucket: that of the process, which other series
-    may share; None for one of its own. is_kept_away: the venue takes no writes, as far as the bot
-    knows."""
+    may share; None for one of its own."""
 
     def __init__(
         self,
@@ -339,7 +332,7 @@ class Traffic:
         self._writes: dict[str, m.RequestId] = {}
         self._wrong_until_ns: dict[BookPlace, int] = {}
         self._unknown: dict[ClientOrderId, BookPlace] = {}
-        self.is_kept_away = False
+        self.is_kept_away = False  # the venue takes no writes, as far as the bot knows
         self._kept_away_ns = 0
 
     # --- out --------------------------------------------------------------------------------------

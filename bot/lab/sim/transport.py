@@ -31,8 +31,7 @@ _RECONNECT_NS: Final = 250 * MS
 class Channel:
     """One connection at a time; what is not delivered on it is lost with it.
 
-    silent: rungs whose frames do not come, and whether their prints do. late_ns: how much later
-    than it is sent every frame comes. refusing: every subscribe is refused.
+    silent: rungs whose frames do not come, and whether their prints do.
     """
 
     def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
@@ -52,8 +51,8 @@ class Channel:
         self._older: dict[MarketId, m.BookUpdate] = {}
         self._kept: dict[MarketId, int] = {}
         self.silent: dict[MarketId, bool] = {}
-        self.late_ns = 0
-        self.refusing = False
+        self.late_ns = 0  # how much later than it is sent every frame comes
+        self.refusing = False  # every subscribe is refused
 
     # --- the connection ---------------------------------------------------------------------------
 
@@ -239,11 +238,7 @@ class RequestUnderWay:
 
 
 class Network:
-    """Between the processes and the venue.
-
-    outage, revoked: what an episode does to every request meanwhile; stubborn: to every create that
-    is sent again. foreign_replies: so many more writes get a response about another order.
-    """
+    """Between the processes and the venue."""
 
     def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
@@ -263,10 +258,10 @@ class Network:
         self._timeout_ns = odds.timeout_ns
         self._last_arrival_ns = 0
         self._says_duplicate = odds.has("says_duplicate")
-        self.outage = False
+        self.outage = False  # outage, revoked: what an episode does to every request meanwhile
         self.revoked = False
-        self.stubborn = False
-        self.foreign_replies = 0
+        self.stubborn = False  # to every create that is sent again
+        self.foreign_replies = 0  # so many more writes get a response about another order
         self._foreign_to: object = None  # the life that had one
 
     def _one_way(self) -> int:

@@ -27,12 +27,12 @@ _judged: list[tuple[str, ...]] = [()]
 
 
 class Broken(AssertionError):
-    """An invariant does not hold. world: the world it does not hold in, when it is known."""
+    """An invariant does not hold."""
 
     def __init__(self, invariant: str, text: object) -> None:
         super().__init__(f"{invariant}: {text}")
         self.invariant = invariant
-        self.world: object = None
+        self.world: object = None  # the world it does not hold in, when it is known
 
 
 def check(holds: bool, invariant: str, text: object) -> None:
@@ -64,19 +64,18 @@ def may_rest(order: QtyOrder | v.OrderState) -> bool:
 
 @dataclass
 class Truth:
-    """The maker's account. paid: what of the cash of an event its resolved shares have paid.
-    side_of: of every order there ever was. foreign: orders the bot did not place. fills: of the
-    account, each with its instant by the world's time. strange: those of them that are of no order
-    of the bot's and that it may not know of yet.
-    unshown_cents: what fills cost beyond the interface's fee (S16): the cash shows it later."""
+    """The maker's account. paid: what of the cash of an event its resolved shares have paid. fills:
+    of the account, each with its instant by the world's time. strange: those of them that are of no
+    order of the bot's and that it may not know of yet. unshown_cents: what fills cost beyond the
+    interface's fee (S16): the cash shows it later."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
     held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
     working: dict[OrderId, v.OrderState] = field(default_factory=dict)
     working_in: dict[MarketId, dict[OrderId, v.OrderState]] = field(default_factory=dict)
-    side_of: dict[OrderId, BookPlace] = field(default_factory=dict)
-    foreign: dict[OrderId, None] = field(default_factory=dict)
+    side_of: dict[OrderId, BookPlace] = field(default_factory=dict)  # of every order there ever was
+    foreign: dict[OrderId, None] = field(default_factory=dict)  # orders the bot did not place
     resolved: dict[MarketId, Outcome] = field(default_factory=dict)
     filled: dict[OrderId, int] = field(default_factory=dict)
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
@@ -161,13 +160,12 @@ class Possible:
 
 
 class Flight:
-    """The writes of every life of the bot. bodies: what each create was sent as. order_of: what it
-    became."""
+    """The writes of every life of the bot."""
 
     def __init__(self, truth: Truth, markets: Iterable[MarketId]) -> None:
         self._truth = truth
-        self.bodies: dict[ClientOrderId, bytes] = {}
-        self.order_of: dict[ClientOrderId, OrderId] = {}
+        self.bodies: dict[ClientOrderId, bytes] = {}  # what each create was sent as
+        self.order_of: dict[ClientOrderId, OrderId] = {}  # what it became
         self._landing = {market: dict[ClientOrderId, QtyOrder]() for market in markets}
         self._copies: dict[ClientOrderId, int] = {}
         self._over: set[ClientOrderId] = set()

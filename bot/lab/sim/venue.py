@@ -52,9 +52,7 @@ SERIES = ALL_SERIES[0]
 PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
 CROWD = tuple(UserId(f"crowd-{index}") for index in range(5))
 _LOWEST, _STEP = 100, 25
-_SECOND_FROM = 50
-"""Events of the second series count from this, in their ids."""
-
+_SECOND_FROM = 50  # events of the second series count from this, in their ids
 RESOLUTION_NS = 90 * 24 * 3600 * SECOND
 _CROWD_CENTS = Cents(1_000_000_000)
 
@@ -210,8 +208,7 @@ _ENDED_AMEND: Final = {
 class OtherReadings(GapReading):
     """The readings that a seed has drawn.
 
-    dearer: fills, by their ids, that cost a cent more than they show. due: those of them that are
-    not paid for yet.
+    dearer: fills, by their ids, that cost a cent more than they show.
     """
 
     def __init__(self, odds: Odds, exchange: Exchange) -> None:
@@ -226,7 +223,7 @@ class OtherReadings(GapReading):
         self._over: dict[OrderId, v.OrderState] = {}  # as they ended, by an id that an amend took
         self._last: dict[OrderId, v.OrderState] = {}
         self.dearer: dict[str, None] = {}
-        self.due: list[str] = []
+        self.due: list[str] = []  # those of them that are not paid for yet
         exchange.reading = self
         exchange.watchers.append(self._applied)
 
@@ -350,15 +347,13 @@ class OtherReadings(GapReading):
 
 FLOOR, FLICKERER, *TAKERS = CROWD
 _FLOOR_QTY = 50
-_PATIENT_MAX = 6
-"""Small quotes that rest on one market at once."""
+_PATIENT_MAX = 6  # small quotes that rest on one market at once
 
 
 class BuyingCrowd:
     """Traders that only buy, YES or NO, so that no holdings need to be kept.
 
-    value: what a YES share of each market is thought to be worth, cents. takes: whether values
-    move, and some of them take what is offered.
+    value: what a YES share of each market is thought to be worth, cents.
     """
 
     def __init__(self, odds: Odds, exchange: SimulatedVenue, rng: random.Random) -> None:
@@ -372,7 +367,7 @@ class BuyingCrowd:
         self._flickers: dict[MarketId, OrderId] = {}
         self.value: dict[MarketId, float] = {}
         self._left: dict[MarketId, None] = {}
-        self.takes = True
+        self.takes = True  # whether values move, and some of them take what is offered
         for markets in exchange.markets.values():
             top = rng.uniform(55.0, 90.0)
             for index, market in enumerate(markets):

@@ -31,9 +31,7 @@ from bot.strategy.api import Strategy
 from venue.engine import messages as v
 
 START_NS: Final = 1_800_000_000 * SECOND
-TRACE: Final = 200
-"""Events kept to be shown when an invariant breaks."""
-
+TRACE: Final = 200  # events kept to be shown when an invariant breaks
 _RESTART_NS: Final = 300 * MS
 _DRAIN_NS: Final = 8 * SECOND
 _LATCH_NS: Final = 3 * SECOND
@@ -43,15 +41,14 @@ Traced = tuple[int, str, object]
 
 class SimulatedWorld:
     """One seed's world. steps: acts delivered so far. trace: the last of them. first: the world of
-    the first series of the account, which has the time and the venue. second: that of the other
-    one, if there is one."""
+    the first series of the account, which has the time and the venue."""
 
     def __init__(
         self, odds: Odds, *, replays: bool = False, first: "SimulatedWorld | None" = None
     ) -> None:
         self.odds = odds
         self.first: SimulatedWorld = self if first is None else first
-        self.second: SimulatedWorld | None = None
+        self.second: SimulatedWorld | None = None  # that of the other one, if there is one
         self.driver: Driver = Driver(START_NS) if first is None else first.driver
         self.trace: deque[Traced] = deque(maxlen=TRACE) if first is None else first.trace
         self.seen: EventCounts = EventCounts() if first is None else first.seen

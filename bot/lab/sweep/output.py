@@ -12,8 +12,7 @@ from bot.lab.sweep.sweep import Findings, Marginal, TrialRow
 from bot.page.plot import Plot, room_for, span_of
 from bot.page.skeleton import columns, figure, html_page, panel
 
-ROWS_MAX: Final = 20
-"""Of the table of trials and of the plot of gains; JSON has them all."""
+ROWS_MAX: Final = 20  # of the table of trials and of the plot of gains; JSON has them all
 
 
 def markdown(found: Findings) -> str:

@@ -18,12 +18,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import Trial
 
-Settings = dict[str, str]
-"""Text by key, in the order in which the keys were given."""
-
-POINTS_MAX: Final = 10_000
-"""Of one key, and of a whole grid."""
-
+Settings = dict[str, str]  # text by key, in the order in which the keys were given
+POINTS_MAX: Final = 10_000  # of one key, and of a whole grid
 ROUND: Final = 4
 """Settings that are proposed before the result of any of them is known, whatever the number of
 processes."""
@@ -46,16 +42,15 @@ class SpaceFault(ValueError):
 
 class Dimension(msgspec.Struct, frozen=True):
     """A key and what it may take: one of `values`, or where there are none any number from low to
-    high. ordered: the values are numbers that rise. log: equal ratios are equally far apart.
-    whole: whole numbers alone."""
+    high."""
 
     key: str
     values: tuple[str, ...] = ()
-    ordered: bool = False
+    ordered: bool = False  # the values are numbers that rise
     low: float = 0.0
     high: float = 0.0
-    log: bool = False
-    whole: bool = False
+    log: bool = False  # equal ratios are equally far apart
+    whole: bool = False  # whole numbers alone
 
     @property
     def ends(self) -> tuple[str, ...]:

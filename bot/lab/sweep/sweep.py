@@ -18,21 +18,16 @@ from bot.lab.evaluate.statistics import DeflatedRatio, Floats, Interval, Ints, O
 from bot.lab.sweep.space import ROUND, Dimension, Search, Settings
 from bot.lab.sweep.trials import Case, CaseResult, Job, Runner, TrialConfig, TrialFault, code_of
 
-SPLITS: Final = 4
-"""Unless said otherwise, and unless there are too few cases for it."""
+SPLITS: Final = 4  # unless said otherwise, and unless there are too few cases for it
 
 
 class Aim(msgspec.Struct, frozen=True):
-    """What is sought: the mean over cases of a number, less `risk` times its standard deviation.
+    """What is sought: the mean over cases of a number, less `risk` times its standard deviation."""
 
-    name: of the number in outcomes. sign: -1 where less of it is better. function: what gives the
-    number instead of a life, empty for none.
-    """
-
-    name: str
-    sign: int = 1
+    name: str  # of the number in outcomes
+    sign: int = 1  # -1 where less of it is better
     risk: float = 0.0
-    function: str = ""
+    function: str = ""  # what gives the number instead of a life, empty for none
 
     def score(self, rows: Floats) -> Floats:
         """Of rows by case, a score each. One case has no deviation."""
@@ -69,14 +64,13 @@ def splits_of(cases: int, wanted: int | None) -> tuple[Split, ...]:
 
 
 class Trial(msgspec.Struct, omit_defaults=True):
-    """One trial. number: from 1; 0 is the configuration as it stands. values: what is sought, by
-    case, empty until all are there. fault: why it has none. latched: lives that a breaker ended."""
+    """One trial."""
 
-    number: int
+    number: int  # from 1; 0 is the configuration as it stands
     settings: Settings
-    values: list[float] = []
-    latched: int = 0
-    fault: str = ""
+    values: list[float] = []  # what is sought, by case, empty until all are there
+    latched: int = 0  # lives that a breaker ended
+    fault: str = ""  # why it has none
 
 
 class SweepResult:
@@ -190,36 +184,32 @@ class SweepResult:
             trial.latched = sum(each.values.get("latched", 0) > 0 for _, each in came)
 
 
-BINS: Final = 8
-"""In which near values are put together where a key took more of them than that."""
+BINS: Final = 8  # in which near values are put together where a key took more of them than that
 
 
 class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial over all cases. score: what is sought. gain: of its score over that of the
-    configuration as it stands. p: of the gain, Holm's over every trial here. better, worse: cases.
-    latched: lives that a breaker ended."""
+    """One trial over all cases."""
 
     number: int
     settings: Settings
-    score: float
+    score: float  # what is sought
     mean: float
     sd: float
     least: float
-    gain: Interval
-    p: float
-    better: int
+    gain: Interval  # of its score over that of the configuration as it stands
+    p: float  # of the gain, Holm's over every trial here
+    better: int  # better, worse: cases
     worse: int
-    latched: int
+    latched: int  # lives that a breaker ended
 
 
 class ForwardTest(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice by past cases, and what followed. chosen: number of the trial, 0 for leaving the
-    configuration as it stands. past_score: of the choice, where it was chosen; score and
-    base_score: of the choice and of the configuration as it stands, on what followed."""
+    """A choice by past cases, and what followed. past_score: of the choice, where it was chosen;
+    score and base_score: of the choice and of the configuration as it stands, on what followed."""
 
     past: str
     after: str
-    chosen: int
+    chosen: int  # number of the trial, 0 for leaving the configuration as it stands
     settings: Settings
     past_score: float
     score: float
@@ -227,48 +217,43 @@ class ForwardTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Marginal(msgspec.Struct, frozen=True, kw_only=True):
-    """A key by itself. is_number: False for names, and for numbers that were listed out of order.
-    values: as text, in order; of those put together the middle one. means, bests: of the scores
-    there. share: of all variance of scores that lies between these values, None for too few trials.
-    points: every trial's value and score, in order of proposal."""
+    """A key by itself. share: of all variance of scores that lies between these values, None for
+    too few trials."""
 
     key: str
-    is_number: bool
+    is_number: bool  # False for names, and for numbers that were listed out of order
     log: bool
-    values: list[str]
-    means: list[float]
+    values: list[str]  # as text, in order; of those put together the middle one
+    means: list[float]  # means, bests: of the scores there
     bests: list[float]
     share: float | None
-    points: list[tuple[str, float]]
+    points: list[tuple[str, float]]  # every trial's value and score, in order of proposal
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is reported. rows: the best first. base: the configuration as it stands.
+    """Everything that is reported.
 
-    whole: True if the sweep came to its end. trace: the best score so far, trial by trial.
     followed_gain: of what was chosen over the configuration as it stands, a case, over everything
-    that followed; None without splits. deflated: of the best trial's numbers; deflated_gain: of
-    their differences from the configuration as it stands. trials_ever: settings that were ever
-    tried with these results.
+    that followed; None without splits.
     """
 
     aim: str
     how: str
     where: str
     code: str
-    whole: bool
+    whole: bool  # True if the sweep came to its end
     cases: list[str]
-    base: TrialRow
-    rows: list[TrialRow]
+    base: TrialRow  # the configuration as it stands
+    rows: list[TrialRow]  # the best first
     failed: list[Trial]
     followed: list[ForwardTest]
     followed_gain: Interval | None
-    trials_ever: int
-    deflated: DeflatedRatio | None
-    deflated_gain: DeflatedRatio | None
+    trials_ever: int  # settings that were ever tried with these results
+    deflated: DeflatedRatio | None  # of the best trial's numbers
+    deflated_gain: DeflatedRatio | None  # of their differences from the configuration as it stands
     overfitting: Overfitting | None
     marginals: list[Marginal]
-    trace: list[float]
+    trace: list[float]  # the best score so far, trial by trial
 
     @property
     def best(self) -> TrialRow | None:

@@ -48,16 +48,12 @@ from venue.crowd.tape import (
     read_tape,
 )
 
-SCORE: Final = "score"
-"""What a function's number is called."""
-
+SCORE: Final = "score"  # what a function's number is called
 IN_WORLDS: Final = ("net", *(name for name in AVERAGED if name not in ("cpu_s", "errors")))
 _COUNTED: Final = ("fills", "maker_qty", "taker_qty", "printed_qty", "held_qty", "decisions")
 ON_TAPES: Final = ("net", "fees", "worst", "requests", *_COUNTED)
 
-_LARGEST: Final = 1e100
-"""Of a function's numbers: sums of their squares are finite still."""
-
+_LARGEST: Final = 1e100  # of a function's numbers: sums of their squares are finite still
 _SHOWN_MAX: Final = 300
 _ONE: Final = threading.Lock()
 """A worker of a cluster may have several threads; `watched` watches for all of them."""
@@ -79,32 +75,31 @@ class RunnerFault(Exception):
 
 
 class WorldCase(msgspec.Struct, frozen=True):
-    """A seed of a world. name: for people; key: in a file of results."""
+    """A seed of a world."""
 
     world: Scenario
     seed: int
-    name: str
-    key: str
+    name: str  # for people
+    key: str  # in a file of results
 
 
 class TapeCase(msgspec.Struct, frozen=True, kw_only=True):
     """A recorded event, or one of the equal pieces in which its time is cut.
 
-    name, key: as of `WorldCase`. folders: of the tape, then of what it may have been made from;
-    nobody but the harness may open them while a strategy is loaded or runs. piece: from 0.
-    records: the first so many of the piece, None for all. data: names the recorded bytes.
+    folders: of the tape, then of what it may have been made from; nobody but the harness may open
+    them while a strategy is loaded or runs.
     """
 
-    name: str
+    name: str  # name, key: as of `WorldCase`
     key: str
     folders: tuple[str, ...]
     event: str
-    piece: int
+    piece: int  # from 0
     pieces: int
-    records: int | None
+    records: int | None  # the first so many of the piece, None for all
     reading: QueueModel
     terms: Terms
-    data: str
+    data: str  # names the recorded bytes
 
 
 Case = WorldCase | TapeCase
@@ -191,11 +186,11 @@ def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """All that a life depends on, except its case. folder: what paths of strategies start from."""
+    """All that a life depends on, except its case."""
 
     trader: TraderSettings
     choice: StrategyChoice
-    folder: str
+    folder: str  # what paths of strategies start from
 
     @property
     def digest(self) -> str:
@@ -297,15 +292,14 @@ def _set_key(content: dict[str, Plain], key: str, value: str) -> None:
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One life to be lived. settings: what the trial sets otherwise than the file. function: what
-    scores it instead, as `package.module:function` or `./file.py:function`; empty for none. code:
-    names the program that made the job."""
+    """One life to be lived. function: what scores it instead, as `package.module:function` or
+    `./file.py:function`; empty for none."""
 
     setup: Setup
-    settings: Settings
+    settings: Settings  # what the trial sets otherwise than the file
     case: Case
     function: str
-    code: str
+    code: str  # names the program that made the job
 
     @property
     def trial(self) -> str:

@@ -25,18 +25,15 @@ SECTIONS: Final = ("risk", "pace", "budget", "trust", "news", "curfew", "breaker
 _STRATEGY: Final = "strategy"
 _SETTABLE: Final = (_STRATEGY, *SECTIONS)
 _NO_PART: Final = "strategy.budget_ms"
-_SESSION: Final = "session"
-"""Stands for a file that there is not."""
-
-_SET_LINE: Final = 0
-"""Keys that are set stand on a line that no file has."""
+_SESSION: Final = "session"  # stands for a file that there is not
+_SET_LINE: Final = 0  # keys that are set stand on a line that no file has
 
 
 class Wanted(Struct, frozen=True):
-    """What is to be tried. changed: the keys that are other than in the run."""
+    """What is to be tried."""
 
     configured: m.Configuration
-    changed: tuple[Change, ...]
+    changed: tuple[Change, ...]  # the keys that are other than in the run
 
 
 class Trial:

@@ -31,12 +31,11 @@ Progress = Callable[[str, int, int], None]
 
 
 class ModelResult(Struct, frozen=True):
-    """What the model makes of the run under one reading. unchanged: of the configuration that
-    it had; changed: of the other one, None where none was wanted."""
+    """What the model makes of the run under one reading."""
 
     reading: str
-    unchanged: RunFigures
-    changed: RunFigures | None
+    unchanged: RunFigures  # of the configuration that it had
+    changed: RunFigures | None  # of the other one, None where none was wanted
 
 
 class ModelTerms(Struct, frozen=True):
@@ -48,23 +47,21 @@ class ModelTerms(Struct, frozen=True):
 
 
 class WhatIfResult(Struct, frozen=True, kw_only=True):
-    """All of it. version: of the journal. cut: why it is told up to there alone, else empty.
-    short_qty: shares of ours that books should have shown and did not: 0 where the market without
-    us is known exactly. given_back: prints that filled us then. beside: the other series of its
-    process then, of which nothing is there."""
+    """All of it. short_qty: shares of ours that books should have shown and did not: 0 where the
+    market without us is known exactly."""
 
     nonce: str
-    beside: tuple[Ticker, ...]
+    beside: tuple[Ticker, ...]  # the other series of its process then, of which nothing is there
     segments: tuple[str, ...]
-    version: int
+    version: int  # of the journal
     begun_ns: int
     ended_ns: int
-    cut: str
+    cut: str  # why it is told up to there alone, else empty
     changed: tuple[Change, ...]
     happened: RunFigures
     played: tuple[ModelResult, ...]
     records: int
-    given_back: int
+    given_back: int  # prints that filled us then
     short_qty: int
     feed_ns: int
     write_ns: int

@@ -38,16 +38,14 @@ _HOUR_NS: Final = 3600 * NS_PER_SECOND
 
 
 class Quoted(msgspec.Struct, frozen=True):
-    """One side of a rung over a run. present: the part of the time in which anything of ours rested
-    there, 0 to 1. price_cents: our best price, canonical YES; qty: shares that rested; both
-    averaged over that time, None where it is none. filled_qty: shares."""
+    """One side of a rung over a run."""
 
     ticker: Ticker
     side: str
-    present: float
-    price_cents: float | None
-    qty: float | None
-    filled_qty: int
+    present: float  # the part of the time in which anything of ours rested there, 0 to 1
+    price_cents: float | None  # our best price, canonical YES
+    qty: float | None  # shares that rested; both averaged over that time, None where it is none
+    filled_qty: int  # shares
 
 
 class Sources(msgspec.Struct, frozen=True):
@@ -64,30 +62,27 @@ class Sources(msgspec.Struct, frozen=True):
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What a run came to. Money in cents, profit in thousandths of one.
 
-    maker_qty, taker_qty: shares that came to us, and that we took. requests: by kind; refused: by
-    code; unknown: answers that said neither. worst_case_max_cents: the most that could have been
-    lost at once. present: `Quoted.present` over all rungs and sides. profit: None before quoting.
-    events: that the trader took in. strategy_errors: answers that raised or could not be quoted,
-    each of which pulled the event for seconds; strategy_fault: the first of them, else empty.
+    strategy_errors: answers that raised or could not be quoted, each of which pulled the event for
+    seconds;
     """
 
     hours: float
     quotes: tuple[Quoted, ...]
-    present: float
+    present: float  # `Quoted.present` over all rungs and sides
     fills: int
-    maker_qty: int
+    maker_qty: int  # maker_qty, taker_qty: shares that came to us, and that we took
     taker_qty: int
     fees_cents: int
-    profit: Sources | None
-    requests: dict[str, int]
-    refused: dict[str, int]
-    unknown: int
-    worst_case_max_cents: int
+    profit: Sources | None  # None before quoting
+    requests: dict[str, int]  # by kind
+    refused: dict[str, int]  # by code
+    unknown: int  # answers that said neither
+    worst_case_max_cents: int  # the most that could have been lost at once
     decisions: int
     latched: str
-    events: int
+    events: int  # that the trader took in
     strategy_errors: int
-    strategy_fault: str
+    strategy_fault: str  # the first of them, else empty
 
 
 def figures_of(
@@ -177,21 +172,18 @@ def _quoted(
         )
 
 
-_USUAL_TRIP_NS: Final = 30 * NS_PER_MS
-"""Of a run in which nothing was answered."""
-
+_USUAL_TRIP_NS: Final = 30 * NS_PER_MS  # of a run in which nothing was answered
 _TOLD_EVERY: Final = 500
 _EVEN: Final = Price(50)
-_ENOUGH_CENTS: Final = Cents(200)
-"""For a share at an even price, with any fee."""
+_ENOUGH_CENTS: Final = Cents(200)  # for a share at an even price, with any fee
 
 
 class Setup(Struct, frozen=True):
     """What a trader is made with. reconfigured: what a change of the run's configuration is now;
-    None: it does not come. remake: makes the strategies."""
+    None: it does not come."""
 
     configured: m.Configuration
-    remake: Remake
+    remake: Remake  # makes the strategies
     reconfigured: Callable[[m.Reconfigured], m.Reconfigured | None] = lambda event: event
 
 
