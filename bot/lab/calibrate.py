@@ -104,8 +104,8 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
-    """Whether each recorded rung of each event resolved YES; None for one of which that is not
-    known. Raises OSError or msgspec.MsgspecError for a catalogue that cannot be read."""
+    """Whether each recorded rung of each event resolved YES; None if unknown. Raises OSError or
+    msgspec.MsgspecError for a catalogue that cannot be read."""
     catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_EndedMarkets)
     return {
         event.event_ticker: {
@@ -124,12 +124,9 @@ def calibrate(
     events_max: int | None = None,
     progress: Progress = no_progress,
 ) -> Calibration:
-    """Score a tape of ladders. every_s: seconds between forecasts. with_index: the recorded price
-    of what the ladder is about stands in for the implied value. events_max: the first so many.
-    progress: of records.
-
-    Raises TapeFault for a tape that cannot be read, ValueError when it holds no ladder.
-    """
+    """Score a tape of ladders. every_s: seconds between forecasts. with_index: use the recorded
+    index price as implied value. events_max: the first so many. Raises TapeFault, and ValueError
+    when the tape holds no ladder."""
     forecasts: list[Forecast] = []
     prints: list[tuple[_Three, int]] = []
     known = ends(folder)
@@ -169,12 +166,8 @@ _Three = tuple[float, float, float]
 
 
 class _Ladder:
-    """One ladder from its first record to its last, and what had been recorded of each rung by an
-    instant. prints: what the three ways said of a rung just before it traded, in chances, and the
-    price; known once `forecasts` is through.
-
-    The event is taken to close when a backtest has it resolve (`closes_ns`).
-    """
+    """One ladder from its first record to its last. prints: forecasts just before each trade and
+    its price, known once `forecasts` has ended. The event closes when a backtest resolves it."""
 
     def __init__(self, tape: Tape, values: Sequence[tuple[int, str]]) -> None:
         """values: of what the ladder is about, as the implied value; empty for none."""
@@ -255,16 +248,16 @@ class _Ladder:
         ]
 
     def _survival(self, index: int) -> tuple[int, int]:
-        """Bid and ask of the value ending above a boundary: of all brackets above it together, or
-        of a dollar less all those below, whichever is better; 0 and 100 where there is none."""
+        """Bid and ask of "ends above this boundary": all brackets above it, or a dollar less all
+        those below, whichever is better; 0 and 100 where there is none."""
         below, above = self._tops[: index + 1], self._tops[index + 1 :]
         bid = max(sum(bid for bid, _ in above), PAYOUT_CENTS - sum(ask for _, ask in below))
         ask = min(sum(ask for _, ask in above), PAYOUT_CENTS - sum(bid for bid, _ in below))
         return max(0, bid), min(PAYOUT_CENTS, ask)
 
     def _three(self, index: int, fair: float) -> _Three | None:
-        """The three forecasts of a rung; None unless all are there. Best prices without trades
-        have their own middle for the last trade too."""
+        """None unless all three forecasts exist. Best prices without trades use their own middle as
+        the last trade."""
         last, high, low = self._last[index], self._bought[index], self._sold[index]
         if self._tape.partition:
             low, high = self._survival(index)

@@ -33,10 +33,8 @@ class Driver:
         self.at(self.now_ns + delay_ns, act, rank)
 
     def run_until(self, until_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
-        """Carry out what is due up to an instant, the instant included, which is then reached.
-
-        is_done: asked after each act; True ends the run there. Returns whether it did.
-        """
+        """Carry out what is due up to and including an instant. is_done: asked after each act; True
+        ends the run there. Returns whether it did."""
         queue, pop = self._queue, heapq.heappop
         while queue and queue[0][0] <= until_ns:
             self.now_ns, _, _, act = pop(queue)

@@ -38,10 +38,8 @@ from venue.wire.names import ClientOrderId, MarketId, Ticker
 
 
 class Lean(msgspec.Struct, frozen=True):
-    """One quote as it was, and as it would have been without a share held on any rung.
-
-    cents: how far what is held moved it, above 0 up; None where one of the two does not stand.
-    """
+    """One quote as it was, and as it would have been without a share held on any rung. cents: how
+    far what is held moved it, above 0 up; None where one of the two does not stand."""
 
     side: BookSide
     level: int  # its place on its side, 0 at the touch
@@ -70,8 +68,8 @@ class RecordedStrategy(Strategy):
         return self._answer
 
     def leans(self, market_id: MarketId) -> tuple[tuple[Lean, ...], str]:
-        """How far the quotes of a rung in the last answer leaned; with why not when that cannot be
-        told, empty else."""
+        """How far the quotes of a rung in the last answer leaned, and why this is unknown, else
+        empty."""
         if self.view is None or self._answer is None:
             return (), "the strategy gave no answer"
         try:
@@ -267,10 +265,8 @@ class Explainer:
     # --- what is asked ----------------------------------------------------------------------------
 
     def of_deeds(self, life: Life, deeds: Sequence[Deed]) -> Iterator[tuple[Deed, Decision]]:
-        """What was decided where these requests of this run left, as the run comes to them.
-
-        Raises JournalFault when the run cannot be lived again up to there.
-        """
+        """The decision behind each of these requests, in the order of the run. Raises JournalFault
+        when the run cannot be replayed up to there."""
         wanted = {deed.number: deed for deed in deeds}
         for step in self._steps(max(wanted)):
             number = step.placed.number
@@ -279,11 +275,8 @@ class Explainer:
             self._watch(wanted.get(number + 1), life)
 
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
-        """What was believed and wanted of a rung at an instant; None when it was not known yet.
-
-        ticker: of the rung, or what it alone ends in after a dash. Raises JournalFault when the run
-        cannot be lived again up to there.
-        """
+        """What was believed and wanted of a rung at an instant; None if it was not known yet.
+        ticker: of the rung, or its part after a dash. Raises JournalFault as `of_deeds` does."""
         # What has arrived is taken in right before a Beat: the last one tells how far it had come.
         until = 0
         with suppress(JournalFault):  # the run comes to the damage by itself

@@ -163,10 +163,8 @@ class Sheets:
 
 @contextmanager
 def opened(folders: Mapping[str, Path]) -> Iterator[Sheets]:
-    """The tables, to be filled until the block ends; then they take their places. folders: by kind
-    of file, as in `KINDS`; made if need be.
-
-    Raises LibraryFault, and OSError where a folder cannot be written.
+    """The tables; when the block ends the files take their places. folders: by kind of file in
+    `KINDS`, created if needed. Raises LibraryFault, and OSError where a folder cannot be written.
     """
     with ExitStack() as parts:
         places: list[tuple[Path, Path]] = []
@@ -204,21 +202,16 @@ class Exported(msgspec.Struct, frozen=True):
 def export(
     paths: Sequence[Path], folders: Mapping[str, Path], progress: Progress = no_progress
 ) -> Exported:
-    """Write the tables of these segments, oldest first. folders: as those of `sheets.opened`.
-    progress: called with the entries read; each is read twice.
-
-    A damaged segment gives what comes before its damage. Raises JournalFault for a segment that is
-    none or of a version that is not known, LibraryFault as `sheets.opened` does, and OSError when a
-    folder cannot be written.
-    """
+    """Write the tables of these segments, oldest first. folders: as of `opened`. progress: called
+    with the entries read; each is read twice. A damaged segment gives what precedes its damage.
+    Raises JournalFault for an unreadable segment, LibraryFault, and OSError."""
     with opened(folders) as sheets:
         damage = tell(paths, sheets.add, progress)
     return Exported(**sheets.rows, damage=damage)
 
 
 def tell(paths: Sequence[Path], add: Add, progress: Progress = no_progress) -> tuple[str, ...]:
-    """Give every row of every table to `add`, with the table's name. What could not be read, a line
-    for each segment. progress, and what is raised: as of `export`."""
+    """Give every row to `add`, with its table's name. Returns a line for each damaged segment."""
     damage: list[str] = []
     counted = Counted(progress)
     known = _Known()
@@ -240,11 +233,8 @@ def _entries(paths: Sequence[Path], damage: list[str]) -> Iterator[Entry]:
 
 
 class _Known:
-    """What has to be known of a journal before its rows can be written.
-
-    tickers: of every rung that a read of the series showed, for a frame names its market by id
-    alone. own: our orders, by the run; several runs on one account share them. rungs: as shown
-    last, by run.
+    """What the whole journal shows before rows are written. tickers: by market id, as frames carry
+    no ticker. own: our orders by run; runs on one account share them. rungs: as shown last, by run.
     """
 
     def __init__(self) -> None:

@@ -63,8 +63,8 @@ Row = dict[str, Any]
 
 
 class CutShortWarning(UserWarning):
-    """A frame holds less than its run did: the journal is damaged, or takes another course now, or
-    the backtest was broken off. The text says where and why."""
+    """The frame ends before its run did: the journal is damaged, replays differently, or the
+    backtest was broken off."""
 
 
 def pandas_library() -> Any:
@@ -94,21 +94,20 @@ def quotes(
 def curve(
     source: Source, *, every_s: float = _EVERY_S, config: Source | None = None
 ) -> "DataFrame":
-    """A row for each rung every `every_s` seconds: the fair value with its standard deviation, the
-    others' best prices, what was held. Arguments and faults as of `quotes`."""
+    """A row for each rung every `every_s` seconds: fair value and its sd, others' best prices,
+    shares held. Arguments and faults as of `quotes`."""
     return _framed("curve", _sessions(source, every_s, config), _curve)
 
 
 def fills(source: Source, *, config: Source | None = None) -> "DataFrame":
-    """A row for each booked fill, in the order of booking; `at_ns` is when it could first have been
-    heard of, `created_ns` the venue's time. Arguments and faults as of `quotes`."""
+    """A row for each booked fill; `at_ns` is when it could first be known, `created_ns` the venue's
+    time. Arguments and faults as of `quotes`."""
     return _framed("fills", _sessions(source, _EVERY_S, config), _fills)
 
 
 def markouts(source: Source, *, config: Source | None = None) -> "DataFrame":
-    """A row for each fill, horizon and value it is compared with (`fair`, or the others' `mid`),
-    where that is known: how far it had moved in the fill's favour, cents a share. Arguments and
-    faults as of `quotes`."""
+    """A row for each fill, horizon and reference (`fair`, or the others' `mid`): cents a share that
+    it moved in the fill's favour. Arguments and faults as of `quotes`."""
     return _framed("markouts", _sessions(source, _EVERY_S, config), _markouts)
 
 

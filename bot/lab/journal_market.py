@@ -233,8 +233,8 @@ def read_market(
     *,
     ends_at_payout: bool = False,
 ) -> JournalMarket:
-    """The market that the entries of a run show. ends_at_payout: True to read no further once a
-    rung resolves. Raises JournalFault as the entries do."""
+    """The market that these entries show. ends_at_payout: True to stop once a rung resolves. Raises
+    JournalFault."""
     market = JournalMarket(beside)
     for placed in entries:
         at_ns, message = placed.entry.at_ns, placed.entry.message

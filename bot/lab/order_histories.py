@@ -84,8 +84,8 @@ class Life(msgspec.Struct, kw_only=True):
 
     @property
     def resting_ns(self) -> int | None:
-        """When it was last told to rest, by the bot's clock; None where it is over, or was never
-        told of. What the venue made of it since may be in no journal, as after a full disk."""
+        """When the venue last showed it resting, by the bot's clock; None if it is over or was
+        never shown. The journal may lack what came later, as after a full disk."""
         if self.shown not in RESTING:
             return None
         return self.shown_ns
@@ -109,14 +109,14 @@ class OrderHistories:
         self._asked: dict[int, tuple[Life, Deed, m.Request]] = {}
 
     def read(self, run: Run) -> None:
-        """Take in a run that came after all those read so far. Raises JournalFault with everything
-        before the damage taken in."""
+        """Add a run that came after all those added so far. Raises JournalFault after adding what
+        precedes the damage."""
         for placed in placed_entries(run.paths):
             self.take(placed)
 
     def read_fragment(self, paths: list[Path]) -> None:
-        """Take in the segments of a run whose beginning is no longer kept, before all others: what
-        rested or was under way then, and what came after. Raises JournalFault as `read` does."""
+        """Add the segments of a run whose beginning is no longer kept, before all others. Raises
+        JournalFault as `read` does."""
         head = read_segment(paths[0]).head
         if head is not None:
             self._left(head.open_intents, head.working)
@@ -235,10 +235,8 @@ class OrderHistories:
                 self._named(life, shown.order_id)
 
     def find(self, text: str) -> Life:
-        """The order of this id, ours or the venue's, or of the only one that begins so.
-
-        Raises LifeFault when there is none, or when several begin so.
-        """
+        """The order of this id, ours or the venue's, or the only one whose id begins so. Raises
+        LifeFault for none or several."""
         exact = self._by_client.get(ClientOrderId(text)) or self._by_id.get(OrderId(text))
         if exact is not None:
             return exact
@@ -257,12 +255,8 @@ class OrderHistories:
 
 
 def lives_of(state: Path) -> OrderHistories:
-    """The lives of all orders in the journal of a state directory.
-
-    A damaged segment costs what stands behind its damage, and is told. Raises JournalFault when
-    there is no journal, when nothing of it can be read, and when its newest segment is of a version
-    that is not known.
-    """
+    """The orders in the journal of a state directory. Raises JournalFault when there is no journal,
+    nothing of it can be read, or its newest segment has an unknown version."""
     found = OrderHistories()
     kept, damage = found.runs, found.damage
     try:

@@ -82,7 +82,8 @@ class OwnOrder:
         return book_side(self.outcome, self.side)
 
     def changes(self, fills: list[OwnFill]) -> Iterator[RestingChange]:
-        """Its life. fills: its own, the oldest first."""
+        """Every change of what rests, the oldest first. At one instant an order's fills come after
+        what was shown."""
         rows = sorted(self.shown.items())
         qtys = [fill.qty for fill in fills]
         # Fills that were never listed are taken to be older than all that were.
@@ -119,8 +120,7 @@ _Sizes = dict[tuple[BookSide, Price], int]
 
 
 class OwnOrders:
-    """Our orders on one account. Give it every entry of a journal, or every event of a trader, then
-    ask."""
+    """Our orders on one account, from every entry of a journal or every event of a trader."""
 
     def __init__(self) -> None:
         self._orders: dict[OrderId, OwnOrder] = {}
@@ -185,8 +185,8 @@ class OwnOrders:
         )
 
     def forget(self, before_ns: int) -> None:
-        """Keep nothing of the orders that no longer rested at an instant of the venue's, and of the
-        fills before it: for a reader that follows a run and asks of no earlier instant."""
+        """Drop orders that no longer rested at this venue time, and older fills: for a reader that
+        asks of no earlier instant."""
         lasts = {change.order_id: change for change in self.changes()}
         for order_id, last in lasts.items():
             if last.at_ns < before_ns and not last.qty:
@@ -204,15 +204,15 @@ class OwnOrders:
         return self._orders.get(order_id)
 
     def role(self, trade_id: str) -> str:
-        """What we were in a print: `maker`, `taker`, or `unknown` where the venue does not say; ""
-        for a print of others."""
+        """What we were in a print: `maker`, `taker`, `unknown` if the venue does not say, "" for a
+        print of others."""
         return self._roles.get(trade_id, "")
 
     def fills(self) -> list[OwnFill]:
         return sorted(self._fills.values(), key=lambda fill: fill.at_ns)
 
     def changes(self) -> list[RestingChange]:
-        """Every change of what rests, the oldest first. Of one order and instant a fill comes after
+        """Every change of what rests, the oldest first. At one instant an order's fills come after
         what was shown."""
         by_order: dict[OrderId, list[OwnFill]] = {}
         for fill in self.fills():

@@ -54,8 +54,8 @@ class PaperFault(OperatorError):
 
 
 class PaperClock:
-    """The time of the exchange: the bot's clock, less how late the prints of the venue come now, so
-    that the trader finds the channel as late as it is. It never steps back."""
+    """The exchange's time: the bot's clock less the current latency of the venue's prints, so that
+    the trader sees the feed latency as it is. It never steps back."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self._now_ns = now_ns
@@ -80,9 +80,7 @@ class PaperClock:
 
 class PaperExchange:
     """The exchange with our account, on a live market. is_new: True if this run opened the account.
-
-    Make it inside the event loop; end it with `close`.
-    """
+    Make it inside the event loop; end it with `close`."""
 
     def __init__(
         self,
@@ -91,8 +89,8 @@ class PaperExchange:
         folder: Path | None,
         now_ns: Callable[[], int],
     ) -> None:
-        """terms: `cash_cents` is what a new account begins with. folder: where the account is kept;
-        None: it ends with this run. Raises PaperFault."""
+        """terms: `cash_cents` is what a new account begins with. folder: of the account; None: it
+        ends with this run. Raises PaperFault."""
         self.clock = PaperClock(now_ns)
         self._state: StateDir | None = None
         self._log: CommandLog | None = None
@@ -150,8 +148,8 @@ class PaperExchange:
         return self.market.exchange
 
     async def durable(self) -> None:
-        """Return when everything that was done so far is on disk. Raises PaperFault when it cannot
-        be."""
+        """Return when everything done so far is on disk. Raises PaperFault when it cannot be
+        written."""
         async with self._writing:
             taken, self._waiting = self._waiting, []
             try:
@@ -183,9 +181,8 @@ class PaperExchange:
 
 
 class PaperVenue:
-    """Carries the requests of one trader, and is its channel, with our own orders and trades in it:
-    what the venue's channel loses is lost here, too. Needs a running asyncio loop; end it with
-    `drain`."""
+    """Carries the requests of one trader, and is its channel, with our own orders and trades in it.
+    Needs a running asyncio loop; end it with `drain`."""
 
     def __init__(
         self,
@@ -255,8 +252,8 @@ class PaperVenue:
         return response
 
     async def _read(self, send: m.Send, request: PublicRead) -> tuple[Response, int | None]:
-        """A read that goes to the venue, and how many tokens its key can have. It costs one of
-        ours as well: a live run has one bucket for both."""
+        """A read at the venue, and how many tokens its key can have. It costs one of ours, too: a
+        live run has one bucket for both."""
         exchange, clock = self._paper.exchange, self._paper.clock
         refused = exchange.refused_for_pace(send.key, clock.now_ns())
         if refused is not None:
@@ -285,8 +282,8 @@ class PaperVenue:
         return body
 
     def _book(self, read: model.Orderbook) -> model.Orderbook:
-        """A book that was read, with our orders in it and of our time. One that is older than the
-        newest frame stays as much older."""
+        """A book that was read, with our orders in it, at our time. One older than the newest frame
+        stays as much older."""
         market_id, as_of_ns = read.market_id, instant.to_ns(read.as_of)
         depth = self._market.depths.get(market_id)
         if depth is None or read.as_of == instant.ZERO:
@@ -305,8 +302,7 @@ class PaperVenue:
         )
 
     def _tell_paid(self, events: tuple[model.Event, ...], held: set[MarketId]) -> None:
-        """Log what a market of which shares were held was taken to pay: the venue shows no
-        winner."""
+        """Log what a resolved market of which shares were held paid: the venue names no winner."""
         for market in (each for event in events for each in event.markets):
             if market.state is model.MarketState.RESOLVED and market.market_id in held:
                 self._log.warning(
@@ -364,11 +360,9 @@ class PaperVenue:
     # --- the end ----------------------------------------------------------------------------------
 
     async def drain(self, reads_s: float | None = None) -> int:
-        """Wait for every request under way, then close venue and account. reads_s: seconds that
-        reads at the venue are waited for; None: as long as they take.
-
-        Returns how many of our own requests have no answer even so.
-        """
+        """Wait for every request in flight, then close venue and account. reads_s: how long reads
+        at the venue are waited for; None: without limit. Returns how many of our own requests have
+        no answer."""
         longest_s = REQUEST_S_MAX + DRAIN_SLACK_S
         await _wait(self._ours, longest_s)
         await _wait(self._reads, longest_s if reads_s is None else reads_s)

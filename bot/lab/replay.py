@@ -112,14 +112,10 @@ class Replayer:
         first: Trader | None = None,
         others: Callable[[int], bool] | None = None,
     ) -> None:
-        """remake: makes the strategies that the journal names. notes: True to compare them, too.
-        around: what each strategy is wrapped in, which must answer as the strategy does. first: the
-        trader whose purses and account this one shares. others: gives the other series of the
-        process their turns before an instant; False where their journals do not reach so far
-        (`bot.lab.replay`).
-
-        Raises JournalFault for a run of an earlier version, and when its strategy cannot be made.
-        """
+        """notes: True to compare them, too. around: what each strategy is wrapped in. first: the
+        trader whose budgets and account this one shares. others: takes the turns of the other
+        series before an instant; False where their journals end earlier. Raises JournalFault for an
+        earlier version, and when the strategy cannot be made."""
         configured = run.started.configured
         if not is_recording(run):
             must_be_of_this_version(run)
@@ -173,12 +169,9 @@ class Replayer:
         return len(self._made) - self._compared
 
     def steps(self, until: Until = TO_THE_END) -> Iterator[Step]:
-        """The events in order, each once its effects were compared. When one is given out, the
-        trader has taken it in and nothing after it.
-
-        Raises DifferenceFault at the first difference, and JournalFault when the journal cannot be
-        read.
-        """
+        """The events in order, each after its effects were compared; the trader has received it and
+        nothing later. Raises DifferenceFault at the first difference, and JournalFault when the
+        journal cannot be read."""
         for segment, number, payload in self._payloads():
             self.entries += 1
             entry = self._event(segment, payload)
@@ -195,8 +188,8 @@ class Replayer:
             yield self._step
 
     def turns(self) -> Iterator[int]:
-        """Takes the turns of the loop; gives out the instant of each before it is taken. Raises
-        JournalFault as `steps` does."""
+        """Take the turns of the loop; yields the instant of each before it is taken. Raises
+        JournalFault."""
         for at_ns, turn in turns_of(payloads_of(self.run.paths)):
             yield at_ns
             for segment, number, payload in turn:
@@ -296,8 +289,8 @@ def replay(
     until: Until = TO_THE_END,
     progress: Callable[[int], None] = lambda _entries: None,
 ) -> Replayed:
-    """Replay a run, up to the first difference at most. progress: called now and then with how many
-    entries are done. Raises nothing: damage is part of the answer."""
+    """Replay a run up to the first difference. progress: called with the entries done. Raises
+    nothing: damage is part of the result."""
     began_s = time.process_time()
     difference, damage = None, ""
     try:
@@ -329,8 +322,8 @@ _BEAT: Final = m.Tick.__name__.encode()
 
 
 def turns_of(payloads: Iterable[Payload]) -> Iterator[tuple[int, list[Payload]]]:
-    """Entries by the turns of the loop, each with the instant of the `Tick` that ends it; what
-    stands behind the last one comes with the instant of its last entry."""
+    """Entries by turns of the loop, each with the instant of the `Tick` that ends it; the rest
+    comes with that of its last entry."""
     turn: list[Payload] = []
     for payload in payloads:
         turn.append(payload)
@@ -364,9 +357,8 @@ _READS_SERIES: Final = m.ReadSeries.__name__.encode()
 
 
 def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], Ticker | None]:
-    """What the trader of a run is made with, from one walk through its journal, of which few
-    entries are decoded: the calls of strategies that were interrupted, by event, and the series
-    that it asked for, if it asked for one: a tape brings its own."""
+    """The interrupted strategy calls by event, and the series that the run asked for, if any (a
+    tape brings its own). Decodes few entries."""
     found: list[m.Event | m.Effect] = []
     with suppress(JournalFault):  # up to damage, to which the replay comes by itself
         for segment, _, payload in payloads_of(paths):
@@ -391,8 +383,8 @@ def _market_of(effect: m.Effect | None) -> MarketId | None:
 
 
 def _differing(then: m.Effect | None, now: m.Effect | None) -> tuple[str, ...]:
-    """The paths of the fields in which two effects differ, with both values; empty when one of them
-    is not there."""
+    """The paths of the fields in which two effects differ, with both values; empty if one is
+    missing."""
     if then is None or now is None:
         return ()
     return tuple(_unlike("", msgspec.to_builtins(then), msgspec.to_builtins(now)))
@@ -419,11 +411,8 @@ def replayer_of(
     notes: bool = False,
     around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
 ) -> Replayer:
-    """A run, ready to be replayed, together with those of the other series of its process.
-
-    The arguments and what is raised are those of `Replayer`; besides, JournalFault is raised when
-    the journal of one of the other series is not found beside that of the run.
-    """
+    """A run and the other series of its process, ready to be replayed. Arguments and faults as of
+    `Replayer`; also raises JournalFault when the journal of another series is not found."""
     if not beside_of(run):
         return Replayer(run, remake, notes=notes, around=around)
     others = _Others()
@@ -509,11 +498,8 @@ class _Others:
         self._next_ns.append(next(self._turns[-1], None))
 
     def live_until(self, at_ns: int) -> bool:
-        """Take every turn before an instant. False where the journal of one ends before it without
-        an end of the run: what it had done by then is not known.
-
-        Raises JournalFault as `Replayer.steps` does.
-        """
+        """Take every turn before an instant. False if a journal ends before it without an end of
+        its run. Raises JournalFault."""
         while True:
             waiting = [
                 (next_ns, place)

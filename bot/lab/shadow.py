@@ -62,8 +62,8 @@ class CandidateRun:
         started: m.Started,
         start_ns: int,
     ) -> None:
-        """settings: of the live trader, whose limits and pace the candidate is held to. started:
-        of the run."""
+        """settings: of the live trader, whose limits and pace bind the candidate. started: of the
+        run."""
         self.candidate = candidate
         self.queue_model = queue_model
         self.stopped = ""  # why it trades no more, else empty
@@ -99,7 +99,7 @@ class CandidateRun:
 
     def advance(self, at_ns: int, own: OwnOrders, venue_ns: int) -> None:
         """Nothing more happened up to an instant, which is `venue_ns` by the venue's clock. own:
-        our orders, which are compared with its own."""
+        our orders, for comparison."""
         with self._judged():
             self._driver.run_until(at_ns)
         if at_ns >= self._compared_ns + _COMPARE_NS:

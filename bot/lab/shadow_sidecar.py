@@ -162,8 +162,7 @@ class JournalTail:
 
 
 def follow(config: Path, state: Path, after: int) -> None:
-    """Follow a journal and print the scores of the candidates, a line each second, until stdin
-    ends."""
+    """Follow a journal and print the candidates' scores each second until stdin ends."""
     from bot.config.bot_config import finish, read_draft
     from bot.lab.shadow import Shadow
 

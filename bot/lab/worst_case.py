@@ -50,8 +50,7 @@ _MIDDLE: Final = (PRICE_MIN + PRICE_MAX) // 2
 
 
 class WhatIfFault(Exception):
-    """A holding, an order or a file that cannot be used; the text names the place and what is
-    accepted there."""
+    """A holding, an order or a file that cannot be used; the text names what is accepted."""
 
 
 class _Given(BaseModel):
@@ -106,8 +105,7 @@ class _StatusPage(msgspec.Struct):
 
 
 def events_of_status(body: bytes, where: str) -> list[GivenEvent]:
-    """The events on a status page's `/status.json`. Raises WhatIfFault when there are none yet, or
-    when it is the page of something else."""
+    """The events of `/status.json`. Raises WhatIfFault for no event yet, or another page."""
     try:
         status = msgspec.json.decode(body, type=_StatusPage)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
@@ -182,12 +180,9 @@ _ORDER_WANTED: Final = "RUNG:bid:45:10 or RUNG:ask:55:10: side, price in cents o
 
 
 def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
-    """Replace the holdings of a rung by those of a text such as `RUNG=yes:10,no:5`. With `@45` the
-    shares beyond what it holds are bought at that price, those below it sold, fee included;
-    without a price the cash stays. event_meant: the event of a label that several have, or "".
-
-    Raises WhatIfFault for another form, a price out of range, or a rung there is not.
-    """
+    """Replace a rung's holdings by those of a text such as `RUNG=yes:10,no:5`. With `@45` the
+    difference is bought or sold at that price, fee included; else the cash stays. event_meant:
+    decides between rungs of one label. Raises WhatIfFault for another form, price or rung."""
     option = f"--hold {text}"
     label, _, shares = text.rpartition("=")
     parts = [_SHARES.fullmatch(part) for part in shares.split(",")]
@@ -234,8 +229,7 @@ def _price(cents: int, option: str) -> Price:
 def _find(
     events: Sequence[GivenEvent], label: str, option: str, event_meant: str
 ) -> tuple[GivenEvent, GivenRung]:
-    """The one rung that a label names, or a label that ends in it; of several the one of the event
-    that is meant."""
+    """The one rung that a label names or ends; of several the one of the event that is meant."""
     rungs = [(event, rung) for event in events for rung in event.rungs]
     found = [row for row in rungs if row[1].label == label]
     found = found or [row for row in rungs if row[1].label.endswith(f"-{label}")]
@@ -287,8 +281,8 @@ class EventAnswer(msgspec.Struct, frozen=True):
 
 
 def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswer]:
-    """The answer for each event, as the others leave it the limits of the series. Raises
-    WhatIfFault for a fee rate that is none."""
+    """Each event with what the others leave of the series' limits. Raises WhatIfFault for a bad fee
+    rate."""
     in_force = limits_in_force(risk)
     exposures = [_exposure(event) for event in events]
     out = []

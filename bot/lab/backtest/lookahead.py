@@ -100,8 +100,7 @@ def overhear(asked: CutRun) -> Heard:
 
 
 def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
-    """The instants at which a tape is cut, each where near its place the longest quiet follows.
-    records_max: as if it had so many records at most."""
+    """The instants of the cuts, each moved to the longest quiet near its place."""
     times = [decode_record(line).ts for line in tape.lines[:records_max]]
     count = len(times)
     reach = count // _NEAR
@@ -125,8 +124,7 @@ def known_at(tape: Tape, at_ns: int) -> Tape:
 
 
 def quiet_through(tape: Tape, until_ns: int) -> int:
-    """The last instant before the next record of a tape, or price of its index, happens; the given
-    one where none does."""
+    """The last instant before the next record or index price; `until_ns` where none follows."""
     later = (decode_record(line).ts for line in tape.lines)
     priced = (at_ns for at_ns, _ in tape.values)
     ends = [
@@ -145,11 +143,8 @@ def peeks(
     records_max: int | None = None,
     progress: Callable[[int], None] = lambda plays: None,
 ) -> Iterator[Peek | int]:
-    """Signs that a strategy looks ahead on the first so many records of a tape, None for all.
-    After each cut the number of answers up to it that were the same, or one sign, and then no more.
-
-    progress: of the plays done, `PLAYS` in all. Raises ConfigFault.
-    """
+    """After each cut the number of equal answers up to it, or one sign of looking ahead, and then
+    no more. progress: runs done, of `PLAYS`. Raises ConfigFault."""
     instants = cuts(tape, records_max)
     whole: Heard | None = None
     for plays, until_ns in enumerate((instants[-1], *instants), 1):
@@ -234,8 +229,7 @@ _OPENED = _Opens()
 
 @contextmanager
 def watched(folders: Sequence[Path], config: Path | None = None) -> Iterator[list[str]]:
-    """The files under these folders that are opened meanwhile; the list grows. config: the file
-    that is read meanwhile to know the strategy."""
+    """The files under these folders that are opened meanwhile, except `config`; the list grows."""
     if not _OPENED.is_hooked:
         sys.addaudithook(_OPENED.on_audit)
         _OPENED.is_hooked = True

@@ -122,15 +122,13 @@ class Backtest:
         return self
 
     def run(self, progress: Progress = lambda _records: True) -> "Backtest":
-        """Play the tape to its end, or until `progress` is False. Raises Stalled when the strategy
-        does not come back."""
+        """Play the tape until its end or until `progress` returns False. Raises Stalled."""
         with ended_when_stalled():
             self._play(progress)
         return self
 
     def live_on(self, until_ns: int) -> None:
-        """Live up to an instant, that itself included, in which no record happens any more. Raises
-        Stalled as `run` does."""
+        """Go on up to and including an instant before the next record. Raises Stalled."""
         with ended_when_stalled():
             self._driver.run_until(until_ns)
 
@@ -159,9 +157,8 @@ class Backtest:
     # --- what came of it --------------------------------------------------------------------------
 
     def result(self, winners: Winners | None, cpu_s: float = 0.0) -> Result:
-        """What came of it. Every rung pays its winner where that is known and the tape was played
-        whole, else what is held of it counts at the last middle. Raises DoesNotClose when the fills
-        and the venue's ledger differ."""
+        """Rungs with a known winner pay if the whole tape was played; other holdings count at the
+        last middle. Raises DoesNotClose when the fills and the venue's ledger differ."""
         whole = self._records == len(self._tape.lines)
         known = winners if winners is not None and whole else {}
         venue, account = self.venue, self.venue.account
@@ -215,11 +212,8 @@ def backtest(
     progress: Progress = lambda _records: True,
     observing: Callable[[Trader], Observer] | None = None,
 ) -> Result:
-    """Play an event under a reading of its queues. winners: what each rung paid, None where that
-    is not known. observing: makes what is called with all that the trader takes in.
-
-    Raises DoesNotClose when the two accounts do not meet.
-    """
+    """Play an event under one queue model. winners: what each rung paid, None if unknown. Raises
+    DoesNotClose when the two accounts differ."""
     began_s = time.process_time()
     run = Backtest(tape, settings, make_strategy, bound, terms)
     run.observed(None if observing is None else observing(run.trader)).run(progress)
@@ -229,10 +223,8 @@ def backtest(
 def distinct(
     tape: Tape, readings: Sequence[QueueModel]
 ) -> dict[QueueModel, tuple[QueueModel, ...]]:
-    """Which readings have to be played, each with those that come to the same.
-
-    Of best prices no print was recorded, and so no place in a queue ever matters.
-    """
+    """Which queue models to run, each with those that give the same result: of best prices no print
+    was recorded, so no place in a queue matters."""
     if kind_of(tape) is Kind.TOPS and readings:
         return {readings[0]: tuple(readings)}
     return {reading: (reading,) for reading in readings}

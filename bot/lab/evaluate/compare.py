@@ -23,10 +23,8 @@ from bot.lab.evaluate.statistics import Floats, Interval, Sample
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting in one world over the report seeds. Money in dollars.
-
-    ratio: edge by sd. Of a single run sd, seen_sd, edge_error and ratio are 0 and say nothing.
-    """
+    """One setting in one world over the report seeds. Money in dollars. ratio: edge by sd. Of a
+    single run sd, seen_sd, edge_error and ratio are 0 and say nothing."""
 
     value: float | None
     params: dict[str, Any]
@@ -59,12 +57,9 @@ class FrontierRow(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """The champion against another in a world.
-
-    gain: dollars of edge a run at equal sd, on average of `sds`, those of the champion's settings.
-    wins, losses: seeds on which the champion's edge was above or below the other's scaled to the
-    same sd.
-    """
+    """The champion against another in a world. gain: dollars of edge a run at equal sd, on average
+    of `sds`, those of the champion's settings. wins, losses: seeds on which the champion's edge was
+    above or below the other's scaled to the same sd."""
 
     world: str
     rival: str
@@ -97,8 +92,8 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hard budget does to one setting in a world. Dollars; edges are means, quantiles are of
-    profits."""
+    """What a hard budget does to one setting in a world, in dollars. Edges are means, quantiles are
+    of profits."""
 
     entry: str
     world: str
@@ -113,8 +108,7 @@ class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Faulty(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry whose strategy raised or answered nonsense: `times` in so many `lives`, those of
-    tuning too."""
+    """An entry whose strategy raised or answered nonsense `times` in `lives` runs."""
 
     entry: str
     times: int

@@ -21,11 +21,8 @@ Params = Mapping[str, Any]
 
 
 class Contender(msgspec.Struct, frozen=True):
-    """A line of the comparison.
-
-    risk: the risk parameter, several names joined by + that are turned together; it takes each of
-    `values`, the others are `fixed`. No values is one setting.
-    """
+    """A line of the comparison. risk: the risk parameter, several names joined by + that are turned
+    together; it takes each of `values`, the others are `fixed`. No values is one setting."""
 
     name: str
     plugin: str  # as `find_strategy` takes it; empty for doing nothing
@@ -42,8 +39,8 @@ class Contender(msgspec.Struct, frozen=True):
         return tuple({**self.fixed, **dict.fromkeys(names, value)} for value in self.values)
 
     def maker(self, params: Params, folder: Path) -> Callable[[], Strategy]:
-        """What makes a fresh strategy; one was made to see that it can be. Raises StrategyFault,
-        also for parameters that are none of its schema."""
+        """What makes a fresh strategy; one is made to check. Raises StrategyFault, also for bad
+        parameters."""
         try:
             found = find_strategy(self.plugin, folder)
             checked = found.Params.model_validate(dict(params))
@@ -160,12 +157,9 @@ def _entry_named(name: str) -> Contender | None:
 
 
 def entries_named(text: str, *, baselines: bool = True) -> tuple[Contender, ...]:
-    """The entries that a comma-separated text names, the first one first, and the baselines.
-
-    A name is that of an entry, an ablation, `all`, `ablations`, NAME:VALUE for one of the values of
-    its risk parameter alone, NAME@DOLLARS for one under a budget, or anything `find_strategy`
-    takes, at its defaults. Raises StrategyFault for a name or value that is none.
-    """
+    """The entries that a comma-separated text names, in its order, then the baselines. A name is an
+    entry, an ablation, `all`, `ablations`, NAME:VALUE, NAME@DOLLARS, or anything `find_strategy`
+    takes. Raises StrategyFault for a name or value that is none."""
     found: dict[str, Contender] = {}
     for name in (part.strip() for part in text.split(",")):
         if name == "all":

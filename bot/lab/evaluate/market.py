@@ -62,11 +62,8 @@ _BULK: Final = Qty(100)
 
 
 class TrueValueMarket:
-    """One event of `world.rungs` rungs.
-
-    exchange: where everybody's orders are. markets: the rungs in strike order. changed: rungs whose
-    book changed since it was last cleared;
-    """
+    """One event of `world.rungs` rungs. exchange: where everybody's orders are. markets: the rungs
+    in strike order. changed: rungs whose book changed since it was last cleared;"""
 
     def __init__(self, world: Scenario, strikes: Sequence[int], start_ns: int) -> None:
         self.markets = [market_id(0, rung) for rung in range(world.rungs)]
@@ -212,10 +209,8 @@ class TrueValueMarket:
         return found
 
     def worst_cents(self) -> int:
-        """What the trader may lose at worst by what it holds and what rests at the venue, cents.
-
-        Computed from the venue's own state, outcome by outcome, with every order filled that would
-        hurt there: nothing of the trader's own computation is in it.
+        """What the trader may lose at worst by its holdings and resting orders, in cents. Computed
+        outcome by outcome from the venue's own state; nothing of the trader's computation is used.
         """
         orders = [
             (order, fee_cents(self._maker_rate, order.remaining_qty, order.price))

@@ -23,10 +23,8 @@ _LINE: Final = 13  # height of the name of a line: a frontier is high enough for
 
 
 def around(path: Path) -> tuple[str, str]:
-    """The text of a file before the first marker and after the second.
-
-    Raises ValueError when it has none, and OSError when it cannot be read.
-    """
+    """The text of a file before the first marker and after the second. Raises ValueError without
+    markers, and OSError."""
     before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -116,8 +114,8 @@ def _claims(found: Comparison) -> str:
 
 
 def _worst_cells(found: Comparison) -> set[tuple[str, str]]:
-    """The world and rival of the least gain of the champion on each rival, by its sds; none where
-    there is one world."""
+    """The world and rival of the champion's least gain on each rival, by its sds; empty for one
+    world."""
 
     def scaled(claim: Claim) -> float:
         sds = sum(claim.sds)

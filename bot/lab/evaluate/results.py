@@ -45,9 +45,8 @@ class _StoredRun(msgspec.Struct, frozen=True):
 
 
 class RunStore(Generic[T]):
-    """Results by key, in memory and in a file that only grows: a line of JSON each. path None: in
-    memory alone. A line that cannot be read, such as a last one that was torn off, counts for
-    nothing."""
+    """Results by key, in memory and, unless the path is None, as lines of JSON in a file that only
+    grows. A line that cannot be read counts for nothing."""
 
     def __init__(self, path: Path | None, kind: type[T]) -> None:
         """Raises ValueError for a file that holds something else."""
@@ -89,8 +88,8 @@ def digest_of(*parts: Any) -> str:
 
 @lru_cache(maxsize=64)
 def code_digest(*plugins: str, folder: Path = _ROOT) -> str:
-    """Twelve hex digits that name all code of this program, and that of what `plugins` name a
-    strategy or function in, with every file that it imports. Raises StrategyFault."""
+    """Twelve hex digits of all code of this program and of `plugins` with every file they import.
+    Raises StrategyFault."""
     digest = hashlib.blake2b(_program(), digest_size=6)
     for plugin in filter(None, plugins):
         module = module_of(plugin, folder)
@@ -113,8 +112,8 @@ def _program() -> bytes:
 
 
 def _sources_of(module: str, package: str, file: Path) -> list[Path]:
-    """The files of a module and of what it imports at any place, found without running any of it.
-    Of installed packages the module's own counts alone."""
+    """The files of a module and of all that it imports, found without running any. Of installed
+    packages only the module's own counts."""
     own = module.partition(".")[0]
     found = {file.resolve(): package}
     for path in (left := [*found]):
@@ -139,8 +138,8 @@ def _imported(path: Path, package: str) -> Iterator[str]:
 
 
 def _files_of(name: str, own: str) -> Iterator[tuple[Path, str]]:
-    """The file of a module and those of the packages around it, each with the name of its package.
-    own: the package that counts wherever it is."""
+    """The file of a module and those of the packages around it, each with its package. own: the
+    package that always counts."""
     top, places, package = name.partition(".")[0], None, ""
     for part in () if top in _OURS else name.split("."):
         spec = PathFinder.find_spec(part, places)
@@ -204,10 +203,7 @@ def live_through(
     wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[Task]:
     """Make these runs in `jobs` processes until no more is wanted; yields each task once its result
-    is kept. What has begun is run to its end.
-
-    Raises as `run_of` does, NotKept, and BrokenProcessPool.
-    """
+    is stored. Raises as `run_of` does, NotKept, and BrokenProcessPool."""
     for task, metrics in in_order(run_of, tasks, jobs, wanted):
         store.put(task.key, metrics)
         yield task
@@ -219,8 +215,8 @@ def draws_of(world: Scenario, seed: int) -> Draws:
 
 
 def run_of(task: Task) -> RunMetrics:
-    """Make one run. Raises DoesNotClose, and StrategyFault for a strategy that there is not or that
-    does not come back."""
+    """Raises DoesNotClose, and StrategyFault for a strategy that does not exist or does not come
+    back."""
     entry, draws, began_s = task.entry, draws_of(task.world, task.seed), time.process_time()
     try:
         came = live(task.world, draws, entry.maker(task.params, task.folder), entry.budget_cents)

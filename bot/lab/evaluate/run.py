@@ -123,12 +123,9 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settings_for(world: Scenario, budget_cents: int | None) -> TraderSettings:
-    """The trader's settings in a world: its own defaults, and limits that do not bind.
-
-    budget_cents: what an event may lose at worst; None for no such limit. Breakers that would stop
-    a run until a person looks are set out of reach. A run stands for the whole of its event, so
-    there is no curfew.
-    """
+    """The trader's defaults in a world, with limits and breakers out of reach. budget_cents: what
+    an event may lose at worst; None for no limit. A run covers its whole event, so there is no
+    wind-down."""
     limit = NO_BUDGET_CENTS if budget_cents is None else Cents(budget_cents)
     return TraderSettings(
         series_ticker=SERIES,
@@ -174,8 +171,8 @@ class Profit(NamedTuple):
 def profit_of(
     points: Ints, rungs: Ints, bought: Ints, prices: Ints, fees: Ints, fairs_mc: Ints
 ) -> Profit:
-    """The sources of the profit of some fills. bought: shares of YES, below zero for sold. prices,
-    fees: cents. fairs_mc: by point and rung, the outcome last."""
+    """Split the profit of some fills. bought: YES shares, below zero for sold. prices, fees: cents.
+    fairs_mc: by point and rung, the outcome last."""
     last, count = len(fairs_mc) - 1, fairs_mc.shape[1]
     edges_mc, held = np.zeros(last, np.int64), np.zeros((last, count), np.int64)
     earned_mc = bought * (fairs_mc[points, rungs] - prices * MILLICENTS) - fees * MILLICENTS
@@ -187,8 +184,8 @@ def profit_of(
 
 
 class DrawnLink:
-    """The link of a world: latencies and luck as they were drawn for the k-th request. The trader
-    has its turn twice a step: what came in between is served by one of them."""
+    """The link of a world: latencies and chances as drawn for the k-th request. The trader ticks
+    twice a step."""
 
     period_ns: int | None = STEP_NS // 2
 
@@ -370,9 +367,8 @@ def live(
     budget_cents: int | None = None,
     settings: TraderSettings | None = None,
 ) -> RunMetrics:
-    """Run one strategy through one seed. settings: the trader's, instead of `settings_for` under
-    the budget. Raises DoesNotClose when the account does not, and Stalled when the strategy does
-    not come back."""
+    """Run one strategy through one seed. settings: the trader's, instead of `settings_for`. Raises
+    DoesNotClose and Stalled."""
     run = _WorldRun(world, draws, make_strategy, settings or settings_for(world, budget_cents))
     with ended_when_stalled():
         run.play()

@@ -130,8 +130,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resolution_ns(self) -> int:
-        """From the start to the resolution, which follows the last trade by as long as the variance
-        that is left then takes."""
+        """From the start to the resolution, which comes once the variance left after trading has
+        passed."""
         return int(self.life_ns / (1 - NATURE.resolved_later))
 
     @property
@@ -207,8 +207,8 @@ def span(seeds: range) -> str:
 
 
 def blocks_named(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range | None]:
-    """The seeds that are reported and those that settings are chosen on. Raises SeedFault for those
-    of the holdout without its flag, and where both share a seed."""
+    """The reported seeds and those that choose settings. Raises SeedFault for the holdout without
+    its flag, and where both share a seed."""
     reported = seeds_named(seeds)
     tuned = seeds_named(tune) if tune else None
     for block in (reported, tuned):
@@ -254,11 +254,8 @@ def stream(seed: int, name: str) -> np.random.Generator:
 
 class Latent:
     """The path of one seed. `fair_mc[point][rung]` in millicents; the last point, one beyond the
-    end of trading, is the outcome.
-
-    strikes: dollars, rising. pays: True for each rung that resolves YES. jump_points: at which
-    point each scheduled jump falls.
-    """
+    end of trading, is the outcome. strikes: dollars, rising. pays: True for each rung that resolves
+    YES. jump_points: at which point each scheduled jump falls."""
 
     def __init__(self, world: Scenario, seed: int) -> None:
         points = world.steps * GRID
@@ -384,9 +381,7 @@ Acts = Iterator[tuple[int, Act]]
 
 class Draws(NamedTuple):
     """One seed of one world. Instants are nanoseconds since the start; acts are sorted by them.
-
-    latency_ms, chances: how long the trader's k-th request takes, and what happens to it (0..1).
-    """
+    latency_ms, chances: how long the trader's k-th request takes, and what happens to it (0..1)."""
 
     latent: Latent
     acts: list[tuple[int, Act]]

@@ -43,10 +43,8 @@ _ROUNDING: Final = 1e-9
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """An estimate with its 95 % interval, and how unlikely it is under no difference at all.
-
-    least, most: its ends, in JSON `low` and `high`; None where too few cases say nothing of one.
-    """
+    """An estimate with its 95 % interval, and how unlikely it is under no difference at all. least,
+    most: its ends, in JSON `low` and `high`; None where too few cases say nothing of one."""
 
     value: float
     least: float | None = msgspec.field(name="low")
@@ -159,8 +157,8 @@ def interval(value: float, drawn: Floats, cases: int) -> Interval:
 
 
 def _wider(cases: int) -> float:
-    """How much wider Student's 95 % interval of a mean is than what drawing so many cases again
-    gives: the quantile of t by its expansion in the normal one, and the deviation of a sample."""
+    """The ratio of Student's 95 % interval of a mean to the bootstrap's. The quantile of t is
+    expanded in the normal one."""
     z, free = _NORMAL.inv_cdf(0.975), cases - 1
     t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
     t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
@@ -208,8 +206,8 @@ def difference_at_equal_sd(
 def drawn_difference(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> tuple[float, Floats]:
-    """As `difference_at_equal_sd`: the estimate, and what each row of places makes it. Both
-    frontiers are drawn anew from every resample, their sds too."""
+    """As `difference_at_equal_sd`: the estimate, and its value for each row of places. Frontiers
+    and sds are drawn anew each time."""
     at = np.array(sds)
 
     def offered(sample: Sample) -> Floats:
@@ -225,8 +223,8 @@ def drawn_difference(
 
 
 def holm(ps: Mapping[K, float]) -> dict[K, float]:
-    """Holm's corrected p of each claim: the smallest by their number, the next by one less, and so
-    on; none falls below the one before it, none rises above 1."""
+    """Holm's corrected p of each claim: the smallest times their number, the next times one less,
+    and so on; monotone, at most 1."""
     out: dict[K, float] = {}
     highest = 0.0
     for place, (claim, p) in enumerate(sorted(ps.items(), key=lambda item: item[1])):
@@ -264,9 +262,7 @@ class Overfitting(msgspec.Struct, frozen=True, kw_only=True):
 
 def best_by_chance(deviation: float, trials: int) -> float:
     """The ratio that the best of so many trials shows on average where every true ratio is 0.
-
-    deviation: of the ratios over trials. 0 for a single one.
-    """
+    deviation: of the ratios over trials. 0 for a single one."""
     if trials < 2:
         return 0.0
     first = _NORMAL.inv_cdf(1 - 1 / trials)
@@ -277,8 +273,8 @@ def best_by_chance(deviation: float, trials: int) -> float:
 def probability_above(
     shown: float, chance: float, cases: int, skewness: float, kurtosis: float
 ) -> float:
-    """How probable it is that a true ratio is above `chance` where `shown` was estimated from so
-    many cases of this skewness and kurtosis (3 for a normal distribution)."""
+    """The probability that a true ratio is above `chance` when `shown` was estimated from so many
+    cases of this skewness and kurtosis (3 for a normal distribution)."""
     variance = 1 - skewness * shown + (kurtosis - 1) / 4 * shown**2
     # Never negative for moments of one sample; 0 where it takes two values alone.
     return _NORMAL.cdf((shown - chance) * math.sqrt((cases - 1) / max(variance, 1e-12)))

@@ -33,11 +33,9 @@ class _Ended(BaseException):
 
 @contextmanager
 def ended_when_stalled() -> Iterator[None]:
-    """End what is lived inside when a strategy does not come back in LOOKS times LOOK_S seconds.
-
-    Raises Stalled then, and when it raises SystemExit. Takes SIGALRM and its timer meanwhile, and
-    gives them back; outside the main thread no timer looks.
-    """
+    """Raises Stalled when a strategy does not come back in LOOKS times LOOK_S seconds, or raises
+    SystemExit. Takes SIGALRM and its timer meanwhile and gives them back; outside the main thread
+    no timer looks."""
     seen: FrameType | None = None
     again = 0
 

@@ -50,12 +50,8 @@ class Latency(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Latency":
-        """The latency of a text, in one of the forms of `LATENCIES`.
-
-        FILE: a state directory or a segment of a journal, whose answered requests are taken; else a
-        text with a number of milliseconds on each line. Raises ValueError for what is none, with
-        file and line where there are any.
-        """
+        """Read a latency in a form of `LATENCIES`. FILE: a state directory, a segment, or a text
+        with a number of milliseconds on each line. Raises ValueError with file and line."""
         kind, _, rest = text.partition(":")
         if kind == "empirical":
             return cls.measured(Path(rest))
@@ -94,10 +90,8 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """The terms of one backtest.
-
-    with_index: the recorded price of what a ladder is about comes on the channel as implied value.
-    """
+    """The terms of one backtest. with_index: the recorded price of what a ladder is about comes on
+    the channel as implied value."""
 
     latency: Latency = Latency(30 * NS_PER_MS)  # of requests
     read_latency: Latency | None = None  # of reads, None where they take as long
@@ -182,10 +176,8 @@ OF_BACKTESTS: Final = (
 
 
 def befall(fault: str, ask: Callable[[], Response]) -> Response:
-    """What comes back of a request which a fault of `BEFALLING` befalls; of any other, the answer.
-
-    ask: has the venue carry it out.
-    """
+    """The response to a request that a fault of `BEFALLING` hits; of any other fault, the venue's.
+    ask: has the venue carry it out."""
     code = REFUSALS.get(fault)
     if code is not None:
         away_ns = None if code is Code.ENGINE_UNAVAILABLE else _AWAY_NS
@@ -203,11 +195,9 @@ _SUM_MAX = 0.7  # however many faults are drawn, some requests get through
 
 
 class Dice:
-    """Which fault befalls one request or frame: one draw each, from a table of fixed intervals.
-
-    `without` names faults that are left out: their intervals stay empty, so that the draws of all
-    others are what they were.
-    """
+    """Which fault hits a request or frame: one draw each, from a table of fixed intervals. The
+    intervals of faults left out (`without`) stay empty, so that the draws of all others do not
+    change."""
 
     def __init__(
         self, rng: random.Random, chances: Mapping[str, float], without: tuple[str, ...]

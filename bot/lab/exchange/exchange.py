@@ -129,10 +129,8 @@ class Replica(Projector):
 
 
 class Exchange:
-    """The engine behind a front door.
-
-    clock_ns: how far the venue's clock is ahead. replica: what reads show;
-    """
+    """The engine behind a front door. clock_ns: how far the venue's clock is ahead. replica: what
+    reads show;"""
 
     def __init__(
         self,
@@ -146,11 +144,9 @@ class Exchange:
         stale_lag_ns: int | None = None,
         reading: GapReading | None = None,
     ) -> None:
-        """setup: commands that list the markets and open the accounts; they have to be accepted.
-
-        stale_lag_ns: the read side has a slower copy, too, and both show books; None where books
-        are read from the source.
-        """
+        """setup: commands that list markets and open accounts; the engine must accept them.
+        stale_lag_ns: the lag of a slower copy of the read side, and both show books; None: books
+        are read from the source."""
         self.engine = Engine(order_id_key=order_id_key)
         self.refused: dict[str, int] = {}  # refusals by code
         self.watchers: list[Watcher] = []  # called after every command

@@ -56,11 +56,8 @@ _SET_BACK_NS: Final = 60 * NS_PER_SECOND
 
 
 class Depth:
-    """What others show on one market.
-
-    What we took stays taken until the size shown at that price is another one: displayed depth is
-    met once a refresh.
-    """
+    """What others show on one market. What we took stays taken until the size at that price
+    changes: displayed depth is met once per refresh."""
 
     def __init__(self) -> None:
         self.at_ns = 0  # when it last changed, 0 before it was ever shown
@@ -108,10 +105,7 @@ class Depth:
 
 
 class LiveMarket:
-    """The markets of a series under one model of the queue.
-
-    exchange: where our orders are.
-    """
+    """The markets of a series under one model of the queue. exchange: where our orders are."""
 
     fills_through_only = False
     """True: a print fills what it trades through and nothing at its own price."""
@@ -125,8 +119,8 @@ class LiveMarket:
         queue_model: QueueModel,
         start_ns: int,
     ) -> None:
-        """catalogue: what lists the markets, as `catalogue_of` makes it; more may be listed later
-        by `on_series`. terms: cash, read lag and the exponent of the queue are used here."""
+        """catalogue: commands that list the markets; `on_series` may list more. terms: cash, read
+        lag and the queue exponent are used."""
         self.depths: dict[MarketId, Depth] = {}
         self.account = PaperAccount()  # our fills, kept apart from the engine's ledger
         self.printed_qty = 0  # shares of the prints of others
@@ -155,8 +149,8 @@ class LiveMarket:
     # --- what others do ---------------------------------------------------------------------------
 
     def on_frame(self, event: m.BookUpdate | m.Trade, now_ns: int) -> None:
-        """A frame of the channel, without our own orders in it. Frames of markets that are not
-        listed, older books and prints that are shown again change nothing."""
+        """A frame without our own orders. Unlisted markets, older books and repeated prints change
+        nothing."""
         depth = self.depths.get(event.market_id)
         if depth is None:
             return
@@ -170,15 +164,15 @@ class LiveMarket:
             self._print(event, event.ts_ns, now_ns)
 
     def on_gap(self, markets: Iterable[MarketId]) -> None:
-        """Frames of these markets were lost. Nothing fills there until a book is shown again; our
-        orders are behind everything in it."""
+        """Frames of these markets were lost. Nothing fills there until the next book; our orders
+        are behind everything in it."""
         for market in markets:
             if market in self.depths:
                 self.depths[market].forget()
 
     def on_series(self, events: Iterable[model.Event], now_ns: int) -> None:
-        """Follow a read of the series: new markets, halts, ends. A market that resolved pays what
-        it was last worth, a dollar or nothing: reads do not show winners."""
+        """Follow a read of the series: new markets, halts, ends. Reads show no winner, so a
+        resolved market pays what it was last worth, a dollar or nothing."""
         shown = [*events]
         for command in catalogue_of(shown):
             self.exchange.apply(command, now_ns)
@@ -318,8 +312,7 @@ class LiveMarket:
         return [self.exchange.book_update(market, now_ns) for market in shown]
 
     def _is_shown(self, market: MarketId) -> bool:
-        """True if a book of this market was shown yet: until then it is not known, which is not the
-        same as empty."""
+        """True once a book of this market was shown. Unknown is not empty."""
         return self.depths[market].at_ns > 0
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
@@ -357,8 +350,8 @@ class LiveMarket:
         return answer
 
     def _reach_of(self, command: v.Command) -> tuple[MarketId, BookSide, Price, int] | None:
-        """Market, side, price and size with which a write comes to the book; None for one that
-        comes to none."""
+        """Market, side, price and size with which a write reaches the book; None if it reaches
+        none."""
         if isinstance(command, v.PlaceOrder) and isinstance(command.order, QtyOrder):
             order = command.order
             if order.market_id not in self.depths:
@@ -400,8 +393,8 @@ def _reaches(side: BookSide, price: Price, theirs: Price) -> bool:
 
 
 def _as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
-    """One side as the channel shows it: what others have left and our own. best: 1 where the lowest
-    price comes first, -1 where the highest does."""
+    """One side of the channel's book: others' levels and our own. best: 1 if the lowest price comes
+    first, else -1."""
     if not own:
         return rows
     sizes = dict(rows)
@@ -413,8 +406,8 @@ def _as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
 
 
 def catalogue_of(events: Iterable[model.Event]) -> list[v.Command]:
-    """The commands that list what reads of a series show: companies, events, markets. An event with
-    a date or a fee that cannot be read is left out, as the trader does."""
+    """The commands that list what reads of a series show. An event with an unreadable date or fee
+    is left out, as the trader does."""
     readable = [event for event in events if is_readable(event)]
     commands: list[v.Command] = [
         v.ListCompany(company, symbol, symbol)

@@ -66,8 +66,8 @@ class QueuePosition:
     def __init__(
         self, others: int, shown_ns: int, queue_model: QueueModel, power: float = POWER
     ) -> None:
-        """others: shares at its price in the book of `shown_ns`, the newest when it came. power:
-        the exponent of the expected model, above 0."""
+        """others: shares at its price in the book of `shown_ns`. power: the exponent of the
+        expected model, above 0."""
         self._model = queue_model
         self._power = power
         self._came_ns = self._from_ns = self._shown_ns = shown_ns
@@ -162,8 +162,8 @@ class QueuedOrder:
 
 
 class OwnQueues:
-    """Our resting orders by market and side. Orders of one price are in the order in which they
-    came to it, as in the engine."""
+    """Our resting orders by market and side. At one price they are in order of arrival, as in the
+    engine."""
 
     def __init__(self, queue_model: QueueModel, power: float) -> None:
         self._model = queue_model
@@ -189,8 +189,8 @@ class OwnQueues:
         return sizes
 
     def changed(self, state: OrderState, others: int, shown_ns: int) -> None:
-        """The engine shows an order of ours. others, shown_ns: shares at its price in the newest
-        recorded book, and when that was."""
+        """The engine shows an order of ours. others: shares at its price in the newest book, that
+        of `shown_ns`."""
         before = self._by_id.get(state.order_id)
         rests = state.status in model.RESTING and state.remaining_qty > 0
         if before is not None:

@@ -31,8 +31,8 @@ _STEP_NS: Final = NS_PER_MS
 
 
 def alone(settings: TraderSettings) -> TraderSettings:
-    """Settings for a trader that is alone on its account. With a turn each `IDLE_NS`, a process
-    that stands still is recognised by a silence of more than two of them."""
+    """Settings for a trader alone on its account. It ticks each `IDLE_NS`, so a stalled process is
+    one silent for more than two ticks."""
     gap_ns = max(settings.trust.gap_ns, 2 * IDLE_NS)
     trust = msgspec.structs.replace(settings.trust, gap_ns=gap_ns)
     return msgspec.structs.replace(settings, trust=trust, beside=())
@@ -55,8 +55,8 @@ class MarketFeed(Protocol):
 
 
 class Link(Protocol):
-    """What lies between a trader and its venue. period_ns: the trader has its turn so often and
-    never else; None: whenever something has reached it, or it asks for one."""
+    """Between a trader and its venue. period_ns: the trader ticks exactly so often; None: whenever
+    an event arrived or it asks for a tick."""
 
     period_ns: int | None
 

@@ -202,8 +202,8 @@ def _ladder(session: Session, _clock: TimeAxis, _up: Span) -> str:
 
 
 def _last_quoted(session: Session) -> tuple[SessionSample, list[MarketSample]] | None:
-    """The last moment in which something of ours rests on the event with the most rungs, else in
-    which a fair value is known: at the end nothing rests."""
+    """The last moment in which an order of ours rests on the event with the most rungs, else one
+    with a fair value: at the end nothing rests."""
     known: tuple[SessionSample, list[MarketSample]] | None = None
     for moment in reversed(session.moments):
         events: dict[str, list[MarketSample]] = {}

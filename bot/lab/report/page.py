@@ -212,8 +212,8 @@ class PairedDifference(msgspec.Struct, frozen=True):
 def pairs(
     first: Sequence[Session], second: Sequence[Session]
 ) -> list[tuple[str, Session, Session]]:
-    """Sessions that belong together: of backtests those of one event and bound, else the two that
-    there are. Raises ReportFault when there are none."""
+    """Sessions to compare: backtests of one event and queue model, else the only two. Raises
+    ReportFault when there are none."""
     if len(first) == len(second) == 1:
         return [("A and B", first[0], second[0])]
     others = {(each.name, each.bound): each for each in second}
@@ -228,8 +228,8 @@ def pairs(
 
 
 def same_market(first: Session, second: Session) -> str:
-    """Why two runs cannot be paired; empty when both met the same market: the same tape under the
-    same bound, or the same prints in nine of ten stretches of ten seconds that both saw whole."""
+    """Why two runs cannot be paired; empty if both met the same market: the same tape and queue
+    model, or equal prints in nine of ten stretches of ten seconds."""
     one, other = first.result, second.result
     if one is not None and other is not None:
         if (one.tape, one.event, one.bound) != (other.tape, other.event, other.bound):
@@ -249,8 +249,7 @@ def same_market(first: Session, second: Session) -> str:
 
 
 def paired(first: Session, second: Session) -> PairedDifference | None:
-    """The difference of two runs that met the same market; None where they have no time in
-    common, or no moments."""
+    """None where the two have no time in common, or no moments."""
     begun_ns = max(first.begun_ns, second.begun_ns)
     until_ns = min(first.until_ns, second.until_ns)
     if until_ns <= begun_ns or not first.moments or not second.moments:

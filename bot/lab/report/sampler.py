@@ -169,8 +169,8 @@ class Sampler:
                     self._worth[market] = (worth, yes_qty - no_qty)
 
     def _look_for_payouts(self) -> None:
-        """A rung that has just paid: its last move, from what it was worth when it was looked at a
-        second before at most, is the settlement's."""
+        """A rung that has just paid: its last move, from its worth at most a second before, is
+        settlement."""
         marks = self._trader.quoting.scoring.marks
         for market_id in [each for each in self._worth if marks.is_settled(each)]:
             worth, net_qty = self._worth.pop(market_id)

@@ -198,8 +198,8 @@ def dollars(cents: int) -> str:
 
 
 def final_cents(session: Session) -> dict[str, int]:
-    """The profit and its sources in whole cents, fees below zero: the sources add up to it. What
-    rounding leaves, two cents at most, is in the drift. Empty where no account was kept."""
+    """The profit and its sources in whole cents, fees below zero; they add up, with up to two cents
+    of rounding in the drift. Empty where no account was kept."""
     profit = session.profit
     if profit is None:
         return {}
@@ -220,8 +220,7 @@ def final_cents(session: Session) -> dict[str, int]:
 
 
 def filled(session: Session) -> tuple[int, int]:
-    """How many fills there were, and of how many shares; a backtest's are those of its result,
-    which has those that its trader never heard of."""
+    """Fills and shares; a backtest's result also has those that its trader never heard of."""
     result = session.result
     if result is not None:
         return result.fills, result.maker_qty + result.taker_qty

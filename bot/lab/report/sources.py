@@ -63,13 +63,9 @@ def sessions_of(
     progress: Callable[[int], None] = lambda _events: None,
     every_s: float | None = None,
 ) -> list[Session]:
-    """The sessions of a state directory, a journal or a backtest's result. progress: called now and
-    then with how many events are through. every_s: of a journal a moment so often, however many;
-    None: a bounded number of them.
-
-    Raises JournalFault for a journal that cannot be replayed at all, and NoSource for what cannot
-    be read or is none of these.
-    """
+    """The sessions of a state directory, a journal or a backtest's result. progress: called with
+    the events read. every_s: seconds between moments of a journal; None: a bounded number of them.
+    Raises JournalFault for a journal that cannot be replayed, and NoSource for anything else."""
     try:
         is_folder = source.is_dir()
     except OSError as fault:  # such as in the folder of another user
@@ -247,8 +243,7 @@ def played_apart(
     jobs: int,
     wanted: Callable[[], bool],
 ) -> Iterator[tuple[Play, Played]]:
-    """Play them in so many processes, in their order, until no more is wanted: what was begun is
-    played to its end. config: the file, which each process reads for itself. data: where nothing
+    """Run these in so many processes, in their order, until no more is wanted. data: where no file
     may be opened meanwhile. Raises what `played` does, and BrokenProcessPool."""
     work = partial(_played_alone, config=config, data=tuple(data))
     yield from in_order(work, plays, jobs, wanted)

@@ -90,11 +90,8 @@ def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
 
 
 def make_strategy(odds: Odds) -> Strategy:
-    """A fresh strategy, as the odds have it; of what is drawn it is told what it can be told.
-
-    Raises StrategyFault when there is none or it cannot be made, and pydantic's ValidationError
-    when it needs more.
-    """
+    """A fresh strategy with those drawn parameters that it has. Raises StrategyFault, and
+    pydantic's ValidationError when it needs more."""
     return _made(odds.strategy, _drawn(odds))
 
 

@@ -175,9 +175,9 @@ class Contradictor(GapReading):
             world.crowd.take(self._rng.choice(ours), self._rng, world.now_ns, qty)
 
     def on_turn(self, event: m.Event, effects: Sequence[m.Effect]) -> None:
-        """The bot was given an event. Of stamps, the sign is a book stamped after the second step
-        where the bot knows one stamped after the first: it forgets those of before it noted a
-        step, so that a step just then shows nothing."""
+        """The bot received an event. For stamps, the sign is a book stamped after the second step
+        where the bot knows one stamped after the first; it forgets older books when it notes a
+        step."""
         clock_ns = self._world.exchange.front.clock_ns
         if not clock_ns:
             return

@@ -61,9 +61,8 @@ def _place(market: MarketId, side: BookSide) -> BookPlace:
 
 
 def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
-    """Sides that are wanted smaller than the strategy has answered, though no limit is near: all
-    that was answered might be live, and more. Where not all that is wanted may rest, what does says
-    little of how near one is."""
+    """Sides wanted smaller than the strategy answered although no limit is near. Unknown where not
+    all that is wanted may rest."""
     out: list[str] = []
     if _is_long_to_flat(world):
         return out
@@ -95,8 +94,8 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
 
 
 def cannot_be_known(world: "SimulatedWorld", rung: "MarketQuoter") -> bool:
-    """True if nothing can tell that a quiet book still stands: none is pushed when asked for, and a
-    read of a market that never traded shows the zero instant (S28)."""
+    """True if nothing can confirm a quiet book: none is pushed on request, and a read of a market
+    that never traded shows the zero instant (S28)."""
     return rung.market.last_price is None and not world.odds.acks
 
 

@@ -150,12 +150,9 @@ class Exposure:
         return [] if bare else self.flight.possible(market)
 
     def used(self, event: Ticker, *, bare: bool = False) -> dict[str, int]:
-        """Of the limits of an event. bare: by what is held alone.
-
-        Outcome b of a ladder: the b lowest rungs pay YES, the others NO; a resolved rung rules some
-        out. Net is 0 without an order on that side. Gross is counted rung by rung, as if each could
-        fail.
-        """
+        """Of the limits of an event. bare: by what is held alone. Outcome b of a ladder: the b
+        lowest rungs pay YES, the others NO; a resolved rung rules some out. Net is 0 without an
+        order on that side. Gross is counted rung by rung, as if each could fail."""
         net = bids = asks = gross = 0
         cash = self.truth.cash.get(event, 0) - self._history.get(event, 0)
         apart = all_no = cash
@@ -253,11 +250,9 @@ class Exposure:
         ]
 
     def is_tight(self, market: MarketId, more: int) -> bool:
-        """True if the limits may leave no room for so many more shares at the worst price.
-
-        A trader may count the fee of each share for itself, rounded up: a cent more a share. One
-        that starts after shares have paid knows their cost alone; all are forgiven as much.
-        """
+        """True if the limits may leave no room for so many more shares at the worst price. A trader
+        may count the fee of each share for itself, rounded up: a cent more a share. One that starts
+        after shares have paid knows their cost alone; all are forgiven as much."""
         event = self._event_of[market]
         live_qty = sum(each.qty for key in self._event_of for each in self.flight.possible(key))
         dear = DOLLAR * more + live_qty + more

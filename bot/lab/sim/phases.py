@@ -63,10 +63,8 @@ _TRADES_NS: Final = 4 * SECOND
 
 
 def live_through(world: "SimulatedWorld") -> None:
-    """Rounds of safety, liveness and stillness, then the end. Raises `Broken`.
-
-    One round, or as many as it takes for `odds.events` acts.
-    """
+    """Rounds of safety, liveness and stillness, then the end. Raises `Broken`. One round, or as
+    many as it takes for `odds.events` acts."""
     odds = world.odds
     for each in world.together:
         each.crowd.open(world.now_ns)
@@ -98,8 +96,8 @@ def live_through(world: "SimulatedWorld") -> None:
 
 
 def _stop_and_call(world: "SimulatedWorld", contradictor: "Contradictor") -> None:
-    """B15: from the first sign of a contradiction on until nothing rests and the latch stands, with
-    the sentence of its kind, at most a minute passes; and so it stays."""
+    """B15: at most a minute after the first sign nothing rests, the kill switch is set with the
+    sentence of this kind, and so it stays."""
     kind, until_ns = world.odds.contradiction, world.now_ns + _SIGN_MAX_NS
     world.crowd_acts(until_ns)
     contradictor.plan()
@@ -289,8 +287,8 @@ def _reload(world: "SimulatedWorld") -> None:
 
 
 def _flatten(world: "SimulatedWorld") -> None:
-    """B4, and B2 once more: the operator wants everything flat while all is quiet, and the crowd
-    trades: positions only shrink. Then it quotes again."""
+    """B4, B2: on a flatten order while all is quiet positions only shrink while the crowd trades.
+    Then it quotes again."""
     truth = world.auditor.truth
     world.seen.fault("quiet_flatten")
     world.deliver(world.process, m.FlattenRequested("all is quiet"))
@@ -314,9 +312,8 @@ def _flatten(world: "SimulatedWorld") -> None:
 
 
 def _restart(world: "SimulatedWorld") -> None:
-    """B2, B6 once more: killed while all it wants rests, half the time amid trades or without its
-    journal, and begun anew, half the time beside an event that ends; what it may not touch a
-    person takes away."""
+    """B2, B6: killed while all that it wants rests, sometimes during trades, without its journal,
+    or while an event ends."""
     rng = random.Random(f"quiet restart {world.odds.seed} {world.driver.steps}")
     down_ns = rng.choice((SECOND // 20, 2 * SECOND))
     lost = rng.random() < 0.3
@@ -351,13 +348,9 @@ def _writes(world: "SimulatedWorld") -> int:
 
 
 def _stay_still(world: "SimulatedWorld") -> None:
-    """B2: on a still book hardly anything is written any more.
-
-    Where nothing can confirm a book but what a write of our own changes in it, the bound is two
-    writes a second and rung. Orders may go another route ten seconds after a limit had cut
-    their side, what rests at their prices is put together then, and that may free another side:
-    of three looks, a change of routes apart, the last has to be still.
-    """
+    """B2: hardly any writes on a still book. Where only a write of ours can confirm a book, two
+    writes a second and rung are allowed. Orders may change their route ten seconds after a limit
+    cut their side, so of three looks the last has to be still."""
     if _is_dry(world):
         # What no token was left for comes when there is one.
         world.wait(_DRY_MAX_NS, lambda: not _is_dry(world))

@@ -74,10 +74,8 @@ class Disk:
         return trail.head(0).open_intents
 
     def end(self, log: Sequence[Logged], durable: int, rng: random.Random | None) -> None:
-        """The life is over: its segment stays, whole, or, after a crash, cut somewhere.
-
-        durable: entries of the log that are surely there. rng: None after an orderly end.
-        """
+        """The segment stays, whole or, after a crash, cut. durable: entries that are surely on
+        disk. rng: None after an orderly end."""
         opening = OPENING + framed(self._head)
         frames = [framed(entry) for entry in _entries(log)]
         data = opening + b"".join(frames)
@@ -121,11 +119,9 @@ class HostClock:
 
 
 class Process:
-    """A trader with its log; it is dead after a crash, and over once finished.
-
-    uncount: what to do so that a replay counts nothing anew. first: the other series' of the same
-    process, None where there is none or this is it. turns: which of them took an event, in order.
-    """
+    """A trader with its log; it is dead after a crash, and over once finished. uncount: what to do
+    so that a replay counts nothing anew. first: the other series' of the same process, None where
+    there is none or this is it. turns: which of them took an event, in order."""
 
     def __init__(
         self,
@@ -360,8 +356,8 @@ class Process:
         return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.why(market)
 
     def _cancels_what_must_go(self, now_ns: int) -> None:
-        """B13, B4: after a stop, a pause or a breaker, and where a book may not be quoted on, the
-        cancel of each order leaves as soon as one can."""
+        """B13, B4: after a stop, pause or breaker, and on a stale book, each order's cancel leaves
+        as soon as possible."""
         trader, left_ns = self.trader, self._left_ns
         purse = trader.out.purse
         kept_away = self.traffic.is_kept_away or "key_refused" in trader.out.findings
@@ -397,7 +393,8 @@ class Process:
 
     def replay(self) -> None:
         """B10: the same events into fresh traders, in the order in which all series of the process
-        took them, give the same effects, to the byte. Of the first series of a process alone."""
+        received them, give the same effects, to the byte. Of the first series of a process alone.
+        """
         for each in (self, *self.beside):
             each.uncount()
         fresh = {self: self._fresh(None)}

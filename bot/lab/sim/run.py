@@ -25,11 +25,8 @@ SHRINKING_RUNS_MAX: Final = 80
 
 
 def run(odds: Odds | int, *, replays: bool | None = None) -> SimulatedWorld:
-    """Live through one seed, of the swarm profile when only its number is given.
-
-    replays: whether every life is replayed (B10); None: on some seeds. Raises `Broken`, with the
-    seed, the world's time and the world, when an invariant does not hold.
-    """
+    """Run one seed; a number alone means the swarm profile. replays: True to replay every process
+    (B10); None: on some seeds. Raises `Broken` with seed, world time and world."""
     if isinstance(odds, int):
         odds = draw(odds)
     world = SimulatedWorld(
@@ -141,11 +138,8 @@ def lived(odds: Odds) -> SeedResult:
 def many(
     draws: Iterable[Odds], jobs: int, wanted: Callable[[], bool] = lambda: True
 ) -> Iterator[SeedResult]:
-    """Live through many seeds, in `jobs` processes; in the order in which they are drawn.
-
-    A draw is taken only when a process is free for it, so that draws may end by the clock, and none
-    once no more are wanted.
-    """
+    """Run many seeds in `jobs` processes, in order. A draw is taken only when a process is free,
+    and none once no more are wanted."""
     for _, outcome in in_order(lived, draws, jobs, wanted):
         yield outcome
 
@@ -206,10 +200,8 @@ def rows(
     jobs: int,
     wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[ProfileResult]:
-    """Every row of the table as soon as it is whole; the last one is not if no more is wanted.
-
-    seeds: of each profile of model A. stopped_seeds: of late reads and of each of model B.
-    """
+    """Every row of the table once it is complete. seeds: of each profile of model A. stopped_seeds:
+    of the lag profile and each of model B."""
     counts = {**dict.fromkeys(SURVIVED, seeds), **dict.fromkeys(STOPPED, stopped_seeds)}
     draws = (draw(seed, profile) for profile, each in counts.items() for seed in each)
     outcomes = many(draws, jobs, wanted)
@@ -248,12 +240,8 @@ def replay_command(odds: Odds) -> str:
 def shrink(
     odds: Odds, progress: Callable[[str], None], runs_max: int = SHRINKING_RUNS_MAX
 ) -> tuple[Odds, Broken | None]:
-    """The smallest odds in which the invariant breaks that does in these, and how; None where none
-    does. progress: of each step.
-
-    Faults and episodes go one by one, then the safety phase is cut, then rungs. Every step is a
-    whole run, so the result is as certain as the first failure.
-    """
+    """The smallest scenario that breaks the same invariant, and how; None if none breaks. Faults go
+    one by one, then the safety phase is cut, then rungs. Every step is a whole run."""
     broken, runs = _broken_in(odds), 0
 
     def takes(smaller: Odds, what: str) -> bool:

@@ -176,11 +176,9 @@ _RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1}
 
 @dataclass(frozen=True)
 class Odds:
-    """Everything drawn for a seed. Times in ns.
-
-    near: limits of `NEAR` that are as near as those of one rung and one outcome; the others follow
-    from these. first: where these are of the second series of an account, the odds of the first.
-    """
+    """Everything drawn for a seed. Times in ns. near: limits of `NEAR` that are as near as those of
+    one rung and one outcome; the others follow from these. first: where these are of the second
+    series of an account, the odds of the first."""
 
     seed: int
     strategy: str
@@ -244,8 +242,8 @@ class Odds:
 
     @property
     def second_series(self) -> int | None:
-        """None where the account trades one series; else what it may lose of both limits together,
-        in percent, 0 for as much as they say."""
+        """None if the account trades one series; else the share in percent of both loss limits
+        together, 0 for all of it."""
         pct = self.variant("second_series")
         return int(pct) if pct else None
 
@@ -267,11 +265,9 @@ class Odds:
 
 
 def draw(seed: int, profile: str = "swarm") -> Odds:
-    """The odds of one seed under a profile; the same for ever.
-
-    calm: no fault. swarm: each fault absent in most seeds. brutal: every fault, and often. One of
-    `ROWS`: the faults of that row alone, most of them, and often. Raises ValueError for another.
-    """
+    """The scenario of one seed under a profile, the same for ever. swarm: each fault absent in most
+    seeds. brutal: every fault, often. One of `ROWS`: the faults of that row, most of them, often.
+    Raises ValueError for another profile."""
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r}: one of {', '.join(PROFILES)}")
     shape = replace(_shape(seed, profile), near=_near(seed))
@@ -429,10 +425,8 @@ def narrowed(
     until_ns: int | None = None,
     rungs: tuple[int, ...] | None = None,
 ) -> Odds:
-    """The same seed with faults left out, a shorter safety phase, or other rungs.
-
-    Raises ValueError for a fault that there is not, and for an event of no rung or too many.
-    """
+    """The same seed without some faults, with a shorter safety phase, or other rungs. Raises
+    ValueError for an unknown fault or a bad number of rungs."""
     _known(without)
     if rungs is not None and not all(1 <= each <= _RUNGS_MAX for each in rungs):
         raise ValueError(f"rungs of an event: accepted: 1 to {_RUNGS_MAX}")
@@ -445,10 +439,8 @@ def narrowed(
 
 
 def often(odds: Odds, names: tuple[str, ...]) -> Odds:
-    """The same world with these faults in it, each as often as any seed has it.
-
-    Raises ValueError for a fault that there is not.
-    """
+    """The same world with these faults at their highest rate. Raises ValueError for an unknown
+    fault."""
     _known(names)
     most = {name: RANGES[name][1] for name in names if name in RANGES}
     return replace(odds, rates={**odds.rates, **most})

@@ -24,11 +24,8 @@ from venue.wire.requests import QtyOrder
 
 
 class Inheritance:
-    """What rested when a life began, against what it was configured to do with that.
-
-    It may take over what its journal knows, and nothing else. Where it is to leave alone what it
-    does not know, it cancels none of that and makes no order while it rests.
-    """
+    """What rested when a process began. It may adopt what its journal knows. Where it must leave
+    unknown orders alone, it cancels none of them and creates no order while they rest."""
 
     def __init__(self, started: m.Started, truth: Truth, start: StartSettings) -> None:
         self._truth = truth
@@ -61,11 +58,8 @@ class Inheritance:
 
 
 class Decided:
-    """What is certain of a rung by the winners that the bot has noted: all of it goes.
-
-    With a rung that YES has won every lower one will pay, with one that NO has won no higher one
-    will.
-    """
+    """The winners that the bot has noted decide other rungs: all below a YES winner pay, none above
+    a NO winner does."""
 
     def __init__(self, truth: Truth, exposure: Exposure) -> None:
         self._truth = truth
@@ -188,8 +182,8 @@ class FeedWatch:
             rung.doubt(now_ns)
 
     def reaches(self, market: MarketId, is_bid: bool, level: int, ours: Collection[int]) -> int:
-        """How many ticks a price is through the best one of others, where never one of ours was;
-        far below zero where there is none."""
+        """How many ticks a price is through the best one of others; far below zero where there is
+        none."""
         bids, asks = self._rungs[market].book if market in self._rungs else ((), ())
         far = [price for price, _ in (asks if is_bid else bids) if price not in ours]
         if not far:
@@ -197,8 +191,8 @@ class FeedWatch:
         return level - far[0] if is_bid else far[0] - level
 
     def stale(self, market: MarketId, now_ns: int, patience_ns: int = 0) -> str:
-        """Why a rung may not be quoted; empty while it may be. patience_ns: so long what rests may
-        stay after the channel closed, or while its book is in doubt."""
+        """Why a rung may not be quoted; empty if it may. patience_ns: how long orders may rest
+        after the channel closed or the book became doubtful."""
         rung = self._rungs.get(market)
         if not self._open and now_ns - self._closed_ns >= patience_ns:
             return "the channel is closed"
@@ -274,8 +268,8 @@ class Bucket:
 
 
 class Rates:
-    """What a market and the account bear of writes, and how many creates a minute bears before a
-    breaker: where that is not given it follows from other settings, reckoned here."""
+    """The write throttles of a market and the account, and the creates per minute before a breaker
+    trips."""
 
     def __init__(self, settings: TraderSettings, now_ns: int) -> None:
         self._creates: deque[int] = deque()
@@ -313,8 +307,8 @@ class Rates:
 
 
 class Traffic:
-    """Follows the requests and answers of one life. bucket: that of the process, which other series
-    may share; None for one of its own."""
+    """Follows the requests and responses of one process. bucket: that of the process, which other
+    series may share; None for its own."""
 
     def __init__(
         self,

@@ -29,10 +29,8 @@ _RECONNECT_NS: Final = 250 * MS
 
 
 class Channel:
-    """One connection at a time; what is not delivered on it is lost with it.
-
-    silent: rungs whose frames do not come, and whether their prints do.
-    """
+    """One connection at a time; what is not delivered on it is lost with it. silent: rungs whose
+    frames do not come, and whether their prints do."""
 
     def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
@@ -459,11 +457,8 @@ class Network:
 
 
 def _is_repeatable(request: m.Write) -> bool:
-    """True if a second copy leaves what the first one did.
-
-    An amend of size sets the remainder, so a second one after a fill would add to it (S13): no
-    client could survive a network that does so.
-    """
+    """True if a second copy changes nothing more. A repeated amend of size after a fill would add
+    to it (S13), which no client could survive."""
     return not isinstance(request, m.AmendResting) or request.amend.qty is None
 
 

@@ -250,10 +250,8 @@ class Flight:
             self._landing[order.market_id].pop(name, None)
 
     def settled(self, name: ClientOrderId, order_id: OrderId | None = None) -> None:
-        """The bot says that this create made no order, or knows the order: it counts it no more.
-
-        B6: when it says none, none of it rests; when it names one, that is it, or its equal.
-        """
+        """The bot says that this create made no order, or names its order. B6: with none, none of
+        it rests; with one, that is it or its equal."""
         working, made = self._truth.working, self.order_of.get(name)
         if made in working and made != order_id:
             named = None if order_id is None else working.get(order_id)
@@ -265,10 +263,8 @@ class Flight:
                 self.refused(landing[name])
 
     def remembered(self, names: Collection[ClientOrderId], *, lost: bool = False) -> None:
-        """A life begins that knows of these creates alone: no other is ever sent again.
-
-        B6: unless its journal is lost, it knows every one that may land.
-        """
+        """A process begins that knows only these creates. B6: unless its journal is lost, it knows
+        every one that may land."""
         for landing in self._landing.values():
             for name, order in list(landing.items()):
                 if name not in names:

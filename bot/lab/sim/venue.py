@@ -62,11 +62,9 @@ def market_id(event: int, rung: int) -> MarketId:
 
 
 class SimulatedVenue:
-    """The markets of one series; both series of an account share the exchange.
-
-    front: the exchange. frames: what becomes visible on the channel, each command's public events,
-    in order, `fast_lag_ns` late.
-    """
+    """The markets of one series; both series of an account share the exchange. front: the exchange.
+    frames: what becomes visible on the channel, each command's public events, in order,
+    `fast_lag_ns` late."""
 
     def __init__(self, odds: Odds, start_ns: int, first: "SimulatedVenue | None" = None) -> None:
         if first is None:
@@ -206,10 +204,8 @@ _ENDED_AMEND: Final = {
 
 
 class OtherReadings(GapReading):
-    """The readings that a seed has drawn.
-
-    dearer: fills, by their ids, that cost a cent more than they show.
-    """
+    """The readings that a seed has drawn. dearer: fills, by their ids, that cost a cent more than
+    they show."""
 
     def __init__(self, odds: Odds, exchange: Exchange) -> None:
         self._variant = odds.variant
@@ -351,10 +347,8 @@ _PATIENT_MAX = 6  # small quotes that rest on one market at once
 
 
 class BuyingCrowd:
-    """Traders that only buy, YES or NO, so that no holdings need to be kept.
-
-    value: what a YES share of each market is thought to be worth, cents.
-    """
+    """Traders that only buy, YES or NO, so that no holdings need to be kept. value: what a YES
+    share of each market is thought to be worth, cents."""
 
     def __init__(self, odds: Odds, exchange: SimulatedVenue, rng: random.Random) -> None:
         self._exchange = exchange
@@ -386,9 +380,7 @@ class BuyingCrowd:
 
     def comes_to(self, market: MarketId, ladder: list[MarketId], now_ns: int) -> None:
         """A market is listed: the crowd trades there, at a value between those of its neighbours.
-
-        ladder: the rungs of its event, the new one among them, lowest strike first.
-        """
+        ladder: the rungs of its event, lowest strike first."""
         place = ladder.index(market)
         low = self.value[ladder[place + 1]] if place + 1 < len(ladder) else 6.0
         high = self.value[ladder[place - 1]] if place else 94.0

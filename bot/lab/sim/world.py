@@ -201,8 +201,8 @@ class SimulatedWorld:
         return effects[:left]
 
     def _latched(self, reason: str) -> None:
-        """It latched: a person looks, and after a while takes the latch away. B15: by a
-        contradiction only where there is one."""
+        """A person clears the kill switch after a while. B15: a contradiction latches only where
+        there is one."""
         self.latch = reason
         if self.contradictor is not None:
             return
@@ -279,11 +279,8 @@ class SimulatedWorld:
     def replace(
         self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
     ) -> None:
-        """A life is over, that of every series of the process, and after a while the next begins.
-
-        rng: draws what is on the disk after a crash; None after an orderly end. lost: the state
-        directory is gone.
-        """
+        """End the process of every series; the next begins after a while. rng: draws what a crash
+        leaves on the disk; None after an orderly end. lost: the state directory is gone."""
         if not process.alive:
             return
         for each in self.together:

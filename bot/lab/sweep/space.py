@@ -88,8 +88,8 @@ class Dimension(msgspec.Struct, frozen=True):
 
 
 def space(texts: Sequence[str]) -> tuple[Dimension, ...]:
-    """The keys and values that texts such as `risk.order_qty=10:50:10` name. Raises SpaceFault,
-    also for a key that is given twice and for none at all."""
+    """The keys and values of texts such as `risk.order_qty=10:50:10`. Raises SpaceFault, also for a
+    repeated key and for none."""
     if not texts:
         raise SpaceFault(f"--over: at least one key is wanted; {_WANTED}")
     found = tuple(dimension(text) for text in texts)
@@ -159,8 +159,8 @@ def size_of(dimensions: Sequence[Dimension]) -> int | None:
 
 
 def points(dimensions: Sequence[Dimension]) -> list[Settings]:
-    """Every combination, the last key turning fastest. Raises SpaceFault where there is no end of
-    them, or more than POINTS_MAX."""
+    """Every combination, the last key turning fastest. Raises SpaceFault where they are infinite,
+    or more than POINTS_MAX."""
     for each in dimensions:
         if not each.values:
             raise SpaceFault(
@@ -183,8 +183,8 @@ class Search:
     """
 
     def __init__(self, how: str, dimensions: Sequence[Dimension], seed: int) -> None:
-        """how: `grid`, `random` or `bayes`. Raises SpaceFault for another name or a space without
-        a grid, ImportError without optuna, which a grid does not need."""
+        """how: `grid`, `random` or `bayes`. Raises SpaceFault for another name or a space without a
+        grid, and ImportError without optuna."""
         if how not in ("grid", "random", "bayes"):
             raise SpaceFault(f"--how {how}: grid, random or bayes")
         self._grid = iter(points(dimensions)) if how == "grid" else None
@@ -232,8 +232,8 @@ class Search:
                 yield settings
 
     def learn(self, settings: Settings, score: float | None) -> None:
-        """Take in what proposed settings came to, the higher the better; None where they failed.
-        They are given in the order in which they were proposed."""
+        """The score of proposed settings, the higher the better; None if they failed. In the order
+        of proposal."""
         if self._grid is None:
             trial = self._asked[tuple(settings.values())]
             self._study.tell(trial, score, state=self._failed if score is None else None)

@@ -50,10 +50,7 @@ class Split(msgspec.Struct, frozen=True):
 
 def splits_of(cases: int, wanted: int | None) -> tuple[Split, ...]:
     """Cut the second half of the cases into `wanted` blocks; the past of each is everything before
-    it.
-
-    wanted None: SPLITS, or as many as there are cases for. Raises ValueError for more than that.
-    """
+    it. None: SPLITS, or as many as possible. Raises ValueError for too many."""
     first = (cases + 1) // 2
     rest = cases - first
     count = min(SPLITS, rest) if wanted is None else wanted
@@ -85,9 +82,8 @@ class SweepResult:
         splits: Sequence[Split],
         results: Path | None,
     ) -> None:
-        """results: where outcomes are kept, and taken from; None: in memory alone. Raises
-        StrategyFault for a function to score by that there is not, and ValueError for a file of
-        results that holds something else."""
+        """results: file of outcomes; None: in memory alone. Raises StrategyFault for a missing
+        score function, and ValueError for a file that holds something else."""
         self.code = code_of(configured.base, aim.function)
         self.aim = aim
         self.cases = cases
@@ -99,8 +95,8 @@ class SweepResult:
 
     @property
     def trials_ever(self) -> int:
-        """How many settings were ever tried with this file of results, in this sweep and before,
-        the configuration as it stands not counted."""
+        """How many settings were ever tried with this file of results, without the configuration as
+        it stands."""
         named = {key.partition("/")[0] for key in self._store.results} | self._tried
         return len(named - {self._jobs({})[0].trial})
 
@@ -112,11 +108,9 @@ class SweepResult:
         wanted: Callable[[], bool],
         progress: Callable[[int], None],
     ) -> bool:
-        """Sweep. most: trials at most. progress: called with how many more lives are done. Returns
-        True if it came to its end, False where no more was wanted.
-
-        Raises what the runner raises, and TrialFault where the configuration as it stands fails.
-        """
+        """most: trials at most. progress: called with how many more runs are done. Returns False if
+        no more was wanted. Raises what the runner raises, and TrialFault where the base
+        configuration fails."""
 
         def have_lived(settings: Sequence[Settings]) -> bool:
             """Live these; False where not all could be, for no more was wanted."""
@@ -231,11 +225,8 @@ class Marginal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is reported.
-
-    followed_gain: of what was chosen over the configuration as it stands, a case, over everything
-    that followed; None without splits.
-    """
+    """Everything that is reported. followed_gain: of what was chosen over the configuration as it
+    stands, a case, over everything that followed; None without splits."""
 
     aim: str
     how: str
@@ -263,8 +254,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 def findings(
     sweep: SweepResult, dimensions: Sequence[Dimension], *, how: str, where: str, whole: bool
 ) -> Findings:
-    """What there is to be said of the trials that are there; the first one is the configuration as
-    it stands."""
+    """The first trial is the base configuration."""
     aim, names = sweep.aim, [case.name for case in sweep.cases]
     trials = [trial for trial in sweep.trials if not trial.fault]
     nets: Floats = np.array([trial.values for trial in trials])

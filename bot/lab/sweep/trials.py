@@ -84,11 +84,9 @@ class WorldCase(msgspec.Struct, frozen=True):
 
 
 class TapeCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded event, or one of the equal pieces in which its time is cut.
-
-    folders: of the tape, then of what it may have been made from; nobody but the harness may open
-    them while a strategy is loaded or runs.
-    """
+    """A recorded event, or one of the equal pieces in which its time is cut. folders: of the tape,
+    then of what it may have been made from; nobody but the harness may open them while a strategy
+    is loaded or runs."""
 
     name: str  # name, key: as of `WorldCase`
     key: str
@@ -123,9 +121,8 @@ def recorded(
     pieces: int = 1,
     records: int | None = None,
 ) -> tuple[Case, ...]:
-    """The first `events` events of each tape in a folder, in the order of their time, each in so
-    many pieces of equal time; a piece in which nothing was recorded is left out. Raises
-    TapeFault."""
+    """The first `events` events of each tape by time, each in so many pieces of equal time; empty
+    pieces are left out. Raises TapeFault."""
     under = digest_of(reading, records, terms)
     found: list[tuple[int, str, TapeCase]] = []
     for folder in tape_folders(data):
@@ -153,8 +150,8 @@ def recorded(
 
 
 def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape | None:
-    """A piece of a tape's time, of it the first `records`; None where there is nothing in it. The
-    books and best prices of before the piece are its first records."""
+    """A piece of a tape's time, its first `records`; None if it is empty. It begins with the books
+    and best prices from before."""
     if pieces == 1 and records is None:
         return tape
     first_ns = decode_record(tape.lines[0]).ts
@@ -199,8 +196,7 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class TrialConfig:
-    """A configuration file, and what becomes of it under other settings. Raises ConfigFault when
-    the file as it stands is at fault."""
+    """A configuration file and its variants. Raises ConfigFault if the file is at fault."""
 
     def __init__(self, path: Path, world: Scenario | None) -> None:
         """world: where it is to be lived; None: on tapes."""
@@ -210,8 +206,8 @@ class TrialConfig:
         self.base = self._setup(finish(draft))
 
     def at(self, settings: Settings) -> Setup:
-        """The setup with these settings. Another strategy than the file names takes nothing of the
-        file's parameters. Raises TrialFault."""
+        """The setup with these settings. Another strategy than the file's takes none of its
+        parameters. Raises TrialFault."""
         content = copy.deepcopy(self._source.content)
         strategy, name = content.get("strategy"), settings.get("strategy.name")
         if name is not None and isinstance(strategy, dict) and strategy.get("name") != name:
@@ -228,9 +224,8 @@ class TrialConfig:
             raise TrialFault(text[:_SHOWN_MAX]) from None
 
     def _setup(self, config: BotConfig) -> Setup:
-        """In a world its own limits, budget, news and breakers. How long the trader trusts its data
-        and that it decides once a step at most are the world's; a life covers the whole of its
-        event, so there is no curfew."""
+        """A world brings its own staleness settings and decision interval, and needs no wind-down;
+        limits, budget, guards and breakers are the configuration's."""
         # A lone account on a tape or in a world takes no notice of these.
         trader = msgspec.structs.replace(
             config.trader,
@@ -252,8 +247,8 @@ class TrialConfig:
         return Setup(trader, config.choice, str(self._source.path.parent.absolute()))
 
     def probe(self, dimensions: Sequence[Dimension], *, is_lived: bool) -> None:
-        """Try each key by itself. Raises SpaceFault for a key of which no value is accepted, or,
-        where lives are lived, of which no value changes a life."""
+        """Try each key alone. Raises SpaceFault if no value is accepted or, where runs follow, if
+        no value changes anything."""
         chosen = any(each.key == "strategy.name" for each in dimensions)
         for each in dimensions:
             if chosen and each.key.startswith("strategy.params."):
@@ -273,8 +268,7 @@ class TrialConfig:
 
 
 def _set_key(content: dict[str, Plain], key: str, value: str) -> None:
-    """Set a dotted key of a file's text. Raises TrialFault where the file has a list or block
-    there."""
+    """Raises TrialFault where the file has a list or block there."""
     *blocks, last = key.split(".")
     for name in blocks:
         inner = content.setdefault(name, {})
@@ -303,8 +297,8 @@ class Job(msgspec.Struct, frozen=True):
 
     @property
     def trial(self) -> str:
-        """What names the trial in a file of results. A function may look at the settings as they
-        were written."""
+        """Names the trial in a file of results. A function may read the settings as they were
+        written."""
         return digest_of(self.setup.digest, self.settings) if self.function else self.setup.digest
 
     @property
@@ -314,9 +308,7 @@ class Job(msgspec.Struct, frozen=True):
 
 class CaseResult(msgspec.Struct, frozen=True):
     """What a life came to: numbers by name, money in dollars; or a fault, which is the trial's own.
-
-    lasting: True if the same job would come to the same again, so that it may be kept.
-    """
+    lasting: True if the same job would come to the same again, so that it may be kept."""
 
     values: dict[str, float]
     fault: str = ""
@@ -351,12 +343,8 @@ def run_job(job: Job) -> CaseResult:
 
 
 def measure(job: Job) -> dict[str, float]:
-    """Live a job and return its numbers by name: in worlds IN_WORLDS, on tapes ON_TAPES, and
-    `latched`, 1 where a breaker ended it.
-
-    Raises what a strategy, a tape or an account that does not close raises, and ValueError where
-    the strategy opened the tape.
-    """
+    """Run a job: IN_WORLDS or ON_TAPES by name, and `latched`, 1 if a breaker ended it. Raises what
+    a strategy, tape or account raises, and ValueError if the strategy opened the tape."""
     case, trader = job.case, job.setup.trader
     make = Makers(Path(job.setup.folder))(job.setup.choice)
     if isinstance(case, WorldCase):
@@ -388,8 +376,8 @@ def measure(job: Job) -> dict[str, float]:
 
 @lru_cache(maxsize=4)
 def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
-    """A tape and how its rungs ended, which no trader is shown. Raises TapeFault, also where it is
-    not the one that `data` names: its results are kept under that name."""
+    """A tape and its winners, which no trader sees. Raises TapeFault, also if it is not the tape
+    that `data` names."""
     tape = read_tape(folder, event)
     won = winners(tape, folder)
     if digest_of(tape, won) != data:
@@ -398,8 +386,8 @@ def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
 
 
 def _scored(job: Job) -> dict[str, float]:
-    """What the job's function says of it. Raises what the function raises, StrategyFault where
-    there is none, and ValueError for what is no number, or none that a table or file takes."""
+    """What the job's function returns. Raises what it raises, StrategyFault if there is none, and
+    ValueError for no usable number."""
     function = job.function
     found = getattr(module_of(function, Path(job.setup.folder)), function.rpartition(":")[2], None)
     if not callable(found):
@@ -437,12 +425,9 @@ def processes(count: int) -> Iterator[Runner]:
 
 @contextmanager
 def cluster(address: str) -> Iterator[Runner]:
-    """The workers of a Dask scheduler, such as tcp://127.0.0.1:8786. Each needs this program, and
-    tapes at the same path.
-
-    Raises ClusterFault when nobody answers there within seconds, ImportError without distributed;
-    the block raises RunnerFault when the scheduler goes, or a worker dies as often as it allows.
-    """
+    """The workers of a Dask scheduler, such as tcp://127.0.0.1:8786; each needs this program, and
+    tapes at the same path. Raises ClusterFault when nobody answers, ImportError without
+    distributed, and RunnerFault when the scheduler or a worker dies."""
     from distributed import Client, KilledWorker
 
     connect: Any = Client  # the library has no types for it

@@ -37,14 +37,12 @@ class Wanted(Struct, frozen=True):
 
 
 class Trial:
-    """Sets of keys, and perhaps a file, to be tried on a run's configuration.
-
-    Raises ConfigFault for a key or value that cannot be.
-    """
+    """Sets of keys, and perhaps a file, to be tried on a run's configuration. Raises ConfigFault
+    for a key or value that cannot be."""
 
     def __init__(self, sets: Sequence[str], file: Path | None, folder: Path) -> None:
-        """sets: texts such as `pace.dwell_ms=200`. file: instead of what the run had; None: it is
-        what the sets change. folder: what paths of strategy files start from."""
+        """sets: texts such as `pace.dwell_ms=200`. file: replaces the run's configuration; None:
+        the sets change it. folder: where paths of strategy files start."""
         self._sets = _parsed(sets)
         self.file = file
         self._folder = folder

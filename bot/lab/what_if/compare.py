@@ -80,13 +80,9 @@ def compare(
     until: Until,
     progress: Progress = lambda _what, _done, _of: None,
 ) -> WhatIfResult:
-    """Play a run as it was configured and otherwise. again: the run, not replayed yet. had: what it
-    was configured with.
-
-    Raises ConfigFault for a configuration that cannot be, JournalFault for a run that cannot be
-    replayed (then this is another program than wrote the journal) or saw no market, and Stalled
-    when the strategy does not come back.
-    """
+    """Run it as configured and otherwise. again: the run, not replayed yet. had: its configuration.
+    Raises ConfigFault, JournalFault for a run that cannot be replayed or saw no market, and
+    Stalled."""
     began_s = time.process_time()
     wanted = None if trial.is_empty else trial.on(had)
     market = read_market(placed_entries(run.paths), beside_of(run), until, ends_at_payout=True)

@@ -60,11 +60,8 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to. Money in cents, profit in thousandths of one.
-
-    strategy_errors: answers that raised or could not be quoted, each of which pulled the event for
-    seconds;
-    """
+    """What a run came to. Money in cents, profit in thousandths of one. strategy_errors: answers
+    that raised or could not be quoted, each of which pulled the event for seconds;"""
 
     hours: float
     quotes: tuple[Quoted, ...]
@@ -93,9 +90,8 @@ def figures_of(
     events: int,
     clock_ahead_ns: int = 0,
 ) -> RunFigures:
-    """What a trader came to between two instants. own: its orders and fills. tickers: of every
-    rung, in order. events: that it took in. clock_ahead_ns: of the bot's clock, by which the
-    instants are, against the venue's."""
+    """own: the trader's orders and fills. tickers: of every rung, in order. clock_ahead_ns: of the
+    bot's clock, by which the instants are, against the venue's."""
     report = trader.report(span_ns[1])
     counters = report.counters
     begin_ns, end_ns = (at_ns - clock_ahead_ns for at_ns in span_ns)
@@ -220,8 +216,7 @@ class WhatIfRun:
         self._run.observer = lambda event, _effects, _now_ns: self._own.take(event)
 
     def run(self, progress: Progress = no_progress) -> RunFigures:
-        """Play it to its end. progress: called now and then with how much of the market is through.
-        Raises Stalled when the strategy does not come back, and DoesNotClose."""
+        """progress: records played. Raises Stalled and DoesNotClose."""
         market, driver, run = self._market, self._driver, self._run
         for at_ns, event in market.world:
             driver.at(at_ns, partial(self._happens, event))
@@ -283,11 +278,9 @@ def _alone(configured: m.Configuration) -> m.Configuration:
 
 
 class WhatIfMarket(LiveMarket):
-    """The markets of a run under one queue model, holdings as they were at the start.
-
-    What of a print that filled us then fills nobody of ours now goes to others at its price, as far
-    as there are any: their shares stand there no more until their size changes.
-    """
+    """The markets of a run under one queue model, with the holdings of its start. What is left of a
+    print that filled us goes to others at its price, whose shares are gone until their size
+    changes."""
 
     def __init__(self, market: JournalMarket, terms: Terms, queue_model: QueueModel) -> None:
         begun_ns = market.begun_ns
