@@ -77,7 +77,7 @@ def evaluate(
     is told, when a strategy raised or answered nonsense; with 4 after Ctrl-C, or when a process
     died: --results goes on from there.
     """
-    from bot.io.settings.plugins import StrategyFault
+    from bot.config.plugins import StrategyFault
     from bot.lab.evaluate.entries import entries_named
     from bot.lab.evaluate.results import RunStore, code_digest, tasks_of
     from bot.lab.evaluate.run import RunMetrics
@@ -153,7 +153,7 @@ def _live_through(
     where not all of it was lived."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from bot.io.settings.plugins import StrategyFault
+    from bot.config.plugins import StrategyFault
     from bot.lab.evaluate.results import NotKept, live_through
 
     kept = wanted - len(missing)

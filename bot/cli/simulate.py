@@ -174,8 +174,8 @@ def _check_strategy(odds: "Odds") -> None:
     """End with 2 when there is no such strategy, or when it cannot be made from its defaults."""
     import pydantic
 
-    from bot.io.settings.plugins import StrategyFault
-    from bot.io.settings.validation import told
+    from bot.config.plugins import StrategyFault
+    from bot.config.validation import told
     from bot.lab.sim.configured import make_strategy
 
     try:

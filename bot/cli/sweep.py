@@ -146,7 +146,7 @@ def sweep(
 @contextmanager
 def _options_told() -> Iterator[None]:
     """What is wrong with what was asked for, as a text on stderr and an exit code."""
-    from bot.io.settings.plugins import StrategyFault
+    from bot.config.plugins import StrategyFault
     from bot.lab.backtest.tapes import TapeFault
     from bot.lab.evaluate.scenarios import SeedFault
 

@@ -233,7 +233,7 @@ class _Ladder:
         left_s = (self._close_ns - now_ns) / NS_PER_SECOND
         fairs = self._curve.update(self._inputs(now_ns), implied, left_s, now_ns)
         for traded, volatility in zip(self._traded, self._curve.volatilities, strict=True):
-            traded.follow(volatility)
+            traded.volatility_cents = volatility
         return [
             None if fair is None else self._three(index, fair.value_cents)
             for index, fair in enumerate(fairs)
@@ -241,7 +241,7 @@ class _Ladder:
 
     def _inputs(self, now_ns: int) -> list[RungInput]:
         if not self._tape.partition:
-            return [RungInput((), (), now_ns, traded.read()) for traded in self._traded]
+            return [RungInput((), (), now_ns, traded.mean) for traded in self._traded]
         return [
             RungInput(_side(bid), _side(ask), self._shown_ns, None)
             for bid, ask in map(self._survival, range(len(self._traded)))

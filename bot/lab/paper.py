@@ -20,10 +20,10 @@ import structlog
 
 from bot.core import messages as m
 from bot.core.market_data.venue_clock import VenueClock
-from bot.io.client.public import PUBLIC_READS, PublicRead, PublicVenue
+from bot.io.client.preflight import PUBLIC_READS, PublicRead, PublicVenue
 from bot.io.client.rest import DRAIN_SLACK_S, REQUEST_S_MAX
 from bot.io.faults import OperatorError
-from bot.io.run.connection import Connection, Emit, MarketChannel
+from bot.io.run.runner import Connection, Emit, MarketChannel
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.exchange import MAKER, Exchange, Response
 from bot.lab.exchange.live import LiveMarket

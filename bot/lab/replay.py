@@ -23,7 +23,7 @@ from bot.core.reconfigure import Remake
 from bot.core.recorder import TapeRecorder
 from bot.core.trader import Trader
 from bot.io.journal.records import Entry, JournalFault, entry_of
-from bot.io.run.strategy_watchdog import Retold, interruptions
+from bot.io.run.watchdog import Retold, interruptions
 from bot.lab.session import (
     EVENTS,
     TO_THE_END,

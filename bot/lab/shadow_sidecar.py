@@ -39,7 +39,7 @@ _REPORTS: Final = msgspec.json.Decoder(_Reports)
 
 
 class ShadowSidecar:
-    """Stands beside a run (`bot.io.run.sidecar.Sidecar`)."""
+    """The candidates beside a run (`bot.io.run.runner.Sidecar`)."""
 
     name = "shadow"
     secrets: tuple[Secret, ...] = ()

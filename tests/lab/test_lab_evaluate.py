@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.io.settings.plugins import StrategyFault, find_strategy
+from bot.config.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import page
 from bot.lab.evaluate.compare import Comparison, compare
 from bot.lab.evaluate.entries import ABLATIONS, ENTRIES, Contender, entries_named

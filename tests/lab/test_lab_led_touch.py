@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from bot.io.settings.plugins import find_strategy
+from bot.config.plugins import find_strategy
 from bot.lab.evaluate.market import DrawnCrowd
 from bot.lab.evaluate.run import live
 from bot.lab.evaluate.scenarios import STEP_NS, Noise, draw, sized, worlds_named

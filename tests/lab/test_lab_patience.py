@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.io.settings.plugins import StrategyFault
+from bot.config.plugins import StrategyFault
 from bot.lab.evaluate import timeout as patience
 from bot.lab.evaluate.entries import Contender
 from bot.lab.evaluate.results import Task, run_of

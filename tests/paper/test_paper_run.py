@@ -4,7 +4,7 @@ import asyncio
 import re
 
 from bot.core import messages as m
-from bot.io.client.public import PublicVenue
+from bot.io.client.preflight import PublicVenue
 from bot.io.secret import Secret
 from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel

@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 import pydantic
 
-from bot.io.settings.plugins import StrategyFault, find_strategy, made
-from bot.io.settings.validation import told
+from bot.config.plugins import StrategyFault, find_strategy, made
+from bot.config.validation import told
 from bot.strategy.api import Strategy
 
 Params = Mapping[str, Any]

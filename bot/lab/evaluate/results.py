@@ -20,7 +20,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from bot.io.settings.plugins import StrategyFault, module_of
+from bot.config.plugins import StrategyFault, module_of
 from bot.lab.evaluate.entries import Contender
 from bot.lab.evaluate.run import RunMetrics, live
 from bot.lab.evaluate.scenarios import Draws, Scenario, draw

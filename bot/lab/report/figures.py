@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from bot.core.profit.markouts import HORIZONS_S
+from bot.core.account.markouts import HORIZONS_S
 from bot.core.report import Against, MarkoutReport
 from bot.io.metrics.profits import sure_cents
 from bot.lab.report.sampler import KINDS

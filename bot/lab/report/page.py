@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.core.profit.markouts import MILLI
+from bot.core.account.markouts import MILLI
 from bot.lab.backtest.run import Result
 from bot.lab.evaluate.statistics import mean_difference, resamples
 from bot.lab.report.figures import FIGURES, drawn

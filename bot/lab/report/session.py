@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from bot.core.profit.markouts import MILLI
+from bot.core.account.markouts import MILLI
 from bot.core.report import ProfitReport
 from bot.io.metrics.profits import plain_profit, row_cents
 from bot.lab.backtest.run import Result

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import pydantic
 
+from bot.config.plugins import find_strategy, made
 from bot.core import messages as m
 from bot.core.risk.breakers import limits_of
 from bot.core.settings import (
@@ -24,7 +25,6 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import LIMITS
 from bot.lab.sim.scenario import MS, SECOND, Odds, account_loss_cents, series_of

@@ -12,8 +12,8 @@ from bot.core.orders.order import OwnOrder
 from bot.core.orders.transitions import State
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
-from bot.io.journal.memory import RecoveredState, RunningState, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
+from bot.io.journal.recovery import RecoveredState, RunningState, recall
 from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import Auditor, is_looser
 from bot.lab.sim.scenario import MS

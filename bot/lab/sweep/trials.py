@@ -20,12 +20,12 @@ from typing import Any, Final
 import msgspec
 
 from bot.config.bot_config import BotConfig, ConfigFault, draft_of, finish, read_draft
+from bot.config.plugins import StrategyFault, module_of
 from bot.config.strategies import Makers
+from bot.config.strict_yaml import Plain, YamlText
 from bot.core.fault_text import named
 from bot.core.messages import StrategyChoice
 from bot.core.settings import KeySettings, StartSettings, TraderSettings
-from bot.io.settings.plugins import StrategyFault, module_of
-from bot.io.settings.strict_yaml import Plain, YamlText
 from bot.lab import pool
 from bot.lab.backtest.lookahead import watched
 from bot.lab.backtest.run import Backtest

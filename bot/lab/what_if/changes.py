@@ -15,8 +15,8 @@ from msgspec import Struct, structs, to_builtins
 from bot.config.bot_config import BotConfig, ConfigFault, draft_of, finish, read_draft
 from bot.config.diff import Change, changes
 from bot.config.sections import File
+from bot.config.strict_yaml import Place, Plain, YamlFault, YamlText, read_yaml
 from bot.core import messages as m
-from bot.io.settings.strict_yaml import Place, Plain, YamlFault, YamlText, read_yaml
 from venue.wire.instant import NS_PER_MS
 
 SECTIONS: Final = ("risk", "pace", "budget", "trust", "news", "curfew", "breakers", "start")

@@ -50,7 +50,7 @@ class Quoted(msgspec.Struct, frozen=True):
 
 class Sources(msgspec.Struct, frozen=True):
     """Where the profit came from, thousandths of a cent: spread + adverse + drift - fees, as
-    `bot.core.profit.attribution` splits it."""
+    `bot.core.account.profit` splits it."""
 
     profit: int
     spread: int

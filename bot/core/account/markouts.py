@@ -1,15 +1,14 @@
-"""What became of fills: how far values had moved so long after each, with honest error bars.
+"""Markouts of fills: how far values had moved so long after each, with honest error bars.
 
 A markout is  sign * (value some time after the fill - price)  in thousandths of a cent a share,
 sign +1 for a fill that made us longer YES. Fills close together meet the same move, so they are no
 independent evidence: fills of one stretch of time as long as the horizon count as one cluster.
 
-Sums are exact integers; only what is shown is a float. Memory is bounded: of a horizon that has
-passed nothing is kept but the sums.
+Sums are exact integers; only the rows are floats. Memory is bounded: of a horizon that has passed
+nothing is kept but the sums.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Final
 
 from bot.core.report import Against, MarkoutReport
@@ -31,7 +30,6 @@ OPEN_STRETCHES: Final = 8
 """So many stretches of time may still grow: of ten seconds and more every one that a value which
 comes a minute late may be of."""
 
-_AGAINST: Final = tuple(Against)
 _Squared = tuple[int, int, int, int]
 
 
@@ -49,9 +47,9 @@ class Moments:
         self._squared = (0, 0, 0, 0)
         self._open: dict[int, tuple[int, int]] = {}
 
-    def add(self, markout: int, qty: int, bucket: int) -> None:
-        """A markout of `qty` shares, in the stretch of time with this number. One that comes later
-        than the newest OPEN_STRETCHES were begun counts with the oldest of those."""
+    def add_markout(self, markout: int, qty: int, bucket: int) -> None:
+        """Add a markout of `qty` shares, in the stretch of time with this number. One that is
+        older than the newest OPEN_STRETCHES counts with the oldest of those."""
         self.fills += 1
         self.shares += qty
         self.moved += qty * markout
@@ -64,8 +62,8 @@ class Moments:
         w, s = self._open.get(bucket, (0, 0))
         self._open[bucket] = (w + qty, s + qty * markout)
 
-    def absorb(self, other: "Moments") -> None:
-        """Count those of another in; clusters of the two stay apart."""
+    def merge(self, other: "Moments") -> None:
+        """Add those of another; clusters of the two stay apart."""
         self.fills += other.fills
         self.shares += other.shares
         self.moved += other.moved
@@ -80,9 +78,9 @@ class Moments:
         return squared
 
     @property
-    def mean(self) -> float | None:
-        """Thousandths of a cent a share; None without fills."""
-        return self.moved / self.shares if self.shares else None
+    def mean(self) -> float:
+        """Thousandths of a cent a share. At least one markout was added."""
+        return self.moved / self.shares
 
     @property
     def error(self) -> float | None:
@@ -108,33 +106,37 @@ class Markouts:
     __slots__ = ("_moments",)
 
     def __init__(self) -> None:
-        self._moments = [[Moments() for _ in HORIZONS_S] for _ in _AGAINST]
+        self._moments: dict[tuple[Against, int], Moments] = {}
 
-    def add(self, against: Against, horizon: int, markout: int, qty: int, filled_ns: int) -> None:
-        """A markout is known. horizon: its place in HORIZONS_S."""
+    def add_markout(
+        self, against: Against, horizon: int, markout: int, qty: int, filled_ns: int
+    ) -> None:
+        """horizon: its place in HORIZONS_S."""
         bucket = filled_ns // (HORIZONS_S[horizon] * NS_PER_SECOND)
-        self._moments[_AGAINST.index(against)][horizon].add(markout, qty, bucket)
+        moments = self._moments.setdefault((against, horizon), Moments())
+        moments.add_markout(markout, qty, bucket)
 
-    def absorb(self, other: "Markouts") -> None:
-        """Count those of another in."""
-        for mine, theirs in zip(self._moments, other._moments, strict=True):
-            for moments, more in zip(mine, theirs, strict=True):
-                moments.absorb(more)
+    def merge(self, other: "Markouts") -> None:
+        """Add those of another."""
+        for key, moments in other._moments.items():
+            self._moments.setdefault(key, Moments()).merge(moments)
 
-    def report(self) -> tuple[MarkoutReport, ...]:
-        """Those that have fills, by what they are against, then by horizon."""
-        return tuple(self._rows())
-
-    def _rows(self) -> Iterator[MarkoutReport]:
-        for against, row in zip(_AGAINST, self._moments, strict=True):
-            for horizon_s, each in zip(HORIZONS_S, row, strict=True):
-                mean, error = each.mean, each.error
-                if mean is not None:
-                    yield MarkoutReport(
-                        horizon_s=horizon_s,
-                        against=against,
-                        fills=each.fills,
-                        qty=each.shares,
-                        mean_cents=mean / MILLI,
-                        error_cents=None if error is None else error / MILLI,
+    def rows(self) -> tuple[MarkoutReport, ...]:
+        """Those that have fills, by `Against`, then by horizon."""
+        rows = []
+        for against in Against:
+            for horizon, horizon_s in enumerate(HORIZONS_S):
+                each = self._moments.get((against, horizon))
+                if each is not None:
+                    error = each.error
+                    rows.append(
+                        MarkoutReport(
+                            horizon_s=horizon_s,
+                            against=against,
+                            fills=each.fills,
+                            qty=each.shares,
+                            mean_cents=each.mean / MILLI,
+                            error_cents=None if error is None else error / MILLI,
+                        )
                     )
+        return tuple(rows)

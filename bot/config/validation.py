@@ -15,8 +15,15 @@ from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get
 import pydantic
 from pydantic.fields import FieldInfo
 
-from bot.io.settings.retired import retired_reason
-from bot.io.settings.strict_yaml import Fault, Place, Plain, YamlText
+from bot.config.strict_yaml import Fault, Place, Plain, YamlText
+
+RETIRED_KEYS: Final[dict[str, str]] = {}
+
+
+def retired_reason(place: Place) -> str | None:
+    """Why the key at a place is gone; None for a key that never was."""
+    return RETIRED_KEYS.get(".".join(step for step in place if isinstance(step, str)))
+
 
 M = TypeVar("M", bound=pydantic.BaseModel)
 

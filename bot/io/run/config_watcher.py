@@ -23,8 +23,8 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
-from bot.io.deferred_signals import heard
-from bot.io.settings.strict_yaml import FILE_BYTES_MAX
+from bot.io.signals import heard
+from bot.io.state.atomic_file import FILE_BYTES_MAX
 
 POLL_S: Final = 1.0
 SETTLE_S: Final = 0.5

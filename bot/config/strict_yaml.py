@@ -13,11 +13,12 @@ from typing import Final
 import msgspec
 import yaml
 
+from bot.io.state.atomic_file import FILE_BYTES_MAX
+
 Plain = str | list["Plain"] | dict[str, "Plain"]
 Place = tuple[str | int, ...]
 """Where a value stands: the keys and list positions on the way to it."""
 
-FILE_BYTES_MAX: Final = 256 * 1024
 DEPTH_MAX: Final = 16
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 
