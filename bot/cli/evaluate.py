@@ -112,7 +112,7 @@ def evaluate(
     found = compare(lives, entries, cells, reported, tuned, Path.cwd())
     _tell(found, save, html, markdown, json_line=json_line)
     if found.faults:
-        fail(EXIT_CONFIGURATION, "\n".join(each.text for each in found.faults))
+        fail(EXIT_CONFIGURATION, "\n".join(each.sentence for each in found.faults))
 
 
 def _today() -> str:

@@ -97,7 +97,7 @@ def simulate(
     with interruptible(_ENDING) as wanted, aside(), _death_told() as died:
         for outcome in many(_noted(draws, drawn, quiet=quiet, err=json_line), jobs, wanted):
             odds = drawn.pop(outcome.seed)
-            summary.add(outcome.summary)
+            summary.add_summary(outcome.summary)
             _tell(odds, outcome, quiet=quiet, err=json_line)
             if outcome.summary.broken and first_broken is None:
                 first_broken = odds

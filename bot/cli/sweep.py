@@ -137,7 +137,7 @@ def sweep(
         search = _search(dimensions, how, trials, search_seed)
     with tidied(tidy), _ends_told(), printed_aside():
         whole = _swept(prepared, search, jobs, cluster)
-    where = cell.key if cell is not None else str(data)
+    where = cell.size_key if cell is not None else str(data)
     found = findings(prepared, dimensions, how=how, where=where, whole=whole)
     _tell(found, html, json_line=json_line)
     raise typer.Exit(0 if found.whole else EXIT_LEFT_OVER)

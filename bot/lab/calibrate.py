@@ -189,7 +189,7 @@ class _Ladder:
 
     def forecasts(self, counted: Counted, every_ns: int) -> Iterator[tuple[int, _Three]]:
         due_ns = 0
-        for line in counted.of(self._tape.lines):
+        for line in counted.count(self._tape.lines):
             record = decode_record(line)
             due_ns = due_ns or record.ts + every_ns
             while due_ns < record.ts:
@@ -197,9 +197,9 @@ class _Ladder:
                     if three is not None:
                         yield index, three
                 due_ns += every_ns
-            self._take(record)
+            self._on_record(record)
 
-    def _take(self, record: BookRecord | TradeRecord | TopRecord) -> None:
+    def _on_record(self, record: BookRecord | TradeRecord | TopRecord) -> None:
         index = self._place[record.ticker]
         match record:
             case TradeRecord(price=price, qty=qty):

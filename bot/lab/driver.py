@@ -23,14 +23,14 @@ class Driver:
         self._queue: list[tuple[int, int, int, Act]] = []
         self._scheduled = 0
 
-    def at(self, at_ns: int, act: Act, rank: int = 0) -> None:
+    def schedule_at(self, at_ns: int, act: Act, rank: int = 0) -> None:
         """Schedule an act, at once where the instant has passed. rank: 0 to 8."""
         self._scheduled += 1
         at_ns = max(at_ns, self.now_ns)
         heapq.heappush(self._queue, (at_ns, rank, self._scheduled, act))
 
-    def after(self, delay_ns: int, act: Act, rank: int = 0) -> None:
-        self.at(self.now_ns + delay_ns, act, rank)
+    def schedule_after(self, delay_ns: int, act: Act, rank: int = 0) -> None:
+        self.schedule_at(self.now_ns + delay_ns, act, rank)
 
     def run_until(self, until_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
         """Carry out what is due up to and including an instant. is_done: asked after each act; True
@@ -68,14 +68,14 @@ class TickTimer:
     def schedule(self, at_ns: int) -> None:
         if self.at_ns != at_ns:
             self.at_ns = at_ns
-            self._driver.at(at_ns, self._due, self._rank)
+            self._driver.schedule_at(at_ns, self._due, self._rank)
 
     def schedule_by(self, at_ns: int) -> None:
         """Tick no later than an instant."""
         if self.at_ns is None or at_ns < self.at_ns:
             self.schedule(at_ns)
 
-    def stop(self) -> None:
+    def cancel_tick(self) -> None:
         """Tick no more until scheduled again."""
         self.at_ns = None
 

@@ -121,7 +121,7 @@ class StrategyRecorder:
         self._made.append(asked)
         return asked
 
-    def of(self, event_ticker: Ticker) -> RecordedStrategy | None:
+    def strategy_of(self, event_ticker: Ticker) -> RecordedStrategy | None:
         for asked in reversed(self._made):
             if asked.view is not None and asked.view.event_ticker == event_ticker:
                 return asked
@@ -272,7 +272,7 @@ class Explainer:
             number = step.placed.number
             if number in wanted:
                 yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
-            self._watch(wanted.get(number + 1), life)
+            self._watch_request(wanted.get(number + 1), life)
 
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
         """What was believed and wanted of a rung at an instant; None if it was not known yet.
@@ -342,7 +342,7 @@ class Explainer:
             ticker = ladder.event.event_ticker
             before = self._decided.get(ticker)
             if ladder.decided_ns and (before is None or before.at_ns != ladder.decided_ns):
-                asked = self._askers.of(ticker)
+                asked = self._askers.strategy_of(ticker)
                 calls = 0 if asked is None else asked.calls
                 self._decided[ticker] = _Decided(
                     ladder.decided_ns,
@@ -357,7 +357,7 @@ class Explainer:
 
     # --- tokens and limits at the instant ---------------------------------------------------------
 
-    def _watch(self, deed: Deed | None, life: Life) -> None:
+    def _watch_request(self, deed: Deed | None, life: Life) -> None:
         self._spent = []
         self._watched = None if deed is None else (deed, life)
 
@@ -366,10 +366,12 @@ class Explainer:
         if not self._spend(lane, now_ns, user):
             return False
         if self._watched is not None and user == self.trader.out.user:
-            self._take(lane, before, now_ns, *self._watched)
+            self._record_token(lane, before, now_ns, *self._watched)
         return True
 
-    def _take(self, lane: Priority, before: int, now_ns: int, deed: Deed, life: Life) -> None:
+    def _record_token(
+        self, lane: Priority, before: int, now_ns: int, deed: Deed, life: Life
+    ) -> None:
         trader = self.trader
         resting = trader.desk.live_count()
         token = Token(
@@ -416,7 +418,7 @@ class Explainer:
         ladder = rung.ladder
         ticker = ladder.event.event_ticker
         decided = self._decided.get(ticker)
-        asked = self._askers.of(ticker)
+        asked = self._askers.strategy_of(ticker)
         was_asked = decided is not None and decided.asked and asked is not None
         view = asked.view if asked is not None and was_asked else None
         leans, fault = asked.leans(market_id) if asked is not None and was_asked else ((), "")

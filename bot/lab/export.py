@@ -75,7 +75,7 @@ class CsvSheet:
         self._writer = csv.DictWriter(self._file, COLUMNS[name], lineterminator="\n")
         self._writer.writeheader()
 
-    def add(self, row: Row) -> None:
+    def add_row(self, row: Row) -> None:
         self._writer.writerow({key: _cell(value) for key, value in row.items()})
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class ParquetSheet:
         self._writer = pyarrow.parquet.ParquetWriter(str(path), self._schema, compression="zstd")
         self._rows: list[Row] = []
 
-    def add(self, row: Row) -> None:
+    def add_row(self, row: Row) -> None:
         self._rows.append({key: _typed(kind, row.get(key)) for key, kind in self._kinds.items()})
         if len(self._rows) == ROWS_AT_ONCE:
             self._flush()
@@ -155,10 +155,10 @@ class Sheets:
         self.rows = dict.fromkeys(COLUMNS, 0)  # of each so far
         self.sheets: dict[str, list[CsvSheet | ParquetSheet]] = {name: [] for name in COLUMNS}
 
-    def add(self, name: str, row: Row) -> None:
+    def add_row(self, name: str, row: Row) -> None:
         self.rows[name] += 1
         for sheet in self.sheets[name]:
-            sheet.add(row)
+            sheet.add_row(row)
 
 
 @contextmanager
@@ -206,7 +206,7 @@ def export(
     with the entries read; each is read twice. A damaged segment gives what precedes its damage.
     Raises JournalFault for an unreadable segment, LibraryFault, and OSError."""
     with opened(folders) as sheets:
-        damage = tell(paths, sheets.add, progress)
+        damage = tell(paths, sheets.add_row, progress)
     return Exported(**sheets.rows, damage=damage)
 
 
@@ -215,11 +215,11 @@ def tell(paths: Sequence[Path], add: Add, progress: Progress = no_progress) -> t
     damage: list[str] = []
     counted = Counted(progress)
     known = _Known()
-    for entry in counted.of(_entries(paths, [])):
-        known.take(entry.message)
+    for entry in counted.count(_entries(paths, [])):
+        known.on_message(entry.message)
     reader = _Reader(add, known)
-    for entry in counted.of(_entries(paths, damage)):
-        reader.take(entry)
+    for entry in counted.count(_entries(paths, damage)):
+        reader.on_entry(entry)
     reader.end_run()
     return tuple(damage)
 
@@ -244,7 +244,7 @@ class _Known:
         self.winners: dict[tuple[str, str], str] = {}  # what rungs paid
         self._run = ""
 
-    def take(self, message: m.Event | m.Effect) -> None:
+    def on_message(self, message: m.Event | m.Effect) -> None:
         match message:
             case m.Started(boot_nonce=nonce, new_account=is_new):
                 self.own[nonce] = OwnOrders() if is_new else self.own[self._run]
@@ -258,7 +258,7 @@ class _Known:
                         self.tickers[rung.market_id] = rung.ticker
                         self.rungs[self._run][rung.market_id] = event, rung
             case _:
-                self.own[self._run].take(message)
+                self.own[self._run].on_message(message)
 
 
 class _Reader:
@@ -269,7 +269,7 @@ class _Reader:
         self._fills: set[str] = set()
         self._begin_run("")
 
-    def take(self, entry: Entry) -> None:
+    def on_entry(self, entry: Entry) -> None:
         match entry.message:
             case m.BookUpdate() as seen:
                 self._book(entry.at_ns, seen, "channel")

@@ -78,10 +78,10 @@ class JournalMarket:
         self._holdings_known = False
         self._given: dict[tuple[MarketId, BookSide, Price], list[int]] = {}
 
-    def take(self, at_ns: int, message: m.Event | m.Effect) -> None:
+    def on_entry(self, at_ns: int, message: m.Event | m.Effect) -> None:
         self.begun_ns = self.begun_ns or at_ns
         self.ended_ns = max(self.ended_ns, at_ns)
-        self.own.take(message)
+        self.own.on_message(message)
         match message:
             case m.BookUpdate():
                 # One that is shown again, to whoever subscribes again, is no other book.
@@ -97,7 +97,7 @@ class JournalMarket:
                 sent_ns, trips = self._sent.pop(number, (at_ns, []))
                 if isinstance(answer, m.Ok):
                     trips.append(at_ns - sent_ns)
-                    self._shown(at_ns, answer.body)
+                    self._on_body(at_ns, answer.body)
             case m.Started():
                 self.nonce = message.boot_nonce
             case m.Noted(name="rung_settled", fields=fields):
@@ -105,7 +105,7 @@ class JournalMarket:
             case _ if isinstance(message, _HAPPENS_AGAIN):
                 self.world.append((at_ns, message))
 
-    def _shown(self, at_ns: int, body: m.Body) -> None:
+    def _on_body(self, at_ns: int, body: m.Body) -> None:
         match body:
             case m.SeriesBody():
                 for event in body.events:
@@ -145,7 +145,7 @@ class JournalMarket:
 
     # --- put together -----------------------------------------------------------------------------
 
-    def settle(self) -> None:
+    def build_history(self) -> None:
         self._compare_clocks()
         shift_ns = self.clock_ahead_ns
         # A walk of the fills shows those of earlier runs, too, and those of series beside it.
@@ -172,7 +172,7 @@ class JournalMarket:
                 if book is not None:
                     self.history.append(MarketEvent(book, at_ns))
             elif each.trade_id in mine and not mine[each.trade_id].maker:
-                self._took(each, mine[each.trade_id])
+                self._on_own_take(each, mine[each.trade_id])
             else:
                 self.history.append(MarketEvent(each, at_ns, each.trade_id in mine))
         self._frames.clear()
@@ -188,7 +188,7 @@ class JournalMarket:
             self.clock_ahead_ns = 0 if agree else lowest - NS_PER_MS
             self.feed_ns = max(NS_PER_MS, delays[len(delays) // 2] - self.clock_ahead_ns)
 
-    def _took(self, printed: m.Trade, mine: OwnFill) -> None:
+    def _on_own_take(self, printed: m.Trade, mine: OwnFill) -> None:
         self.taken_prints += 1
         key = printed.market_id, mine.side.other, printed.price
         given = self._given.setdefault(key, [0, 0, -1])
@@ -241,8 +241,8 @@ def read_market(
         if type(message) in EVENTS and until.has_passed(at_ns, placed.number, placed.place):
             market.cut = "as asked for"
             break
-        market.take(at_ns, message)
+        market.on_entry(at_ns, message)
         if market.cut and ends_at_payout:
             break
-    market.settle()
+    market.build_history()
     return market

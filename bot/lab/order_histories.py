@@ -108,11 +108,11 @@ class OrderHistories:
         self._run = ""
         self._asked: dict[int, tuple[Life, Deed, m.Request]] = {}
 
-    def read(self, run: Run) -> None:
+    def add_run(self, run: Run) -> None:
         """Add a run that came after all those added so far. Raises JournalFault after adding what
         precedes the damage."""
         for placed in placed_entries(run.paths):
-            self.take(placed)
+            self.on_entry(placed)
 
     def read_fragment(self, paths: list[Path]) -> None:
         """Add the segments of a run whose beginning is no longer kept, before all others. Raises
@@ -123,10 +123,10 @@ class OrderHistories:
             for send in head.under_way:
                 self._sent(send, Placed(Place(paths[0].name, 0), Entry(head.opened_ns, send), 0))
         for placed in placed_entries(paths, from_the_start=False):
-            self.take(placed)
+            self.on_entry(placed)
         refuse_blank(paths)
 
-    def take(self, placed: Placed) -> None:
+    def on_entry(self, placed: Placed) -> None:
         at_ns = placed.entry.at_ns
         match placed.entry.message:
             case m.BookUpdate(market_id=market_id) as seen:
@@ -138,7 +138,7 @@ class OrderHistories:
             case m.Response(request_id=number, answer=answer):
                 waiting = self._asked.pop(number, None)
                 if waiting is not None:
-                    self._answered(*waiting, answer, at_ns)
+                    self._on_response(*waiting, answer, at_ns)
             case m.Started() as started:
                 self._run, self._asked = started.boot_nonce, {}
                 for life in self._left(started.open_intents, started.working):
@@ -215,7 +215,7 @@ class OrderHistories:
         life.deeds.append(deed)
         self._asked[send.request_id] = (life, deed, request)
 
-    def _answered(
+    def _on_response(
         self, life: Life, deed: Deed, request: m.Request, answer: m.Answer, at_ns: int
     ) -> None:
         deed.answered_ns = at_ns
@@ -275,7 +275,7 @@ def lives_of(state: Path) -> OrderHistories:
         damage.append(str(fault))
     for run in kept:
         try:
-            found.read(run)
+            found.add_run(run)
         except JournalFault as fault:
             damage.append(str(fault))
     if damage and not kept and not found.orders:

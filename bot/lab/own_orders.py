@@ -128,22 +128,22 @@ class OwnOrders:
         self._roles: dict[str, str] = {}
         self._rested: dict[MarketId, tuple[list[int], list[_Sizes]]] | None = None
 
-    def take(self, message: m.Event | m.Effect) -> None:
+    def on_message(self, message: m.Event | m.Effect) -> None:
         if not isinstance(message, m.Response) or not isinstance(message.answer, m.Ok):
             return
         match message.answer.body:
             case m.OrderBody(order=order) | m.CancelBody(order=order):
-                self._show(order)
+                self._on_order(order)
             case m.OrdersBody(orders=orders):
                 for order in orders:
-                    self._show(order)
+                    self._on_order(order)
             case m.FillsBody(fills=fills):
                 for fill in fills:
-                    self._fill(fill)
+                    self._on_fill(fill)
             case _:
                 pass
 
-    def _show(self, order: model.Order) -> None:
+    def _on_order(self, order: model.Order) -> None:
         own = outcome_and_side(order)
         if own is None:
             return
@@ -163,7 +163,7 @@ class OwnOrders:
             known.shown[at_ns] = _Showing(price, rests, order.filled_qty, order.qty)
             self._rested = None
 
-    def _fill(self, fill: model.Fill) -> None:
+    def _on_fill(self, fill: model.Fill) -> None:
         own = outcome_and_side(fill)
         self._roles[fill.trade_id] = fill.liquidity.value
         if own is None or fill.fill_id in self._fills:
@@ -184,7 +184,7 @@ class OwnOrders:
             fill.liquidity is not model.Liquidity.TAKER,
         )
 
-    def forget(self, before_ns: int) -> None:
+    def drop_before(self, before_ns: int) -> None:
         """Drop orders that no longer rested at this venue time, and older fills: for a reader that
         asks of no earlier instant."""
         lasts = {change.order_id: change for change in self.changes()}

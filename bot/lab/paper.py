@@ -73,7 +73,7 @@ class PaperClock:
     def advance(self, at_ns: int) -> None:
         self._reached_ns = max(self._reached_ns, at_ns)
 
-    def now_ns(self) -> int:
+    def exchange_ns(self) -> int:
         self.advance(self._now_ns() - self._late_ns)
         return self._reached_ns
 
@@ -100,15 +100,15 @@ class PaperExchange:
         self._has_failed = asyncio.Event()
         # The log has the deposit, so that another setting changes no account that has begun.
         empty = msgspec.structs.replace(terms, cash_cents=Cents(0))
-        self.market = LiveMarket((), empty, queue_model, self.clock.now_ns())
+        self.market = LiveMarket((), empty, queue_model, self.clock.exchange_ns())
         try:
             self.is_new = folder is None or not self._go_on(folder)
         except StateFault as fault:
             raise PaperFault(f"the paper account: {fault}") from None
-        self.exchange.watchers.append(self._keep)
+        self.exchange.watchers.append(self._log_command)
         if self.is_new:
-            self.exchange.apply(v.Deposit(MAKER, terms.cash_cents), self.clock.now_ns())
-        self.exchange.read_all(self.clock.now_ns())
+            self.exchange.execute(v.Deposit(MAKER, terms.cash_cents), self.clock.exchange_ns())
+        self.exchange.read_all(self.clock.exchange_ns())
 
     def _go_on(self, folder: Path) -> bool:
         """Apply the log of a folder, then append to it. True if it has commands."""
@@ -118,7 +118,7 @@ class PaperExchange:
             self._apply_again(entry)
             if applied % _FORGOTTEN_EVERY == 0:
                 self._forget_shown(entry.at_ns)
-        self._forget_shown(self.clock.now_ns())
+        self._forget_shown(self.clock.exchange_ns())
         self._log = self._state.log()
         return applied > 0
 
@@ -129,7 +129,7 @@ class PaperExchange:
         if isinstance(command, v.ResolveMarket):
             self.market.resolve(command.market_id, command.winner, entry.at_ns)
         else:
-            self.exchange.apply(command, entry.at_ns)
+            self.exchange.execute(command, entry.at_ns)
 
     def _forget_shown(self, now_ns: int) -> None:
         """What the channel showed then is of no use now; what an account shows is read."""
@@ -137,7 +137,7 @@ class PaperExchange:
         self.market.marks.clear()
         self.exchange.read_all(now_ns)
 
-    def _keep(
+    def _log_command(
         self, command: v.Command, _answer: v.Answer, events: list[v.Event], at_ns: int
     ) -> None:
         if events and self._log is not None:
@@ -228,7 +228,7 @@ class PaperVenue:
                 refused = m.Rejected(0, "", "not in the journal in time, so not sent")
                 response = Response(refused, None, None)
             elif isinstance(send.request, PUBLIC_READS):
-                response, tokens_limit = await self._read(send, send.request)
+                response, tokens_limit = await self._read_venue(send, send.request)
             else:
                 response = await self._carry_out(send)
         except PaperFault as fault:
@@ -245,17 +245,17 @@ class PaperVenue:
         latency_ns = self._read_ns if self._latency_ns is None else self._latency_ns
         one_way_s = latency_ns / 2 / NS_PER_SECOND
         await asyncio.sleep(one_way_s)
-        response = self._paper.exchange.answer(send, self._paper.clock.now_ns())
+        response = self._paper.exchange.answer_request(send, self._paper.clock.exchange_ns())
         self._publish()
         await self._paper.durable()
         await asyncio.sleep(one_way_s)
         return response
 
-    async def _read(self, send: m.Send, request: PublicRead) -> tuple[Response, int | None]:
+    async def _read_venue(self, send: m.Send, request: PublicRead) -> tuple[Response, int | None]:
         """A read at the venue, and how many tokens its key can have. It costs one of ours, too: a
         live run has one bucket for both."""
         exchange, clock = self._paper.exchange, self._paper.clock
-        refused = exchange.refused_for_pace(send.key, clock.now_ns())
+        refused = exchange.refused_for_pace(send.key, clock.exchange_ns())
         if refused is not None:
             return refused, None
         loop = asyncio.get_running_loop()
@@ -274,7 +274,7 @@ class PaperVenue:
         """What was read of the market, followed here; as the trader is to see it."""
         if isinstance(body, m.SeriesBody):
             held = {market_id for (market_id, _), qty in self._market.account.shares.items() if qty}
-            self._market.on_series(body.events, self._paper.clock.now_ns())
+            self._market.on_series(body.events, self._paper.clock.exchange_ns())
             self._tell_paid(body.events, held)
         elif isinstance(body, m.BookBody):
             body = m.BookBody(self._book(body.book))
@@ -289,7 +289,7 @@ class PaperVenue:
         if depth is None or read.as_of == instant.ZERO:
             return read  # not listed yet, or it never traded: nothing is known
         rows = (tuple((each.price, each.size) for each in side) for side in (read.bids, read.asks))
-        now_ns = self._paper.clock.now_ns()
+        now_ns = self._paper.clock.exchange_ns()
         older_ns = max(0, depth.at_ns - as_of_ns)
         if not older_ns:
             self._market.on_frame(m.BookUpdate(market_id, as_of_ns, *rows), now_ns)
@@ -335,7 +335,7 @@ class PaperVenue:
             await asyncio.gather(*parts, return_exceptions=True)
 
     def _publish(self) -> None:
-        frames = self._market.frames(self._paper.clock.now_ns())
+        frames = self._market.frames(self._paper.clock.exchange_ns())
         for event in frames if self._is_open else ():
             if isinstance(event, m.BookUpdate | m.Trade) and event.market_id in self._followed:
                 self._emit(event)
@@ -345,7 +345,7 @@ class PaperVenue:
             case m.BookUpdate() | m.Trade():
                 if isinstance(event, m.Trade):
                     self._paper.clock.on_print(event.ts_ns)
-                self._market.on_frame(event, self._paper.clock.now_ns())
+                self._market.on_frame(event, self._paper.clock.exchange_ns())
                 self._publish()
                 return
             case m.FeedOpened():

@@ -19,7 +19,7 @@ class Counted:
         self._progress = progress
         self._passed = 0
 
-    def of(self, rows: Iterable[_Row]) -> Iterator[_Row]:
+    def count(self, rows: Iterable[_Row]) -> Iterator[_Row]:
         for row in rows:
             yield row
             self._passed += 1

@@ -429,7 +429,7 @@ def replayer_of(
             )
         else:
             made = Replayer(each, remake, first=first)
-            others.add(made)
+            others.add_series(made)
         first = first or made.trader
     return found
 
@@ -492,7 +492,7 @@ class _Others:
         self._turns: list[Iterator[int]] = []
         self._next_ns: list[int | None] = []
 
-    def add(self, one: Replayer) -> None:
+    def add_series(self, one: Replayer) -> None:
         self._series.append(one)
         self._turns.append(one.turns())
         self._next_ns.append(next(self._turns[-1], None))

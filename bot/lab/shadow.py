@@ -76,9 +76,9 @@ class CandidateRun:
         self._trader = Trader(alone(settings), candidate.make_strategy)
         self._run = TraderRun(self._driver, self._market, self._trader, TermsLink(terms))
         self._decisions = self._same = self._compared_ns = 0
-        self._run.receive([m.Started(_NONCE, (), new_account=True, latched=started.latched)])
+        self._run.deliver([m.Started(_NONCE, (), new_account=True, latched=started.latched)])
 
-    def take(self, at_ns: int, event: MarketEvent) -> None:
+    def on_market_event(self, at_ns: int, event: MarketEvent) -> None:
         with self._judged():
             self._driver.reach(at_ns)
             match event:
@@ -90,14 +90,14 @@ class CandidateRun:
                     self._market.resolve(event.market_id, event.winner, at_ns)
                 case m.FeedClosed():
                     self._market.on_gap(self._market.markets)
-                    self._run.receive([event])
+                    self._run.deliver([event])
                 case m.Reconfigured():
-                    self._run.receive([_with_own_strategy(event)])
+                    self._run.deliver([_with_own_strategy(event)])
                 case _:
-                    self._run.receive([event])
+                    self._run.deliver([event])
             self._run.publish()
 
-    def advance(self, at_ns: int, own: OwnOrders, venue_ns: int) -> None:
+    def advance_to(self, at_ns: int, own: OwnOrders, venue_ns: int) -> None:
         """Nothing more happened up to an instant, which is `venue_ns` by the venue's clock. own:
         our orders, for comparison."""
         with self._judged():
@@ -113,9 +113,9 @@ class CandidateRun:
             with ended_when_stalled():
                 yield
         except Stalled as fault:
-            self.stop(str(fault))
+            self.stop_trading(str(fault))
         if self._trader.out.counters.strategy_errors and not self.stopped:
-            self.stop(self._trader.out.first_fault)
+            self.stop_trading(self._trader.out.first_fault)
 
     def _compare(self, own: OwnOrders, venue_ns: int) -> None:
         """Count the decisions after which its best bids and asks are ours, to a tick."""
@@ -140,18 +140,18 @@ class CandidateRun:
                 return False
         return True
 
-    def stop(self, why: str) -> None:
+    def stop_trading(self, why: str) -> None:
         """Its orders are cancelled, and no more are made; what it holds it goes on to hold."""
         self.stopped = why
-        self._run.receive([m.StopRequested(why)])
+        self._run.deliver([m.StopRequested(why)])
 
-    def report(self) -> ShadowReport | None:
+    def score(self) -> ShadowReport | None:
         """Its score as of now; None before it has read its account."""
         report = self._trader.report(self._driver.now_ns)
         if report.profit is None:
             return None
         queues = [
-            self._market.queues.on(market, side)
+            self._market.queues.on_side(market, side)
             for market in self._market.markets
             for side in BookSide
         ]
@@ -197,9 +197,9 @@ class Shadow:
         self._forgotten_ns = 0
         self._lag_ns: int | None = None  # from the venue's clock to ours, on the fastest way
 
-    def take(self, at_ns: int, message: m.Event | m.Effect) -> None:
+    def on_entry(self, at_ns: int, message: m.Event | m.Effect) -> None:
         self._now_ns = at_ns
-        self._own.take(message)
+        self._own.on_message(message)
         match message:
             case m.Started():
                 self._begun = message, at_ns
@@ -229,21 +229,21 @@ class Shadow:
             case _ if isinstance(message, _PASSED_ON):
                 self._hold(message)
 
-    def finish(self) -> None:
+    def release_held(self) -> None:
         self._happen(self._now_ns)
 
-    def stop(self, why: str) -> None:
-        self._each(lambda run: run.stop(why))
+    def stop_all(self, why: str) -> None:
+        self._each(lambda run: run.stop_trading(why))
 
     def reports(self) -> tuple[ShadowReport, ...]:
         """The score of each that has read its account, by name, then by queue model."""
-        found = (run.report() for run in self._runs)
+        found = (run.score() for run in self._runs)
         return tuple(report for report in found if report is not None)
 
     def _hold(self, event: MarketEvent) -> None:
         self._held.append((self._now_ns, event))
 
-    def _begin(self) -> None:
+    def _start_candidates(self) -> None:
         """The candidates begin once the cash of the run is known, at the instant of its start."""
         if self._begun is None or self._cash_cents is None:
             return
@@ -256,7 +256,7 @@ class Shadow:
 
     def _happen(self, until_ns: int) -> None:
         if not self._runs:
-            self._begin()
+            self._start_candidates()
             if len(self._held) > _HELD_MAX:  # an account that was not read for long
                 held = (each for each in self._held if not isinstance(each[1], _FRAMES))
                 self._held = deque(held)
@@ -269,12 +269,14 @@ class Shadow:
                 event = m.BookUpdate(event.market_id, event.ts_ns, others.bids, others.asks)
                 if event.ts_ns > self._forgotten_ns + 2 * _KEPT_NS:
                     self._forgotten_ns = event.ts_ns - _KEPT_NS
-                    self._own.forget(self._forgotten_ns)
+                    self._own.drop_before(self._forgotten_ns)
             elif isinstance(event, m.Trade) and self._own.role(event.trade_id) == "taker":
                 continue
-            self._each(partial(CandidateRun.take, at_ns=at_ns, event=event))
+            self._each(partial(CandidateRun.on_market_event, at_ns=at_ns, event=event))
         venue_ns = until_ns - (self._lag_ns or 0)
-        self._each(partial(CandidateRun.advance, at_ns=until_ns, own=self._own, venue_ns=venue_ns))
+        self._each(
+            partial(CandidateRun.advance_to, at_ns=until_ns, own=self._own, venue_ns=venue_ns)
+        )
 
     def _each(self, act: Callable[[CandidateRun], None]) -> None:
         """Let every candidate act; the fault of one ends it alone."""
@@ -292,8 +294,8 @@ def shadow_reports(
     """The scores of candidates in a past run, whether they ran then or not. Raises JournalFault."""
     shadow = Shadow(candidates, settings)
     for placed in placed_entries(run.paths):
-        shadow.take(placed.entry.at_ns, placed.entry.message)
-    shadow.finish()
+        shadow.on_entry(placed.entry.at_ns, placed.entry.message)
+    shadow.release_held()
     return shadow.reports()
 
 

@@ -68,7 +68,7 @@ class ShadowSidecar:
         except OSError as fault:
             why = f"cannot be started: {fault}"
         self._kill()
-        self._take(
+        self._on_reports(
             tuple(
                 msgspec.structs.replace(each, stopped=each.stopped or why) for each in self.reports
             )
@@ -93,14 +93,14 @@ class ShadowSidecar:
         said = asyncio.create_task(_last_line(child.stderr))
         try:
             while line := await asyncio.wait_for(child.stdout.readline(), _SILENT_S):
-                self._take(_REPORTS.decode(line))
+                self._on_reports(_REPORTS.decode(line))
             return await said or "its process ended"
         except TimeoutError:
             return f"no score for {_SILENT_S:g} s"
         finally:
             said.cancel()
 
-    def _take(self, reports: _Reports) -> None:
+    def _on_reports(self, reports: _Reports) -> None:
         """Newer scores; logs why a candidate has stopped since."""
         logged = {(each.name, each.bound) for each in self.reports if each.stopped}
         self.reports = reports
@@ -183,7 +183,7 @@ def follow(config: Path, state: Path, after: int) -> None:
 
     while not select.select([sys.stdin], [], [], _LOOK_S)[0]:
         for entry in tail.entries():
-            shadow.take(entry.at_ns, entry.message)
+            shadow.on_entry(entry.at_ns, entry.message)
             if look_up() > caught_up_s + BEHIND_S:
                 raise JournalFault(f"not at the end of the journal for {BEHIND_S:g} s: too slow")
         caught_up_s = look_up()

@@ -207,7 +207,7 @@ class World:
         self.departed = set() if before is None else set(before.departed)
         self.answered = set() if before is None else set(before.answered)
         for command, at_ns in () if before is None else before.commands:
-            self.exchange.apply(command, at_ns)
+            self.exchange.execute(command, at_ns)
         self.flying: dict[int, Flying] = {}
         self._departures = 0
         for flying in () if before is None else before.flying:
@@ -418,7 +418,7 @@ class World:
         name = ClientOrderId(f"crowd-{place}")
         order = QtyOrder(RUNG, outcome, Side.BUY, Price(price), Qty(qty), time_in_force, name)
         # Each buys under a name of its own, so that none meets an order of its own.
-        self.exchange.apply(v.PlaceOrder(CROWD[place % len(CROWD)], order), self.now_ns)
+        self.exchange.execute(v.PlaceOrder(CROWD[place % len(CROWD)], order), self.now_ns)
 
     def _applied(
         self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int

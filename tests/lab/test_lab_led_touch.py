@@ -66,7 +66,7 @@ class Leader(DrawnCrowd):
     def step_aside(self, now_ns: int) -> None:
         """Take the share that led away."""
         if self.led is not None:
-            self._venue.exchange.apply(v.CancelOrder(LEADER, self.led.order_id), now_ns)
+            self._venue.exchange.execute(v.CancelOrder(LEADER, self.led.order_id), now_ns)
             self.led = None
 
 

@@ -82,7 +82,7 @@ def test_the_worst_case_of_what_rests_and_is_held_by_hand() -> None:
     def place(market: MarketId, outcome: Outcome, side: Side, price: int, at_ns: int) -> None:
         name = ClientOrderId(f"a{at_ns}")
         order = QtyOrder(market, outcome, side, Price(price), Qty(10), TimeInForce.GTC, name)
-        venue.exchange.apply(v.PlaceOrder(MAKER, order), at_ns)
+        venue.exchange.execute(v.PlaceOrder(MAKER, order), at_ns)
 
     place(low, Outcome.YES, Side.BUY, 60, 1)
     assert venue.worst_cents() == 600 + 5

@@ -84,7 +84,7 @@ class Shadowed(Thin):
         def followed(event: m.Event, now_ns: int) -> list[m.Effect]:
             effects = receive(event, now_ns)
             for message in (event, *effects):
-                self.shadow.take(now_ns, message)
+                self.shadow.on_entry(now_ns, message)
             return effects
 
         self.trader.receive = followed  # type: ignore[method-assign]
@@ -214,7 +214,7 @@ def test_a_market_pays_a_candidate_once_the_run_knows_its_winner(winner, cents):
     venue.print(69, 4)
     assert bought(venue) == [4, 4]
     note = {"market_id": venue.markets[0].market_id, "winner": winner, "event": EVENT}
-    venue.shadow.take(venue.now_ns, m.Noted("info", "rung_settled", note))
+    venue.shadow.on_entry(venue.now_ns, m.Noted("info", "rung_settled", note))
     venue.run(90, least_ns=NS_PER_SECOND)
     for score in venue.scores():
         assert score.profit.settled_millicents == 1_000 * cents

@@ -90,7 +90,7 @@ def test_every_book_without_us_is_what_the_others_had_resting_then(lived):
     _, world = lived
     mine = OwnOrders()
     for each, _, _ in world.log:
-        mine.take(each)
+        mine.on_message(each)
     ours = 0
     for each, _, _ in world.log:
         if isinstance(each, m.BookUpdate) and (each.market_id, each.ts_ns) in world.truth:

@@ -63,7 +63,7 @@ def block(number: int, folder: Path) -> Summary:
         return msgspec.json.decode(result.read_bytes(), type=Summary)
     summary = Summary()
     for odds in odds_of_all()[number * BLOCK : (number + 1) * BLOCK]:
-        summary.add(lived(odds).summary)
+        summary.add_summary(lived(odds).summary)
     half = result.with_suffix(".half")
     half.write_bytes(msgspec.json.encode(summary))
     half.rename(result)

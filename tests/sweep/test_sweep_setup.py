@@ -52,7 +52,7 @@ def test_a_list_that_stands_in_the_file_is_said_to_be_none_that_is_swept_over(tm
     path.write_text(f"{CONFIG.read_text()}\nnotices: [{{url_env: A, events: [stop]}}]\n")
     listed = TrialConfig(path, SMALL)
     with pytest.raises(TrialFault, match="notices: a list, and lists are not swept over"):
-        listed.at({"notices": "1"})
+        listed.with_settings({"notices": "1"})
 
 
 def test_a_file_that_fails_as_it_stands_is_told_as_ever(tmp_path):

@@ -67,7 +67,7 @@ class Overheard(Strategy):
     def __init__(self, inner: Strategy, heard: Callable[[bytes], None]) -> None:
         """heard: called with each answer as plain bytes, of `RAISED` where there was none."""
         self._inner = inner
-        self._heard = heard
+        self._on_answer = heard
         self.name = inner.name or type(inner).__name__  # type: ignore[misc]
         super().__init__(inner.params)
 
@@ -77,7 +77,7 @@ class Overheard(Strategy):
             answer = self._inner.quote(view)
             text = msgspec.json.encode({key: answer[key] for key in sorted(answer)})
         finally:
-            self._heard(text)
+            self._on_answer(text)
         return answer
 
 
@@ -89,12 +89,14 @@ def overhear(asked: CutRun) -> Heard:
         made = finish(read_draft(asked.config))
 
         def make() -> Strategy:
-            return Overheard(made.make_strategy(), lambda text: answers.append((run.now_ns, text)))
+            return Overheard(
+                made.make_strategy(), lambda text: answers.append((run.recorded_ns, text))
+            )
 
         queue_model, resolution_ns = QueueModel.PESSIMISTIC, asked.resolution_ns
         run = Backtest(tape, made.trader, make, queue_model, asked.terms, resolution_ns)
-        run.run(lambda _records: run.now_ns <= asked.until_ns)
-        if run.now_ns <= asked.until_ns:
+        run.run(lambda _records: run.recorded_ns <= asked.until_ns)
+        if run.recorded_ns <= asked.until_ns:
             run.live_on(end_ns)
     return Heard(tuple(row for row in answers if row[0] <= end_ns), tuple(opened))
 

@@ -114,7 +114,7 @@ class Backtest:
         self._records = 0
 
     @property
-    def now_ns(self) -> int:
+    def recorded_ns(self) -> int:
         return self._driver.now_ns
 
     def observed(self, observer: Observer | None) -> "Backtest":
@@ -134,12 +134,12 @@ class Backtest:
 
     def _play(self, progress: Progress) -> None:
         driver, run = self._driver, self._run
-        run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
-        driver.after(_PING_NS, self._ping)
+        run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
+        driver.schedule_after(_PING_NS, self._ping)
         for at_ns, price in self._tape.values if self._terms.with_index else ():
-            if at_ns >= self.now_ns:
+            if at_ns >= self.recorded_ns:
                 seen = m.ImpliedValueSeen(self._tape.project_id, at_ns, float(price), CONFIDENCE)
-                driver.at(at_ns + self._terms.feed_ns, partial(run.receive, [seen]))
+                driver.schedule_at(at_ns + self._terms.feed_ns, partial(run.deliver, [seen]))
         for line in self._tape.lines:
             record = decode_record(line)
             driver.reach(record.ts)
@@ -148,11 +148,11 @@ class Backtest:
             self._records += 1
             if not progress(self._records):
                 break
-        driver.run_until(self.now_ns)
+        driver.run_until(self.recorded_ns)
 
     def _ping(self) -> None:
-        self._run.send([m.FeedAlive()])
-        self._driver.after(_PING_NS, self._ping)
+        self._run.send_frames([m.FeedAlive()])
+        self._driver.schedule_after(_PING_NS, self._ping)
 
     # --- what came of it --------------------------------------------------------------------------
 
@@ -163,9 +163,9 @@ class Backtest:
         known = winners if winners is not None and whole else {}
         venue, account = self.venue, self.venue.account
         held_qty = sum(account.shares.values())
-        report = self.trader.report(self.now_ns)
+        report = self.trader.report(self.recorded_ns)
         for market, winner in known.items():
-            venue.resolve(market, winner, self.now_ns)
+            venue.resolve(market, winner, self.recorded_ns)
         account.prove(venue.gain_cents)
         marks = [account.held_cents(each, venue.marks.get(each, 0)) for each in venue.markets]
         settled = "outcome" if len(known) == len(venue.markets) else "part" if known else "mid"
@@ -176,7 +176,7 @@ class Backtest:
             bound=self._bound.value,
             whole=whole,
             records=self._records,
-            hours=(self.now_ns - self._began_ns) / _HOUR_NS,
+            hours=(self.recorded_ns - self._began_ns) / _HOUR_NS,
             settled=settled,
             net_millicents=1000 * account.cash_cents + 500 * sum(marks),
             fees_cents=account.fees_cents,

@@ -116,7 +116,7 @@ class Faulty(msgspec.Struct, frozen=True, kw_only=True):
     first: str  # the first fault, with file and line where it has one
 
     @property
-    def text(self) -> str:
+    def sentence(self) -> str:
         often = f"{self.times} times in {self.lives} {'run' if self.lives == 1 else 'runs'}"
         return f"{self.entry}: its strategy was at fault {often}, first {self.first}"
 
@@ -157,7 +157,7 @@ class _Cell:
 
     @property
     def best(self) -> Sample:
-        return self.sample.at(self.chosen)
+        return self.sample.at_setting(self.chosen)
 
 
 def _sample(runs: Sequence[Sequence[RunMetrics]]) -> Sample:
@@ -182,7 +182,7 @@ def compare(
 
     def of(entry: Contender, params: dict[str, Any], world: Scenario, seed: int) -> RunMetrics:
         task = Task(entry, params, world, seed, folder)
-        return store.results[task.key] if entry.plugin else RunMetrics()
+        return store.results[task.result_key] if entry.plugin else RunMetrics()
 
     cells = {
         (entry.name, world.name): _Cell(of, entry, world, seeds, tune)
@@ -309,7 +309,7 @@ def _budgets(cells: dict[tuple[str, str], _Cell], places: stats.Ints) -> list[Bu
         unbound = cells.get((free, world))
         if budget is None or unbound is None or unbound.entry.budget_cents is not None:
             continue
-        before, after = unbound.best, cell.sample.at(unbound.chosen)
+        before, after = unbound.best, cell.sample.at_setting(unbound.chosen)
         edges = [sample.edges[0] for sample in (after, before)]
         kept = float(_share(*(each.mean() for each in edges)))
         drawn = _share(*(each[places].mean(axis=1) for each in edges))

@@ -128,12 +128,12 @@ class TrueValueMarket:
                     if event.order.remaining_qty and event.order.status in model.RESTING:
                         self.resting[event.order.order_id] = event.order
                 case v.FillBooked() if event.user_id == MAKER:
-                    self.account.filled(event)
+                    self.account.on_fill(event)
                 case _:
                     pass
 
-    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        return exchange.apply(command, now_ns)
+    def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
+        return exchange.execute(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         book = self.books[market_id]
@@ -162,13 +162,13 @@ class TrueValueMarket:
             TimeInForce.GTC if rests else TimeInForce.IOC,
             ClientOrderId(f"c{self._made}"),
         )
-        return self.exchange.apply(v.PlaceOrder(user, order), now_ns)
+        return self.exchange.execute(v.PlaceOrder(user, order), now_ns)
 
     def resolve(self, pays: Sequence[bool], now_ns: int) -> None:
         for market, yes in zip(self.markets, pays, strict=True):
             winner = Outcome.YES if yes else Outcome.NO
-            self.exchange.apply(v.ResolveMarket(market, winner), now_ns)
-            self.account.settled(market, winner)
+            self.exchange.execute(v.ResolveMarket(market, winner), now_ns)
+            self.account.on_payout(market, winner)
 
     # --- the channel ------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ class DrawnCrowd:
         }
         self._taker_rate = world.taker_rate
 
-    def act(self, act: Act, now_ns: int) -> None:
+    def perform_act(self, act: Act, now_ns: int) -> None:
         match act:
             case Noise():
                 self.noise(act, now_ns)
@@ -297,7 +297,7 @@ class DrawnCrowd:
     def _move(self, act: Visit, buys: bool, price: int | None, qty: int, now_ns: int) -> None:
         """One order of a maker's: amended, placed where it has traded away, or cancelled."""
         user, key = MAKERS[act.maker], (act.maker, act.rung, buys)
-        apply, resting = self._venue.exchange.apply, self._orders.pop(key, None)
+        apply, resting = self._venue.exchange.execute, self._orders.pop(key, None)
         order: v.OrderState | None = None
         if price is None or not PRICE_MIN <= price <= PRICE_MAX:
             if resting is not None:

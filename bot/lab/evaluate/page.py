@@ -42,7 +42,7 @@ def write_into(path: Path, found: Comparison) -> None:
 
 def markdown(found: Comparison) -> str:
     # What a strategy raises may have several lines.
-    parts = [*(f"**{' '.join(each.text.split())}.**" for each in found.faults), _head(found)]
+    parts = [*(f"**{' '.join(each.sentence.split())}.**" for each in found.faults), _head(found)]
     if found.claims:
         if len(found.worlds) >= _MANY_WORLDS:
             parts.append(_glance(found))

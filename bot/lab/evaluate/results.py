@@ -171,11 +171,11 @@ class Task(msgspec.Struct, frozen=True):
     folder: Path = _ROOT  # what the path of a strategy starts from
 
     @property
-    def key(self) -> str:
+    def result_key(self) -> str:
         plugin, budget_cents = self.entry.plugin, self.entry.budget_cents
         setting = digest_of(plugin, self.params, budget_cents)
         code = code_digest(plugin, folder=self.folder)
-        return f"{setting}/{self.world.key}/{self.seed}/{code}"
+        return f"{setting}/{self.world.size_key}/{self.seed}/{code}"
 
 
 def tasks_of(
@@ -193,7 +193,7 @@ def tasks_of(
         if entry.plugin
         for params in entry.settings()
     )
-    return {task.key: task for task in tasks}
+    return {task.result_key: task for task in tasks}
 
 
 def live_through(
@@ -205,7 +205,7 @@ def live_through(
     """Make these runs in `jobs` processes until no more is wanted; yields each task once its result
     is stored. Raises as `run_of` does, NotKept, and BrokenProcessPool."""
     for task, metrics in in_order(run_of, tasks, jobs, wanted):
-        store.put(task.key, metrics)
+        store.put(task.result_key, metrics)
         yield task
 
 

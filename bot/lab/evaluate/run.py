@@ -201,13 +201,13 @@ class DrawnLink:
         takes_ns = int(latency_ms * NS_PER_MS)
         return takes_ns, takes_ns // 2
 
-    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+    def respond(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         """Half of the unknown are carried out, and what is refused for pace is not."""
         chance = self._chances.pop(send.request_id)
         unknown, refused = NATURE.unknown_share, NATURE.refused_share
         came = None
         if chance < unknown / 2 or chance >= unknown + refused:
-            came = exchange.answer(send, now_ns)
+            came = exchange.answer_request(send, now_ns)
         if chance < unknown:
             came = Response(m.Unknown("503 result_unknown"), None, None)
         elif came is None:
@@ -245,24 +245,24 @@ class _WorldRun:
     def play(self) -> None:
         driver, run, end_ns = self._driver, self._run, START_NS + self._world.life_ns
         crowd = DrawnCrowd(self._world, self._draws.latent, self._market, START_NS)
-        run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
-        driver.after(_PING_NS, self._ping)
-        driver.at(START_NS + STEP_NS - 1, self._sample)
+        run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
+        driver.schedule_after(_PING_NS, self._ping)
+        driver.schedule_at(START_NS + STEP_NS - 1, self._sample)
         for at_ns, act in self._draws.acts:
             if at_ns >= self._world.life_ns:
                 break
             driver.reach(START_NS + at_ns)
             if isinstance(act, Published):
-                run.send([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
+                run.send_frames([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
             else:
-                crowd.act(act, driver.now_ns)
+                crowd.perform_act(act, driver.now_ns)
             run.publish()
         driver.reach(end_ns)
         self._market.resolve(self._draws.latent.pays, end_ns)
 
     def _ping(self) -> None:
-        self._run.send([m.FeedAlive()])
-        self._driver.after(_PING_NS, self._ping)
+        self._run.send_frames([m.FeedAlive()])
+        self._driver.schedule_after(_PING_NS, self._ping)
 
     def _sample(self) -> None:
         market = self._market
@@ -281,7 +281,7 @@ class _WorldRun:
             if bid and ask and best_bid and best_ask:
                 mid = (best_bid + best_ask) / 2
                 self._near += mid - bid <= _NEAR_CENTS and ask - mid <= _NEAR_CENTS
-        self._driver.after(STEP_NS, self._sample)
+        self._driver.schedule_after(STEP_NS, self._sample)
 
     # --- what came of it --------------------------------------------------------------------------
 

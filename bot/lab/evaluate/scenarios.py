@@ -121,7 +121,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         return "-".join(parts)
 
     @property
-    def key(self) -> str:
+    def size_key(self) -> str:
         return f"{self.name}/{self.rungs}x{self.steps}"
 
     @property

@@ -81,7 +81,7 @@ class Sample(NamedTuple):
         nothing = np.zeros_like(nets)
         return cls(nets, nets, nothing, nothing, nothing)
 
-    def at(self, setting: int) -> "Sample":
+    def at_setting(self, setting: int) -> "Sample":
         return Sample(*(rows[setting : setting + 1] for rows in self))
 
     def means(self) -> Floats:

@@ -230,8 +230,8 @@ class Faults:
         self._dice = Dice(random.Random(f"backtest faults {seed}"), chances, ())
         self.befallen: Counter[str] = Counter()  # how often each befell a request
 
-    def answered(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+    def answer_or_fault(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         fault = self._dice.roll()
         if fault:
             self.befallen[fault] += 1
-        return befall(fault, lambda: exchange.answer(send, now_ns))
+        return befall(fault, lambda: exchange.answer_request(send, now_ns))

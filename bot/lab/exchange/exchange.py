@@ -91,7 +91,7 @@ class MarketSource(Protocol):
     def on_events(self, events: list[v.Event], now_ns: int) -> None:
         """A command of anybody came to these."""
 
-    def carry_out(self, exchange: "Exchange", command: v.Command, now_ns: int) -> v.Answer:
+    def execute_write(self, exchange: "Exchange", command: v.Command, now_ns: int) -> v.Answer:
         """Carry out a write of ours, with whatever it meets in place."""
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
@@ -101,16 +101,16 @@ class MarketSource(Protocol):
 class GapReading:
     """How a venue reads the gaps of the interface (docs/assumptions.md): here as ours does."""
 
-    def apply(
+    def apply_to_engine(
         self, engine: Engine, command: v.Command, now_ns: int
     ) -> tuple[v.Answer, list[v.Event]]:
         return engine.apply(command, now_ns)
 
-    def meant(self, request: m.Write) -> m.Write | m.Answer:
+    def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
         """The write that the venue takes this one for, or the answer where it acts on none."""
         return request
 
-    def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
+    def reword_answer(self, request: m.Request, answer: m.Answer) -> m.Answer:
         return answer
 
 
@@ -161,14 +161,14 @@ class Exchange:
         self._buckets: dict[m.Key, TokenBucket] = {}
         self._tickers: dict[MarketId, Ticker] = {}
         for command in setup:
-            answer = self.apply(command, start_ns)
+            answer = self.execute(command, start_ns)
             assert not isinstance(answer, v.Refused), answer
         self.read_all(start_ns)
 
-    def apply(self, command: v.Command, now_ns: int) -> v.Answer:
+    def execute(self, command: v.Command, now_ns: int) -> v.Answer:
         if isinstance(command, v.ListMarket):
             self._tickers[command.market_id] = command.ticker
-        answer, events = self.reading.apply(self.engine, command, now_ns + self.clock_ns)
+        answer, events = self.reading.apply_to_engine(self.engine, command, now_ns + self.clock_ns)
         visible = [event for event in events if self._is_visible(event)]
         if visible:
             self.replica.publish(visible, now_ns)
@@ -187,7 +187,7 @@ class Exchange:
             return event.user_id == MAKER
         return self._reads_books or isinstance(event, _OF_CATALOGUE)
 
-    def answer(self, send: m.Send, now_ns: int, *, stale: bool = False) -> Response:
+    def answer_request(self, send: m.Send, now_ns: int, *, stale: bool = False) -> Response:
         """Carry out a request, or refuse it for pace. stale: a read reaches the slower copy."""
         refused = self.refused_for_pace(send.key, now_ns)
         if refused is not None:
@@ -243,17 +243,19 @@ class Exchange:
 
     def perform(self, request: m.Request, now_ns: int, *, stale: bool = False) -> m.Answer:
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
-            meant = self.reading.meant(request)
+            meant = self.reading.interpret_write(request)
             if not isinstance(meant, m.Create | m.AmendResting | m.CancelResting):
                 return self._counted(meant)
-            answer = self._counted(shown(self._source.carry_out(self, command_of(meant), now_ns)))
+            answer = self._counted(
+                shown(self._source.execute_write(self, command_of(meant), now_ns))
+            )
         elif isinstance(request, m.ReadBook) and not self._reads_books:
             answer = self._read_book(request.market_id, now_ns)
         else:
-            answer = self._read(request, self.stale if stale else self.replica, now_ns)
-        return self.reading.shown(request, answer)
+            answer = self._read_replica(request, self.stale if stale else self.replica, now_ns)
+        return self.reading.reword_answer(request, answer)
 
-    def _read(self, request: m.Read, replica: Replica, now_ns: int) -> m.Answer:
+    def _read_replica(self, request: m.Read, replica: Replica, now_ns: int) -> m.Answer:
         replica.advance(now_ns)
         # On a quiet market the same reads are asked for again and again.
         found = replica.answers.get(request)
@@ -369,7 +371,7 @@ class PaperAccount:
         self.fills: list[FillBooked] = []  # all there were, in order
         self.shares: dict[tuple[MarketId, Outcome], int] = {}
 
-    def filled(self, fill: FillBooked) -> None:
+    def on_fill(self, fill: FillBooked) -> None:
         key, price = (fill.market_id, fill.outcome), int(fill.outcome_price)
         sign = 1 if fill.side is Side.BUY else -1
         self.cash_cents -= sign * price * fill.qty + fill.fee_cents
@@ -377,7 +379,7 @@ class PaperAccount:
         self.shares[key] = self.shares.get(key, 0) + sign * fill.qty
         self.fills.append(fill)
 
-    def settled(self, market_id: MarketId, winner: Outcome) -> None:
+    def on_payout(self, market_id: MarketId, winner: Outcome) -> None:
         """A market pays: a dollar for each share of the winner, nothing for the others."""
         self.cash_cents += PAYOUT_CENTS * self.shares.pop((market_id, winner), 0)
         for outcome in Outcome:

@@ -65,12 +65,12 @@ class Depth:
         self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
         self._taken: dict[tuple[BookSide, Price], int] = {}
 
-    def forget(self) -> None:
+    def clear_book(self) -> None:
         """Frames were lost: what is there is not known until it is shown again."""
-        self.show((), (), 0)
+        self.show_book((), (), 0)
         self._taken.clear()
 
-    def show(self, bids: Levels, asks: Levels, at_ns: int) -> None:
+    def show_book(self, bids: Levels, asks: Levels, at_ns: int) -> None:
         fresh = {_BID: dict(bids), _ASK: dict(asks)}
         for side, price in [*self._taken]:
             if fresh[side].get(price) != self._sizes[side].get(price):
@@ -79,18 +79,18 @@ class Depth:
         self._rows = {_BID: bids, _ASK: asks}
         self.at_ns = at_ns
 
-    def shown(self, side: BookSide, price: Price) -> int:
+    def size_at(self, side: BookSide, price: Price) -> int:
         return self._sizes[side].get(price, 0)
 
-    def before(self, side: BookSide, price: Price) -> int:
+    def size_ahead(self, side: BookSide, price: Price) -> int:
         """Shares of others in front of an order that comes to a price now: not those taken."""
-        return max(0, self.shown(side, price) - self._taken.get((side, price), 0))
+        return max(0, self.size_at(side, price) - self._taken.get((side, price), 0))
 
-    def take(self, side: BookSide, price: Price, qty: int) -> None:
+    def mark_taken(self, side: BookSide, price: Price, qty: int) -> None:
         if qty:
             self._taken[side, price] = self._taken.get((side, price), 0) + qty
 
-    def left(self, side: BookSide) -> Levels:
+    def remaining_levels(self, side: BookSide) -> Levels:
         rows, taken = self._rows[side], self._taken
         if not taken:
             return rows
@@ -156,9 +156,9 @@ class LiveMarket:
             return
         if isinstance(event, m.BookUpdate):
             if event.ts_ns < depth.at_ns - _SET_BACK_NS:
-                depth.forget()
+                depth.clear_book()
             if event.ts_ns >= depth.at_ns:
-                self._show(event.market_id, event.bids, event.asks, event.ts_ns, now_ns)
+                self._show_book(event.market_id, event.bids, event.asks, event.ts_ns, now_ns)
         elif event.trade_id not in self._trade_ids:
             keep_newest(self._trade_ids, event.trade_id, None, _TRADE_IDS_MAX)
             self._print(event, event.ts_ns, now_ns)
@@ -168,22 +168,22 @@ class LiveMarket:
         are behind everything in it."""
         for market in markets:
             if market in self.depths:
-                self.depths[market].forget()
+                self.depths[market].clear_book()
 
     def on_series(self, events: Iterable[model.Event], now_ns: int) -> None:
         """Follow a read of the series: new markets, halts, ends. Reads show no winner, so a
         resolved market pays what it was last worth, a dollar or nothing."""
         shown = [*events]
         for command in catalogue_of(shown):
-            self.exchange.apply(command, now_ns)
+            self.exchange.execute(command, now_ns)
         for event in shown:
             if event.status not in (model.EventStatus.SETTLED, model.EventStatus.UNKNOWN):
-                self.exchange.apply(v.SetEventStatus(event.event_ticker, event.status), now_ns)
+                self.exchange.execute(v.SetEventStatus(event.event_ticker, event.status), now_ns)
             for market in event.markets:
                 if market.state is model.MarketState.HALTED:
-                    self.exchange.apply(v.HaltMarket(market.market_id), now_ns)
+                    self.exchange.execute(v.HaltMarket(market.market_id), now_ns)
                 elif market.state is model.MarketState.ACTIVE:
-                    self.exchange.apply(v.ResumeMarket(market.market_id), now_ns)
+                    self.exchange.execute(v.ResumeMarket(market.market_id), now_ns)
                 elif market.state is model.MarketState.RESOLVED:
                     last = 2 * (market.last_price or 0)
                     is_yes = self.marks.get(market.market_id, last) > PAYOUT_CENTS
@@ -191,8 +191,8 @@ class LiveMarket:
 
     def resolve(self, market: MarketId, winner: Outcome, now_ns: int) -> None:
         """A market pays; one that has paid does nothing more."""
-        if isinstance(self.exchange.apply(v.ResolveMarket(market, winner), now_ns), v.Carried):
-            self.account.settled(market, winner)
+        if isinstance(self.exchange.execute(v.ResolveMarket(market, winner), now_ns), v.Carried):
+            self.account.on_payout(market, winner)
 
     def _print(self, printed: m.Trade, at_ns: int, now_ns: int) -> None:
         """It fills from the touch outward, as far as it reaches."""
@@ -200,12 +200,12 @@ class LiveMarket:
         side = _ASK if printed.taker_bought_yes else _BID
         self.printed_qty += printed.size
         left = int(printed.size)
-        for queued in [*self.queues.on(market, side)] if self._is_shown(market) else ():
+        for queued in [*self.queues.on_side(market, side)] if self._is_shown(market) else ():
             if queued.price == price:
-                reached = 0 if self.fills_through_only else queued.position.printed(left, at_ns)
+                reached = 0 if self.fills_through_only else queued.position.on_print(left, at_ns)
                 reached = left if self.has_no_queue else reached
             elif (queued.price > price) is (side is _BID):
-                queued.position.passed()
+                queued.position.on_traded_through()
                 reached = left
             else:
                 break
@@ -219,19 +219,21 @@ class LiveMarket:
         bought, name = printed.taker_bought_yes, printed.trade_id
         self._events.append(m.Trade(market, now_ns, name, price, printed.size, bought))
 
-    def _show(self, market: MarketId, bids: Levels, asks: Levels, at_ns: int, now_ns: int) -> None:
+    def _show_book(
+        self, market: MarketId, bids: Levels, asks: Levels, at_ns: int, now_ns: int
+    ) -> None:
         depth = self.depths[market]
         was_shown = self._is_shown(market)
-        depth.show(bids, asks, at_ns)
+        depth.show_book(bids, asks, at_ns)
         self._changed[market] = None
         if depth.doubled_mid is not None:
             self.marks[market] = depth.doubled_mid
         for side in _SIDES:
-            row = [*self.queues.on(market, side)]
+            row = [*self.queues.on_side(market, side)]
             for queued in row:
-                others = depth.shown(side, queued.price)
+                others = depth.size_at(side, queued.price)
                 if was_shown:
-                    queued.position.shown(others, at_ns)
+                    queued.position.on_book(others, at_ns)
                 else:
                     self.queues.requeue(queued, others, at_ns)
             if self.has_sizes:
@@ -243,11 +245,11 @@ class LiveMarket:
     ) -> None:
         """Others came to rest at our price or through it: they would have met us, at our price."""
         left = qty
-        for theirs, size in depth.left(side.other):
+        for theirs, size in depth.remaining_levels(side.other):
             if not left or not _reaches(side, price, theirs):
                 break
             met = min(left, size)
-            depth.take(side.other, theirs, met)
+            depth.mark_taken(side.other, theirs, met)
             left -= met
         if left < qty:
             self._meet(market, side, price, qty - left, now_ns)
@@ -255,7 +257,7 @@ class LiveMarket:
     def _meet(self, market: MarketId, side: BookSide, price: Price, qty: int, now_ns: int) -> None:
         """Our orders of a side fill, the first in the queue first."""
         order = self._order_of_others(market, side.other, price, qty, TimeInForce.IOC)
-        self.exchange.apply(v.PlaceOrder(_OTHERS, order), now_ns)
+        self.exchange.execute(v.PlaceOrder(_OTHERS, order), now_ns)
 
     def _order_of_others(
         self, market: MarketId, side: BookSide, price: Price, qty: int, tif: TimeInForce
@@ -275,7 +277,7 @@ class LiveMarket:
                     self._follow(event.order)
             elif isinstance(event, v.FillBooked):
                 if event.user_id == MAKER:
-                    self.account.filled(event)
+                    self.account.on_fill(event)
             elif isinstance(event, v.TradePrinted):
                 self._printed_by_us(event)
             elif isinstance(event, v.MarketListed):
@@ -285,7 +287,7 @@ class LiveMarket:
         depth = self.depths[order.market_id]
         side = book_side(order.outcome, order.side)
         price = canonical(order.outcome, order.price)
-        self.queues.changed(order, depth.before(side, price), depth.at_ns)
+        self.queues.on_order(order, depth.size_ahead(side, price), depth.at_ns)
         self._changed[order.market_id] = None
 
     def _printed_by_us(self, trade: v.TradePrinted) -> None:
@@ -318,14 +320,14 @@ class LiveMarket:
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         if not self._is_shown(market_id):
             return ShownBook((), (), None)
-        own = self.queues.sizes
+        own = self.queues.sizes_by_price
         bids = _as_levels(self._left(market_id, _BID), own(market_id, _BID), best=-1)
         asks = _as_levels(self._left(market_id, _ASK), own(market_id, _ASK), best=1)
         return ShownBook(bids, asks, now_ns)
 
     def _left(self, market: MarketId, side: BookSide) -> Levels:
         """Depth of others that nobody has taken and that does not cross our own orders."""
-        rows = self.depths[market].left(side)
+        rows = self.depths[market].remaining_levels(side)
         ours = self.queues.best(market, side.other)
         if ours is None or not rows or not _reaches(side.other, ours, rows[0][0]):
             return rows
@@ -333,20 +335,20 @@ class LiveMarket:
 
     # --- our writes -------------------------------------------------------------------------------
 
-    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
+    def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         """A write that may meet others: what it can reach of them rests in the book meanwhile."""
         reach = self._reach_of(command)
         offered: list[tuple[OrderId, Price, int]] = []
         if reach is not None:
             market, side, price, qty = reach
             offered = self._offer(market, side, price, qty, now_ns)
-        answer = exchange.apply(command, now_ns)
+        answer = exchange.execute(command, now_ns)
         if reach is not None:
             depth = self.depths[market]
             for order_id, theirs, part in offered:
-                taken = exchange.apply(v.CancelOrder(_OTHERS, order_id), now_ns)
+                taken = exchange.execute(v.CancelOrder(_OTHERS, order_id), now_ns)
                 left = taken.reduced_by if isinstance(taken, v.Cancelled) else 0
-                depth.take(side.other, theirs, part - left)
+                depth.mark_taken(side.other, theirs, part - left)
         return answer
 
     def _reach_of(self, command: v.Command) -> tuple[MarketId, BookSide, Price, int] | None:
@@ -359,7 +361,7 @@ class LiveMarket:
             price = canonical(order.outcome, order.price)
             return order.market_id, book_side(order.outcome, order.side), price, order.qty
         if isinstance(command, v.AmendOrder) and command.amend.price is not None:
-            queued = self.queues.of(command.order_id)
+            queued = self.queues.queued_order(command.order_id)
             if queued is not None:
                 price = canonical(queued.outcome, command.amend.price)
                 return queued.market_id, queued.side, price, command.amend.qty or queued.remaining
@@ -375,7 +377,7 @@ class LiveMarket:
                 break
             part = min(qty, size)
             order = self._order_of_others(market, side.other, theirs, part, TimeInForce.GTC)
-            placed = self.exchange.apply(v.PlaceOrder(_OTHERS, order), now_ns)
+            placed = self.exchange.execute(v.PlaceOrder(_OTHERS, order), now_ns)
             if not isinstance(placed, v.Placed):
                 break  # the market takes no orders: ours is refused as well
             offered.append((placed.order.order_id, theirs, part))
@@ -487,7 +489,7 @@ class RecordedMarket(LiveMarket):
         if isinstance(record, BookRecord):
             market = self._markets[self._rung_of[record.ticker]]
             bids, asks = _best_first(_YES, record.yes), _best_first(_NO, record.no)
-            self._show(market, bids, asks, now_ns, now_ns)
+            self._show_book(market, bids, asks, now_ns, now_ns)
             return
         if isinstance(record, TradeRecord):
             market = self._markets[self._rung_of[record.ticker]]
@@ -503,7 +505,7 @@ class RecordedMarket(LiveMarket):
             for (outcome, price), size in self._picture.wanted(rung).items():
                 wanted[outcome].append((price, size))
             bids, asks = (_best_first(outcome, wanted[outcome]) for outcome in Outcome)
-            self._show(self._markets[rung], bids, asks, now_ns, now_ns)
+            self._show_book(self._markets[rung], bids, asks, now_ns, now_ns)
 
 
 _CANONICAL: Final = {

@@ -77,7 +77,7 @@ class QueuePosition:
         self._stood = self._others = self._least = others
         self._newer: list[tuple[int, int]] = []  # prints newer than the newest book
 
-    def printed(self, size: int, ts_ns: int) -> int:
+    def on_print(self, size: int, ts_ns: int) -> int:
         """A print at its price, on its side. How much of it went beyond the shares before us."""
         if ts_ns <= self._came_ns or ts_ns <= self._from_ns:
             return 0  # a book that is over has it already
@@ -96,7 +96,7 @@ class QueuePosition:
         self._take_in()
         return beyond
 
-    def shown(self, others: int, ts_ns: int) -> None:
+    def on_book(self, others: int, ts_ns: int) -> None:
         """A book shows `others` shares at its price, ours left out."""
         if ts_ns < self._shown_ns:
             return
@@ -143,7 +143,7 @@ class QueuePosition:
         front = float(before**self._power)
         return front / (front + float(behind**self._power))
 
-    def passed(self) -> None:
+    def on_traded_through(self) -> None:
         """Somebody traded through its price: nobody is before it any more."""
         self.ahead = self._before = 0.0
 
@@ -171,10 +171,10 @@ class OwnQueues:
         self._by_id: dict[OrderId, QueuedOrder] = {}
         self._sides: dict[tuple[MarketId, BookSide], list[QueuedOrder]] = {}
 
-    def of(self, order_id: OrderId) -> QueuedOrder | None:
+    def queued_order(self, order_id: OrderId) -> QueuedOrder | None:
         return self._by_id.get(order_id)
 
-    def on(self, market_id: MarketId, side: BookSide) -> list[QueuedOrder]:
+    def on_side(self, market_id: MarketId, side: BookSide) -> list[QueuedOrder]:
         """Those of one side, the boldest price first, the older first at one price."""
         return self._sides.get((market_id, side), [])
 
@@ -182,13 +182,13 @@ class OwnQueues:
         queued = self._sides.get((market_id, side))
         return queued[0].price if queued else None
 
-    def sizes(self, market_id: MarketId, side: BookSide) -> dict[Price, int]:
+    def sizes_by_price(self, market_id: MarketId, side: BookSide) -> dict[Price, int]:
         sizes: dict[Price, int] = {}
         for each in self._sides.get((market_id, side), ()):
             sizes[each.price] = sizes.get(each.price, 0) + each.remaining
         return sizes
 
-    def changed(self, state: OrderState, others: int, shown_ns: int) -> None:
+    def on_order(self, state: OrderState, others: int, shown_ns: int) -> None:
         """The engine shows an order of ours. others: shares at its price in the newest book, that
         of `shown_ns`."""
         before = self._by_id.get(state.order_id)

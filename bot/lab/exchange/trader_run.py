@@ -63,7 +63,7 @@ class Link(Protocol):
     def ways_ns(self, send: m.Send) -> tuple[int, int]:
         """How long a request is under way, and its answer."""
 
-    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+    def respond(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         """A request arrives at the venue, or something befalls it."""
 
     def frame_ns(self, now_ns: int) -> int:
@@ -84,8 +84,8 @@ class TermsLink:
             latency = self._terms.read_latency or latency
         return latency.ways_ns(self._chance)
 
-    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
-        return self.faults.answered(exchange, send, now_ns)
+    def respond(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+        return self.faults.answer_or_fault(exchange, send, now_ns)
 
     def frame_ns(self, now_ns: int) -> int:
         return now_ns + self._terms.feed_ns
@@ -107,19 +107,21 @@ class TraderRun:
         self._ticks = TickTimer(driver, self._tick)
         self._subscribed = False
 
-    def receive(self, events: Sequence[m.Event]) -> None:
+    def deliver(self, events: Sequence[m.Event]) -> None:
         for event in events:
             self._hand(event)
         if self._period_ns is None or self._ticks.at_ns is None:
             self._ticks.schedule_by(self._driver.now_ns)
 
-    def send(self, events: Sequence[m.Event]) -> None:
-        self._driver.at(self._link.frame_ns(self._driver.now_ns), partial(self.receive, events))
+    def send_frames(self, events: Sequence[m.Event]) -> None:
+        self._driver.schedule_at(
+            self._link.frame_ns(self._driver.now_ns), partial(self.deliver, events)
+        )
 
     def publish(self) -> None:
         events = self._market.frames(self._driver.now_ns)
         if events and self._subscribed:
-            self.send(events)
+            self.send_frames(events)
 
     def _tick(self) -> None:
         self._ticks.schedule(self._driver.now_ns + (self._period_ns or IDLE_NS))
@@ -141,17 +143,17 @@ class TraderRun:
                 case m.Send():
                     self.requests[request_kind(effect.request)] += 1
                     there_ns, back_ns = self._link.ways_ns(effect)
-                    self._driver.after(there_ns, partial(self._arrives, effect, back_ns))
+                    self._driver.schedule_after(there_ns, partial(self._arrives, effect, back_ns))
                 case m.SubscribeTo():
                     self._subscribed = True
-                    self.send([m.SubscriptionAccepted(), *self._market.book_frames(now_ns)])
+                    self.send_frames([m.SubscriptionAccepted(), *self._market.book_frames(now_ns)])
                 case m.Latched(reason=reason):
                     self.latched = reason
                 case _:
                     pass
 
     def _arrives(self, send: m.Send, back_ns: int) -> None:
-        came = self._link.answer(self._market.exchange, send, self._driver.now_ns)
+        came = self._link.respond(self._market.exchange, send, self._driver.now_ns)
         replied = m.Response(send.request_id, came.answer, came.tokens, came.away_ns)
-        self._driver.after(back_ns + came.waited_ns, partial(self.receive, [replied]))
+        self._driver.schedule_after(back_ns + came.waited_ns, partial(self.deliver, [replied]))
         self.publish()

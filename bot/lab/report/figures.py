@@ -51,7 +51,7 @@ class TimeAxis:
             self._unit, self._unit_s = "min", _MINUTE_S
         self.across = (0.0, longest / self._unit_s)
 
-    def of(self, session: Session, at_ns: int) -> float:
+    def position(self, session: Session, at_ns: int) -> float:
         """Where an instant of a session lies, never before its beginning."""
         return max(0.0, (at_ns - session.begun_ns) / NS_PER_SECOND / self._unit_s)
 
@@ -68,7 +68,7 @@ class TimeAxis:
         self, plot: Plot, session: Session, lines: Sequence[Line], *, steps: bool = False
     ) -> None:
         """Draw a value for each moment of a session. steps: each holds until the next."""
-        times = [self.of(session, each.at_ns) for each in session.moments]
+        times = [self.position(session, each.at_ns) for each in session.moments]
         for _, style, css, values in lines:
             plot.trace(style, zip(times, values, strict=True), steps=steps, css=css)
         plot.names((name, style, values[-1], css) for name, style, css, values in lines if name)
@@ -103,7 +103,7 @@ def _profit(session: Session, clock: TimeAxis, up: Span) -> str:
     if not totals or not session.moments:
         return figure("profit", title, "", nothing)
     plot = clock.plot(up, "$")
-    rows = [(clock.of(session, each.at_ns), moment_dollars(each)) for each in session.moments]
+    rows = [(clock.position(session, each.at_ns), moment_dollars(each)) for each in session.moments]
     if session.unsettled_millicents:
         # The end of a backtest is the last move of all that is held.
         rows.append((rows[-1][0], {name: cents / 100 for name, cents in totals.items()}))
@@ -262,7 +262,7 @@ def _worst(session: Session, clock: TimeAxis, up: Span) -> str:
         return figure("worst", title, "", _NOTHING)
     plot = clock.plot(up, "$")
     worst = [each.worst_cents / 100 for each in session.moments]
-    times = [clock.of(session, each.at_ns) for each in session.moments]
+    times = [clock.position(session, each.at_ns) for each in session.moments]
     plot.band("loss", [(at, 0.0, value) for at, value in zip(times, worst, strict=True)])
     limit = [each.limit_cents / 100 for each in session.moments]
     lines = [("limit", "limit", "", limit), ("worst case", "worst", "", worst)]
@@ -348,7 +348,7 @@ def _fills(session: Session, clock: TimeAxis, _up: Span) -> str:
     for moment in session.moments:
         for level in moment.levels:
             if level.fair_cents is not None:
-                fairs[level.rung].append((clock.of(session, moment.at_ns), level.fair_cents))
+                fairs[level.rung].append((clock.position(session, moment.at_ns), level.fair_cents))
     for rung, line in enumerate(fairs):
         if line:
             plot.trace("rung faint", line, css=hue_css(rung, count))
@@ -362,7 +362,7 @@ def _fills(session: Session, clock: TimeAxis, _up: Span) -> str:
     for fill in shown:
         size = 2.2 + 1.1 * math.log2(1 + fill.qty / 4)
         label = f"{names[fill.rung]}: {fill.side} {fill.qty} at {fill.price}, {fill.reason}"
-        plot.arrow(str(fill.side), clock.of(session, fill.at_ns), fill.price, size,
+        plot.arrow(str(fill.side), clock.position(session, fill.at_ns), fill.price, size,
                    up=fill.side is BookSide.BID, said=label)  # fmt: skip
     bought = sum(fill.qty for fill in session.fills if fill.side is BookSide.BID)
     sold = sum(fill.qty for fill in session.fills if fill.side is BookSide.ASK)

@@ -61,7 +61,7 @@ class Sampler:
 
     # --- what happens -----------------------------------------------------------------------------
 
-    def saw(self, event: m.Event, effects: Iterable[m.Effect], at_ns: int) -> None:
+    def on_event(self, event: m.Event, effects: Iterable[m.Effect], at_ns: int) -> None:
         """The trader has taken an event in and asked for these effects, notes among them."""
         session = self.session
         session.events += 1

@@ -91,7 +91,7 @@ def _replayed(
         for step in again.steps():
             event = step.placed.entry.message
             assert isinstance(event, m.Event)
-            sampler.saw(event, step.effects, step.at_ns)
+            sampler.on_event(event, step.effects, step.at_ns)
             if step.placed.number % _TOLD_EVERY == 0:
                 progress(step.placed.number)
     except JournalFault as fault:
@@ -191,7 +191,7 @@ def played(play: Play, config: BotConfig, progress: Progress) -> Played:
 
     def observing(trader: Trader) -> Observer:
         samplers.append(Sampler(trader))
-        return samplers[0].saw
+        return samplers[0].on_event
 
     most = play.records_max
     came = backtest(

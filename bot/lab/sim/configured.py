@@ -230,12 +230,12 @@ class Moody(Strategy):
         try:
             wanted = self._inner.quote(view)
         except _ANY_FAULT as fault:
-            self._seen.own(fault)
+            self._seen.strategy_fault(fault)
             raise
         try:
             split(wanted, view)
         except NonsenseQuotes as fault:
-            self._seen.own(fault)
+            self._seen.strategy_fault(fault)
         return wanted
 
 

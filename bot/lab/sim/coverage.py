@@ -27,7 +27,7 @@ class EventCounts:
         self.faults += 1
         self.hit(name)
 
-    def own(self, fault: BaseException) -> None:
+    def strategy_fault(self, fault: BaseException) -> None:
         self.own_faults += 1
         self.own_fault = self.own_fault or fault_text(fault)
 

@@ -38,7 +38,7 @@ def differences(world: "SimulatedWorld") -> list[str]:
         for rung in rungs
         if rung.blocked
         and not cannot_be_known(world, rung)
-        and not process.decided.why(rung.market_id)
+        and not process.decided.decided_by(rung.market_id)
     ]
     out += _cut_for_nothing(world)
     quotes = [(rung.market_id, quote) for rung in rungs for quote in rung.wanted]
@@ -47,7 +47,7 @@ def differences(world: "SimulatedWorld") -> list[str]:
     if not found:
         return []
     # A plan is dear to draw, and tells of the orders that the venue will not be asked for again.
-    plan = process.trader.plan(process.clock.read(world.now_ns))
+    plan = process.trader.plan(process.clock.to_host_ns(world.now_ns))
     excused |= {
         _place(rung.market_id, each.side)
         for rung, each in plan.requests
@@ -101,7 +101,7 @@ def cannot_be_known(world: "SimulatedWorld", rung: "MarketQuoter") -> bool:
 
 def _excused(world: "SimulatedWorld", quotes: list[tuple[MarketId, Quote]]) -> Iterator[BookPlace]:
     process = world.process
-    now_ns = process.clock.read(world.now_ns)
+    now_ns = process.clock.to_host_ns(world.now_ns)
     for market in world.crowd.value:
         for place in ((market, True), (market, False)):
             if process.traffic.is_wrong(place, now_ns):

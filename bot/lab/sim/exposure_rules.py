@@ -128,7 +128,7 @@ class Exposure:
         """What is held has cost nothing, as far as a bot without its journal knows."""
         self._history = dict(self.truth.cash)
 
-    def listed(self, event: Ticker, market: MarketId) -> None:
+    def on_listed(self, event: Ticker, market: MarketId) -> None:
         self._event_of[market] = event
 
     def is_ours(self, market: MarketId) -> bool:
@@ -140,7 +140,7 @@ class Exposure:
     def ladder_of(self, market: MarketId) -> Sequence[MarketId]:
         return self._markets[self._event_of[market]]
 
-    def pays(self, market: MarketId) -> None:
+    def on_payout(self, market: MarketId) -> None:
         event = self._event_of[market]
         self._gone[event] = self._gone.get(event, 0) + abs(self.truth.net(market))
 
@@ -295,11 +295,11 @@ class Auditor:
         # An order that is meant to rest may take, so that the dearer of both rates counts.
         fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
         self.exposure = Exposure(risk, fees, self.truth, self.flight, markets, account)
-        exchange.watchers.append(self.applied)
+        exchange.watchers.append(self.on_command)
 
     # --- the engine -------------------------------------------------------------------------------
 
-    def applied(
+    def on_command(
         self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int
     ) -> None:
         ours, account = self.exposure.is_ours, self.exposure.account
@@ -313,7 +313,7 @@ class Auditor:
         for event in events:
             match event:
                 case v.OrderChanged(order=it) if it.user_id == MAKER and ours(it.market_id):
-                    self.truth.take(it)
+                    self.truth.on_order(it)
                 case v.FillBooked(user_id=user) if user == MAKER and ours(event.market_id):
                     self._book(event, now_ns)
                 case v.PositionChanged(user_id=user) if user == MAKER and ours(event.market_id):
@@ -328,7 +328,7 @@ class Auditor:
 
     def _placed(self, name: ClientOrderId, order: v.OrderState) -> None:
         order_id = order.order_id
-        self.flight.landed(order.market_id, name, order_id)
+        self.flight.on_landed(order.market_id, name, order_id)
         self.truth.names[order_id] = name
         if name not in self.flight.bodies:
             self.truth.foreign[order_id] = None
@@ -364,21 +364,21 @@ class Auditor:
         here = self.truth.working_in.get(market, {})
         return [level_of(order.outcome, order.price) for order in here.values()]
 
-    def pays(self, market: MarketId, winner: Outcome) -> None:
+    def on_payout(self, market: MarketId, winner: Outcome) -> None:
         """A market is about to resolve, and pays what is held of the winner."""
         event, truth = self.exposure.event_of(market), self.truth
         cents = DOLLAR * truth.held.get((market, winner), 0)
-        self.exposure.pays(market)
+        self.exposure.on_payout(market)
         truth.moved(event, cents)
         truth.paid[event] = truth.paid.get(event, 0) + cents
 
-    def listed(self, event: Ticker, market: MarketId) -> None:
-        self.exposure.listed(event, market)
-        self.flight.listed(market)
+    def on_listed(self, event: Ticker, market: MarketId) -> None:
+        self.exposure.on_listed(event, market)
+        self.flight.on_listed(market)
 
     # --- the traffic ------------------------------------------------------------------------------
 
-    def sent(self, request: m.Request) -> None:
+    def on_sent(self, request: m.Request) -> None:
         """The trader has a request sent: B1, B3, B6, B11, B12 with it counted."""
         if isinstance(request, m.CancelResting | m.AmendResting):
             self.exposure.account.leaves_alone(self.exposure, request)
@@ -389,7 +389,7 @@ class Auditor:
 
     def _create_sent(self, request: m.Create) -> None:
         order = request.order
-        self.flight.leaves(request)
+        self.flight.on_create_sent(request)
         self._is_sane(order.price, order.qty)
         if order.client_order_id in self.flight.order_of:
             return
@@ -408,13 +408,13 @@ class Auditor:
         amend, order = request.amend, self.truth.working.get(request.order_id)
         self._is_sane(amend.price, amend.qty)
         if order is None:
-            self.flight.amends(request)
+            self.flight.on_amend_sent(request)
             return
         check(amend.qty is None or amend.qty < order.qty, "B1", f"{amend} of {order}")
         if amend.price is not None:
             self._crosses_nothing(order.market_id, order.outcome, order.side, amend.price)
         before = self.exposure.before(order.market_id)
-        self.flight.amends(request)
+        self.flight.on_amend_sent(request)
         self._counted(order.market_id, before)
 
     def _is_sane(self, price: int | None, qty: int | None) -> None:

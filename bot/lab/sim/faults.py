@@ -51,7 +51,7 @@ class Episodes:
         self._resolved: dict[MarketId, None] = {}  # those about to resolve among them
         self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
 
-    def plan(self, span_ns: int) -> None:
+    def schedule_faults(self, span_ns: int) -> None:
         world = self._world
         for name, expected in world.odds.rates_of(EPISODES).items():
             rng = self._rngs[name]
@@ -64,9 +64,9 @@ class Episodes:
                 if name in MOODS:
                     world.moods.append(Mood(name, at_ns, at_ns + for_ns))
                     for_ns += _PULLED_NS
-                world.at(at_ns, partial(self.begin, name, for_ns, rng))
+                world.schedule_at(at_ns, partial(self.begin_fault, name, for_ns, rng))
 
-    def begin(self, name: str, for_ns: int, rng: random.Random) -> None:
+    def begin_fault(self, name: str, for_ns: int, rng: random.Random) -> None:
         world = self._world
         world.seen.fault(name)
         world.trace.append((world.now_ns, "!", f"{name} for {for_ns / SECOND:.3f} s"))
@@ -87,10 +87,10 @@ class Episodes:
         if wait_ns is None:
             self.going -= 1
         else:
-            self._world.after(wait_ns, partial(self._go_on, steps))
+            self._world.schedule_after(wait_ns, partial(self._go_on, steps))
 
     def _apply(self, command: v.Command) -> None:
-        self._world.exchange.apply(command, self._world.now_ns)
+        self._world.exchange.execute(command, self._world.now_ns)
 
     def _deliver(self, event: m.Event) -> None:
         self._world.deliver(self._world.process, event)
@@ -215,7 +215,7 @@ class Episodes:
         rungs = next(each for each in self._world.exchange.markets.values() if market in each)
         ends = self._ends.setdefault(rungs[0], rng.randint(0, len(rungs)))
         winner = Outcome.YES if rungs.index(market) < ends else Outcome.NO
-        self._world.auditor.pays(market, winner)
+        self._world.auditor.on_payout(market, winner)
         self._apply(v.ResolveMarket(market, winner))
 
     def _event_ends(self, for_ns: int, rng: random.Random) -> Steps:
@@ -245,7 +245,7 @@ class Episodes:
 
     def _list_rung(self, event: Ticker, market: MarketId, place: int) -> None:
         world = self._world
-        world.auditor.listed(event, market)
+        world.auditor.on_listed(event, market)
         world.exchange.list_rung(event, market, world.now_ns, place)
         world.crowd.comes_to(market, world.exchange.markets[event], world.now_ns)
 
@@ -342,7 +342,7 @@ class Episodes:
         world.replace(world.process, down_ns, rng)
         for _ in range(rng.choice((1, 1, 2, 3, 5))):
             trade = partial(self._trade_beside, rng, "begun_amid_trade")
-            world.after(rng.randint(0, span_ns), trade)
+            world.schedule_after(rng.randint(0, span_ns), trade)
         yield span_ns + 2 * lag_ns
 
     def _trade_beside(self, rng: random.Random, name: str) -> None:
@@ -379,7 +379,7 @@ class Episodes:
             ours = list(world.auditor.truth.ours())
             if ours:
                 world.seen.fault("order_taken")
-                world.crowd.take(rng.choice(ours), rng, world.now_ns)
+                world.crowd.take_order(rng.choice(ours), rng, world.now_ns)
             yield rng.randint(10, 150) * MS
 
     def _crowd_leaves(self, for_ns: int, rng: random.Random) -> Steps:

@@ -67,11 +67,11 @@ def live_through(world: "SimulatedWorld") -> None:
     many as it takes for `odds.events` acts."""
     odds = world.odds
     for each in world.together:
-        each.crowd.open(world.now_ns)
+        each.crowd.place_floors(world.now_ns)
     # The account was paid in long ago: no read is so late that it does not show the cash.
     world.wait(2 * odds.slow_lag_ns)
     for each in world.together:
-        each.start(each.process)
+        each.start_process(each.process)
     if world.contradictor is not None:
         _stop_and_call(world, world.contradictor)
         return
@@ -100,7 +100,7 @@ def _stop_and_call(world: "SimulatedWorld", contradictor: "Contradictor") -> Non
     sentence of this kind, and so it stays."""
     kind, until_ns = world.odds.contradiction, world.now_ns + _SIGN_MAX_NS
     world.crowd_acts(until_ns)
-    contradictor.plan()
+    contradictor.schedule_start()
 
     def is_stopped() -> bool:
         found, _, _ = world.process.trader.guard.latched.partition(": ")
@@ -136,8 +136,8 @@ def _safety(world: "SimulatedWorld") -> None:
     until_ns = world.now_ns + span_ns
     for each in world.together:
         each.faulty = world.odds.has_faults()
-        each.episodes.plan(span_ns)
-        each.after(0, partial(each.crowd_acts, until_ns))
+        each.episodes.schedule_faults(span_ns)
+        each.schedule_after(0, partial(each.crowd_acts, until_ns))
     world.driver.run_until(until_ns)
 
 
@@ -193,7 +193,7 @@ def _come_back(world: "SimulatedWorld") -> None:
 
 
 def _is_pulled(world: "SimulatedWorld") -> bool:
-    now_ns = world.process.clock.read(world.now_ns)
+    now_ns = world.process.clock.to_host_ns(world.now_ns)
     return any(
         now_ns < max(ladder.conduct.pulled_until_ns, ladder.news.pulled_until_ns)
         for ladder in world.process.trader.quoting.ladders
@@ -235,7 +235,9 @@ def _converge(world: "SimulatedWorld") -> None:
         observed = observed or "inconsistency_observed" in findings
         return not differences(world)
 
-    within_ns = max(0, process.clock.when(process.trader.out.purse.opens_ns()) - world.now_ns)
+    within_ns = max(
+        0, process.clock.to_world_ns(process.trader.out.purse.opens_ns()) - world.now_ns
+    )
     # An amend without an answer is believed after two equal reads a lag apart.
     within_ns += _CONVERGE_NS + 2 * world.odds.trust_lag_ns
     if _parked(world):
@@ -297,7 +299,7 @@ def _flatten(world: "SimulatedWorld") -> None:
     # A breaker drawn low would trip amid trades, and rightly.
     if not world.process.settings.breakers.creates_per_minute:
         until_ns = world.now_ns + _TRADES_NS
-        world.after(0, lambda: world.crowd_acts(until_ns))
+        world.schedule_after(0, lambda: world.crowd_acts(until_ns))
     world.wait(_TRADES_NS)
     for market, net in before.items():
         now = truth.net(market)
@@ -320,15 +322,15 @@ def _restart(world: "SimulatedWorld") -> None:
     # A breaker drawn low would trip amid trades, and rightly.
     if rng.random() < 0.5 and not world.process.settings.breakers.creates_per_minute:
         until_ns = world.now_ns + 3 * SECOND
-        world.after(0, lambda: world.crowd_acts(until_ns))
+        world.schedule_after(0, lambda: world.crowd_acts(until_ns))
     if lost:
         down_ns += world.odds.timeout_ns + world.odds.late_ns
     world.seen.fault("quiet_restart")
     world.replace(world.process, down_ns, rng, lost=lost)
     reads_ns = 2 * world.odds.trust_lag_ns
     if world.odds.has("event_ends") and rng.random() < 0.5:
-        ends = partial(world.episodes.begin, "event_ends", 0, rng)
-        world.after(down_ns + rng.randint(0, reads_ns), ends)
+        ends = partial(world.episodes.begin_fault, "event_ends", 0, rng)
+        world.schedule_after(down_ns + rng.randint(0, reads_ns), ends)
     world.wait(down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
     _run_out(world)
     _settle(world)
@@ -375,7 +377,7 @@ def _looked(world: "SimulatedWorld") -> tuple[int, int]:
 
 def _is_dry(world: "SimulatedWorld") -> bool:
     process = world.process
-    return process.traffic.bucket.is_dry(process.clock.read(world.now_ns))
+    return process.traffic.bucket.is_dry(process.clock.to_host_ns(world.now_ns))
 
 
 def _stop(world: "SimulatedWorld") -> None:
@@ -408,7 +410,7 @@ def _books_agree(world: "SimulatedWorld") -> None:
     process, truth = world.process, world.auditor.truth
     trader = process.trader
     world.seen.hit("books_compared")
-    difference = trader.report(process.clock.read(world.now_ns)).ledger_difference_cents
+    difference = trader.report(process.clock.to_host_ns(world.now_ns)).ledger_difference_cents
     for (market, outcome), qty in truth.held.items():
         held = trader.ledgers.holdings(market)[outcome is Outcome.NO]
         check(held == qty, "B9", f"{market} {outcome}: {held} booked, {qty} held")

@@ -59,7 +59,7 @@ class Disk:
         self._head = head
         self._segments = [OPENING + framed(head)]
 
-    def begin(self, now_ns: int) -> RecoveredState:
+    def recall_state(self, now_ns: int) -> RecoveredState:
         memory = recall(
             Segment(data, f"segment {number}")
             for number, data in reversed(list(enumerate(self._segments)))
@@ -73,7 +73,7 @@ class Disk:
             trail.follow(entry)
         return trail.head(0).open_intents
 
-    def end(self, log: Sequence[Logged], durable: int, rng: random.Random | None) -> None:
+    def end_segment(self, log: Sequence[Logged], durable: int, rng: random.Random | None) -> None:
         """The segment stays, whole or, after a crash, cut. durable: entries that are surely on
         disk. rng: None after an orderly end."""
         opening = OPENING + framed(self._head)
@@ -109,11 +109,11 @@ class HostClock:
     def __init__(self, began_ns: int, skew_ns: int, drift_ppm: int) -> None:
         self._began_ns, self.skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
 
-    def read(self, world_ns: int) -> int:
+    def to_host_ns(self, world_ns: int) -> int:
         drift_ns = (world_ns - self._began_ns) * self._drift_ppm // 1_000_000
         return world_ns + self.skew_ns + drift_ns
 
-    def when(self, host_ns: int) -> int:
+    def to_world_ns(self, host_ns: int) -> int:
         since_ns = host_ns - self.skew_ns - self._began_ns
         return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1
 
@@ -166,7 +166,7 @@ class Process:
         self._auditor = auditor
         self._seen = seen
         bucket = None if first is None else first.traffic.bucket
-        began_ns = clock.read(now_ns)
+        began_ns = clock.to_host_ns(now_ns)
         self.traffic: Traffic = Traffic(self.settings, auditor.truth, seen, began_ns, bucket)
         self.feed = FeedWatch()
         self.decided = Decided(auditor.truth, auditor.exposure)
@@ -189,15 +189,15 @@ class Process:
             remake=self._remake,
         )
 
-    def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
-        now_ns = self.clock.read(world_ns)
-        self.feed.saw(event, now_ns)
+    def process_event(self, event: m.Event, world_ns: int) -> list[m.Effect]:
+        now_ns = self.clock.to_host_ns(world_ns)
+        self.feed.on_event(event, now_ns)
         if isinstance(event, m.Response):
-            self._answered(event, now_ns)
+            self._on_response(event, now_ns)
         elif isinstance(event, m.Tick):
             self._auditor.truth.bot_knows(self.trader.ledgers.book)
         else:
-            self._told(event)
+            self._on_control_event(event)
         try:
             effects = self.trader.receive(event, now_ns)
         except _ANY_FAULT as fault:
@@ -222,22 +222,22 @@ class Process:
         for effect in effects:
             if isinstance(effect, m.Send):
                 sent = True
-                self._sent(effect, now_ns)
+                self._on_sent(effect, now_ns)
             elif isinstance(effect, m.DrainComplete):
                 self.finished, self.finished_ns = effect, world_ns
             elif isinstance(effect, m.CreateResolved):
                 by_answer = isinstance(event, m.Response)
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
-                self.traffic.settled(effect.client_order_id)
-                self._auditor.flight.settled(effect.client_order_id, effect.order_id)
+                self.traffic.on_create_resolved(effect.client_order_id)
+                self._auditor.flight.on_create_resolved(effect.client_order_id, effect.order_id)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
-                self.feed.asked()
+                self.feed.on_subscribe()
             elif isinstance(effect, m.OrdersAdopted) and self._inheritance is not None:
-                self._inheritance.taken_over(effect)
+                self._inheritance.on_adopted(effect)
             elif isinstance(effect, m.Noted):
-                self._noted(effect, event, now_ns)
+                self._on_note(effect, event, now_ns)
         if isinstance(event, m.Tick):
             self._cancels_what_must_go(now_ns)
         self._quiet += 1
@@ -246,7 +246,7 @@ class Process:
             self._lives_are_monotone(event)
         return effects
 
-    def _told(self, event: m.Event) -> None:
+    def _on_control_event(self, event: m.Event) -> None:
         if isinstance(event, m.StopRequested | m.JournalFailed):
             self._stopping = True
         elif isinstance(event, m.PauseRequested):
@@ -255,18 +255,18 @@ class Process:
             self._standing = False
         elif isinstance(event, m.LatchCleared):
             self.latched = ""
-            self.traffic.rates.cleared()
+            self.traffic.rates.on_breaker_cleared()
         elif isinstance(event, m.Started):
             self.latched = event.latched
             self._auditor.exposure.risk = self.settings.risk
-            self.decided.begins(event.winners)
+            self.decided.on_start(event.winners)
             self._costs_unknown = event.complete_fill is None
             if self._costs_unknown:
                 self._auditor.exposure.cost_unknown()
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
-    def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
-        self.decided.noted(note)
+    def _on_note(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
+        self.decided.on_note(note)
         if note.name in _IN_FORCE:
             self._configured_anew(note, event, now_ns)
 
@@ -281,28 +281,28 @@ class Process:
         else:
             assert isinstance(event, m.Reconfigured)
             check(self.in_force == event.configured, "B3", "a wrong file is in force")
-        self.traffic.rates.follow(self.settings, now_ns)
+        self.traffic.rates.on_settings(self.settings, now_ns)
         self._auditor.exposure.risk = self.settings.risk
 
-    def _answered(self, replied: m.Response, now_ns: int) -> None:
-        request = self.traffic.answered(replied, now_ns)
+    def _on_response(self, replied: m.Response, now_ns: int) -> None:
+        request = self.traffic.on_response(replied, now_ns)
         if isinstance(request, m.ReadBook):
-            self.feed.read(request, replied.answer, now_ns)
+            self.feed.on_book_read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
             answer = replied.answer
             if isinstance(answer, m.Rejected):
-                self._auditor.flight.refused(request.order)
+                self._auditor.flight.on_rejected(request.order)
         elif isinstance(replied.answer, m.Unknown):
             if isinstance(request, m.AmendResting):
                 self._seen.hit("amend_unknown")
             elif isinstance(request, m.CancelResting):
                 self._seen.hit("cancel_unknown")
 
-    def _sent(self, effect: m.Send, now_ns: int) -> None:
+    def _on_sent(self, effect: m.Send, now_ns: int) -> None:
         request = effect.request
-        self.traffic.sent(effect, now_ns)
+        self.traffic.on_sent(effect, now_ns)
         if self._inheritance is not None:
-            self._inheritance.sent(request)
+            self._inheritance.on_sent(request)
         first = isinstance(request, m.Create) and not request.again
         if first or isinstance(request, m.AmendResting):
             check(not self._stopping, "B13", "new exposure after a stop")
@@ -316,7 +316,7 @@ class Process:
                 side = self._auditor.truth.side_of.get(request.order_id)
                 if side is not None:
                     self._may_quote(side[0], now_ns)
-        self._auditor.sent(request)
+        self._auditor.on_sent(request)
         if first:
             assert isinstance(request, m.Create)
             self._reaches_no_further(side_of(request.order), request.order, request.order.price)
@@ -349,11 +349,11 @@ class Process:
 
     def _may_quote(self, market: MarketId, now_ns: int) -> None:
         """B4: new exposure leaves for a rung that may be quoted."""
-        why = self.feed.stale(market, now_ns) or self.decided.why(market)
+        why = self.feed.stale(market, now_ns) or self.decided.decided_by(market)
         check(not why, "B4", f"new exposure on {market}: {why}")
 
     def _long_stale(self, market: MarketId, now_ns: int) -> str:
-        return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.why(market)
+        return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.decided_by(market)
 
     def _cancels_what_must_go(self, now_ns: int) -> None:
         """B13, B4: after a stop, pause or breaker, and on a stale book, each order's cancel leaves

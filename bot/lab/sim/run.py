@@ -71,7 +71,7 @@ class Summary(msgspec.Struct):
     own_fault: str = ""  # the first, else empty
     stopped_s: list[float] = msgspec.field(default_factory=list)
 
-    def add(self, other: "Summary") -> None:
+    def add_summary(self, other: "Summary") -> None:
         self.seeds += other.seeds
         self.events += other.events
         self.faults += other.faults
@@ -208,7 +208,7 @@ def rows(
     for profile, each in counts.items():
         summary = Summary()
         for outcome in islice(outcomes, len(each)):
-            summary.add(outcome.summary)
+            summary.add_summary(outcome.summary)
         yield ProfileResult(profile, summary.seeds == len(each), summary)
 
 

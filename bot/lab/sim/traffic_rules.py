@@ -41,14 +41,14 @@ class Inheritance:
             and truth.names.get(order_id) not in named
         }
 
-    def taken_over(self, effect: m.OrdersAdopted) -> None:
+    def on_adopted(self, effect: m.OrdersAdopted) -> None:
         """B6: the life says which orders are its own from here on."""
         strange = [each for each in effect.order_ids if each not in self._known]
         check(not strange, "B6", f"taken over, and in no journal: {strange}")
         kept = not effect.order_ids or self._keeps
         check(kept, "B6", f"taken over, and to be cancelled: {effect.order_ids}")
 
-    def sent(self, request: m.Request) -> None:
+    def on_sent(self, request: m.Request) -> None:
         if isinstance(request, m.CancelResting):
             left = request.order_id in self._alone
             check(not left, "B6", f"{request.order_id} is not known, and was to be left alone")
@@ -66,20 +66,22 @@ class Decided:
         self._exposure = exposure
         self._winners: dict[MarketId, Outcome] = {}
 
-    def begins(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
+    def on_start(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
         for market, winner in winners:
-            self._take(market, winner)
+            self._set_winner(market, winner)
 
-    def noted(self, note: m.Noted) -> None:
+    def on_note(self, note: m.Noted) -> None:
         if note.name == "winner_told":
-            self._take(MarketId(str(note.fields["market_id"])), Outcome(str(note.fields["winner"])))
+            self._set_winner(
+                MarketId(str(note.fields["market_id"])), Outcome(str(note.fields["winner"]))
+            )
 
-    def _take(self, market: MarketId, winner: Outcome) -> None:
+    def _set_winner(self, market: MarketId, winner: Outcome) -> None:
         won = self._truth.resolved.get(market)
         check(winner is won, "B9", f"{market}: {winner} told, {won} won")
         self._winners[market] = winner
 
-    def why(self, market: MarketId) -> str:
+    def decided_by(self, market: MarketId) -> str:
         """What decides a rung that still trades; empty where nothing does."""
         if not self._winners or market in self._truth.resolved:
             return ""
@@ -131,7 +133,7 @@ class FeedWatch:
         self._last_ns: int | None = None
         self._rungs: dict[MarketId, _DeliveredBook] = {}
 
-    def saw(self, event: m.Event, now_ns: int) -> None:
+    def on_event(self, event: m.Event, now_ns: int) -> None:
         if self._last_ns is not None and now_ns - self._last_ns > _GAP_NS:
             self._doubt_all(now_ns)
             for rung in self._rungs.values():
@@ -149,7 +151,7 @@ class FeedWatch:
         elif isinstance(event, m.MalformedFrame) and event.known:
             self._doubt_all(now_ns)
 
-    def asked(self) -> None:
+    def on_subscribe(self) -> None:
         for rung in self._rungs.values():
             rung.unasked = False
 
@@ -164,7 +166,7 @@ class FeedWatch:
             rung.ts_ns, rung.book = seen.ts_ns, (seen.bids, seen.asks)
             rung.confirm(now_ns)
 
-    def read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
+    def on_book_read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
         if not isinstance(answer, m.Ok) or not isinstance(answer.body, m.BookBody):
             return
         shown = answer.body.book
@@ -230,7 +232,7 @@ class Tokens:
         flowed = (now_ns - self._at_ns) * self._per_second
         return min(self._burst_e9, self._level_e9 + flowed)
 
-    def take(self, now_ns: int) -> int:
+    def spend(self, now_ns: int) -> int:
         """Take one; what is left, times 10**9, below zero where there was none."""
         self._level_e9, self._at_ns = self.level_e9(now_ns) - SECOND, now_ns
         return self._level_e9
@@ -245,10 +247,10 @@ class Bucket:
         self._tokens = Tokens(budget.rate_per_second, budget.burst, now_ns)
         self.closed_until_ns = 0
 
-    def spent(self, request: m.Request, now_ns: int) -> None:
+    def on_request(self, request: m.Request, now_ns: int) -> None:
         """B5: a request leaves, with a token that is there, and after the wait that was asked."""
         check(now_ns >= self.closed_until_ns, "B5", "sent inside Retry-After")
-        left_e9 = self._tokens.take(now_ns)
+        left_e9 = self._tokens.spend(now_ns)
         check(left_e9 >= 0, "B5", "more than burst + rate x t were sent")
         reserved = left_e9 < self._reserve_e9
         if isinstance(request, m.Create) and not request.again:
@@ -273,28 +275,30 @@ class Rates:
 
     def __init__(self, settings: TraderSettings, now_ns: int) -> None:
         self._creates: deque[int] = deque()
-        self.follow(settings, now_ns)
+        self.on_settings(settings, now_ns)
 
-    def follow(self, settings: TraderSettings, now_ns: int) -> None:
+    def on_settings(self, settings: TraderSettings, now_ns: int) -> None:
         """Other settings: what they bear at most is forgiven anew."""
         self._settings = settings
         self._markets: dict[MarketId, Tokens] = {}
         self._all = Tokens(settings.pace.writes_per_second, settings.pace.writes_burst, now_ns)
 
-    def cleared(self) -> None:
+    def on_breaker_cleared(self) -> None:
         self._creates.clear()
 
-    def written(self, market: MarketId, now_ns: int) -> None:
+    def on_write(self, market: MarketId, now_ns: int) -> None:
         """A first create or an amend leaves."""
         pace, mine = self._settings.pace, self._markets
         if market not in mine:
             rate = pace.market_writes_per_second, pace.market_writes_burst
             mine[market] = Tokens(*rate, now_ns)
-        check(mine[market].take(now_ns) >= 0, "B5", f"more writes on {market} than its pace allows")
-        fits = self._all.take(now_ns) >= 0
+        check(
+            mine[market].spend(now_ns) >= 0, "B5", f"more writes on {market} than its pace allows"
+        )
+        fits = self._all.spend(now_ns) >= 0
         check(fits, "B5", "more writes than the pace of the account allows")
 
-    def created(self, now_ns: int) -> None:
+    def on_create(self, now_ns: int) -> None:
         """B13: a first create leaves; a minute bears so many."""
         minute = self._creates
         minute.append(now_ns)
@@ -331,13 +335,13 @@ class Traffic:
 
     # --- out --------------------------------------------------------------------------------------
 
-    def sent(self, effect: m.Send, now_ns: int) -> None:
+    def on_sent(self, effect: m.Send, now_ns: int) -> None:
         """A request leaves. Raises `Broken` when it should not."""
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")
         self._in_flight[request_id] = effect, now_ns
         if effect.key is m.Key.TRADE:
-            self.bucket.spent(request, now_ns)
+            self.bucket.on_request(request, now_ns)
         if isinstance(request, m.Create):
             self._one_write(request.order.client_order_id, request_id)
             if not request.again:
@@ -345,7 +349,7 @@ class Traffic:
         elif isinstance(request, m.AmendResting | m.CancelResting):
             self._one_write(request.order_id, request_id)
             if isinstance(request, m.AmendResting) and request.order_id in self._truth.side_of:
-                self.rates.written(self._truth.side_of[request.order_id][0], now_ns)
+                self.rates.on_write(self._truth.side_of[request.order_id][0], now_ns)
         reads = len(self._in_flight) - len(self._writes)
         check(reads <= _READS_MAX, "B14", f"{reads} reads in flight")
 
@@ -360,12 +364,12 @@ class Traffic:
         check(not self.is_wrong(side, now_ns), "B12", f"{order} after such a one was refused")
         for name, where in self._unknown.items():
             check(where != side, "B1", f"{order} beside the unknown {name}")
-        self.rates.written(order.market_id, now_ns)
-        self.rates.created(now_ns)
+        self.rates.on_write(order.market_id, now_ns)
+        self.rates.on_create(now_ns)
 
     # --- in ---------------------------------------------------------------------------------------
 
-    def answered(self, replied: m.Response, now_ns: int) -> m.Request | None:
+    def on_response(self, replied: m.Response, now_ns: int) -> m.Request | None:
         """The request that this answers; None when it is answered already."""
         if replied.request_id not in self._in_flight:
             return None
@@ -377,7 +381,7 @@ class Traffic:
             name, side = request.order.client_order_id, side_of(request.order)
             self._writes.pop(name, None)
             if isinstance(answer, m.Ok):
-                self.settled(name)
+                self.on_create_resolved(name)
                 self._taken_in(sent_ns, again=request.again)
             elif isinstance(answer, m.Unknown):
                 self._unknown[name] = side
@@ -414,7 +418,7 @@ class Traffic:
         if sent_ns >= self._kept_away_ns and not again:
             self.is_kept_away = False
 
-    def settled(self, name: ClientOrderId) -> None:
+    def on_create_resolved(self, name: ClientOrderId) -> None:
         self._unknown.pop(name, None)
 
     def is_wrong(self, side: BookPlace, now_ns: int) -> bool:

@@ -65,7 +65,7 @@ class Channel:
             # What was wanted while the channel was down is sent on opening.
             self.subscribe(process, self._wanted)
 
-    def lost(self) -> None:
+    def on_process_gone(self) -> None:
         self._process = None
         self._wanted = None
         self._connection += 1
@@ -75,14 +75,14 @@ class Channel:
         process = self._process
         if process is None:
             return
-        self.lost()
+        self.on_process_gone()
         self._world.deliver(process, m.FeedClosed("drawn"))
 
         def back() -> None:
             if process.alive and self._process is None:
                 self.connect(process)
 
-        self._world.after(_RECONNECT_NS + for_ns, back)
+        self._world.schedule_after(_RECONNECT_NS + for_ns, back)
 
     def stall(self, for_ns: int) -> None:
         self._stalled_until_ns = self._world.now_ns + for_ns
@@ -95,12 +95,12 @@ class Channel:
             if connection == self._connection:
                 self.close(0)
 
-        self._world.after(_PONG_NS, deadline)
+        self._world.schedule_after(_PONG_NS, deadline)
 
     def _ping(self, connection: int) -> None:
         if connection == self._connection:
             self._push(m.FeedAlive())
-            self._world.after(_PING_NS, lambda: self._ping(connection))
+            self._world.schedule_after(_PING_NS, lambda: self._ping(connection))
 
     # --- frames -----------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Channel:
                 for market in wanted.rungs:
                     self._frame(world.exchange.front.book_update(market, world.now_ns))
 
-        world.after(self._one_way(), arrive)
+        world.schedule_after(self._one_way(), arrive)
 
     def publish(self) -> None:
         exchange, now_ns = self._world.exchange, self._world.now_ns
@@ -210,7 +210,7 @@ class Channel:
             if connection == self._connection:
                 world.deliver(process, event)
 
-        world.at(at_ns + extra_ns, arrive)
+        world.schedule_at(at_ns + extra_ns, arrive)
 
 
 _KINDS: Final[dict[type, str]] = {
@@ -270,7 +270,7 @@ class Network:
 
     # --- out --------------------------------------------------------------------------------------
 
-    def send(self, process: Process, effect: m.Send) -> None:
+    def send_request(self, process: Process, effect: m.Send) -> None:
         world = self._world
         call = RequestUnderWay(process, effect, world.now_ns)
         if world.faulty:
@@ -282,7 +282,7 @@ class Network:
             else:
                 self._note(call)
             world.auditor.flight.copy_ends(call.request)
-            world.after(0, lambda: self._reply(call, _NOT_CONNECTED))
+            world.schedule_after(0, lambda: self._reply(call, _NOT_CONNECTED))
             return
         slow_ns = 0
         if call.fault == "late_commit":
@@ -292,12 +292,12 @@ class Network:
         elif call.fault == "delayed":
             self._note(call)
             slow_ns = int(self._rng.random() * self._timeout_ns)
-        world.after(slow_ns + self._one_way(), lambda: self._arrive(call))
+        world.schedule_after(slow_ns + self._one_way(), lambda: self._arrive(call))
 
     def _gives_up(self, call: RequestUnderWay) -> None:
         left_ns = call.sent_ns + self._timeout_ns - self._world.now_ns
         response = Response(m.Unknown("no answer in time"), None, None)
-        self._world.after(max(0, left_ns), lambda: self._reply(call, response))
+        self._world.schedule_after(max(0, left_ns), lambda: self._reply(call, response))
 
     # --- at the venue -----------------------------------------------------------------------------
 
@@ -315,7 +315,7 @@ class Network:
         if response.waited_ns or world.now_ns + back_ns - call.sent_ns > self._timeout_ns:
             self._gives_up(call)
         else:
-            world.after(back_ns, lambda: self._reply(call, response))
+            world.schedule_after(back_ns, lambda: self._reply(call, response))
 
     def _response(self, call: RequestUnderWay) -> Response:
         world, fault = self._world, call.fault
@@ -348,7 +348,7 @@ class Network:
         known = world.auditor.flight.order_of
         is_new = isinstance(request, m.Create) and request.order.client_order_id not in known
         front = world.exchange.front
-        response = front.answer(call.send, world.now_ns, stale=is_stale)
+        response = front.answer_request(call.send, world.now_ns, stale=is_stale)
         if response.away_ns is not None:
             return response
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
@@ -356,7 +356,7 @@ class Network:
         else:
             if (front.stale if is_stale else front.replica).next_due_ns() is not None:
                 world.seen.hit("stale_read")
-            answer = self._read(call, request, response.answer)
+            answer = self._on_read_answer(call, request, response.answer)
         return response._replace(answer=answer)
 
     def _instead(self, call: RequestUnderWay) -> m.Answer | None:
@@ -406,7 +406,7 @@ class Network:
         if isinstance(request, m.AmendResting):
             arrive()
         else:
-            world.after(1 + self._one_way(), arrive)
+            world.schedule_after(1 + self._one_way(), arrive)
 
     def _about_another(self, call: RequestUnderWay, answer: m.Ok) -> m.Answer:
         body, world = answer.body, self._world
@@ -417,7 +417,7 @@ class Network:
             return answer
         self.foreign_replies -= 1
         if world.contradictor is not None:
-            world.contradictor.says()
+            world.contradictor.mark_first_sign()
         elif world.process is self._foreign_to:
             return answer  # a second one in a life is a contradiction
         self._foreign_to = world.process
@@ -430,7 +430,7 @@ class Network:
 
     # --- reads ------------------------------------------------------------------------------------
 
-    def _read(self, call: RequestUnderWay, request: m.Read, answer: m.Answer) -> m.Answer:
+    def _on_read_answer(self, call: RequestUnderWay, request: m.Read, answer: m.Answer) -> m.Answer:
         seen = self._world.seen
         if getattr(request, "cursor", ""):
             seen.hit("page")

@@ -92,7 +92,7 @@ class Truth:
         self.cash[event] = self.cash.get(event, 0) + cents
         self.flow_cents += cents
 
-    def take(self, order: v.OrderState) -> None:
+    def on_order(self, order: v.OrderState) -> None:
         self.filled[order.order_id] = order.filled_qty
         self.side_of[order.order_id] = side_of(order)
         here = self.working_in.setdefault(order.market_id, {})
@@ -126,7 +126,7 @@ class Fees:
     def __init__(self, rate: str) -> None:
         self._rate_units = round(float(rate) * _RATE_UNITS)
 
-    def of(self, price: int, qty: int) -> int:
+    def fee_cents(self, price: int, qty: int) -> int:
         """The fee of a whole fill in cents, rounded up."""
         exact = self._rate_units * qty * price * (DOLLAR - price)
         return -(-exact // (_RATE_UNITS * DOLLAR))
@@ -156,7 +156,7 @@ class Possible:
 
     def loses(self, fees: Fees) -> int:
         per_share = self.price if self.is_buy else DOLLAR - self.price
-        return per_share * self.qty + fees.of(self.price, self.qty)
+        return per_share * self.qty + fees.fee_cents(self.price, self.qty)
 
 
 class Flight:
@@ -172,7 +172,7 @@ class Flight:
         self._explained: set[ClientOrderId] = set()
         self._amending: dict[OrderId, list[Amend]] = {}
 
-    def listed(self, market: MarketId) -> None:
+    def on_listed(self, market: MarketId) -> None:
         self._landing[market] = {}
 
     def is_under_way(self, market: MarketId) -> bool:
@@ -199,7 +199,7 @@ class Flight:
 
     # --- on its way -------------------------------------------------------------------------------
 
-    def leaves(self, request: m.Create) -> None:
+    def on_create_sent(self, request: m.Create) -> None:
         """B1: one client_order_id has one body. B12: a create is sent again as what it was."""
         name = request.order.client_order_id
         known = self.bodies.get(name)
@@ -212,13 +212,13 @@ class Flight:
     def may_land(self, order: QtyOrder) -> None:
         self._landing[order.market_id][order.client_order_id] = order
 
-    def landed(self, market: MarketId, name: ClientOrderId, order_id: OrderId) -> None:
+    def on_landed(self, market: MarketId, name: ClientOrderId, order_id: OrderId) -> None:
         """A create became this order. B1: it is its only one."""
         known = self.order_of.setdefault(name, order_id)
         check(known == order_id, "B1", "two orders for one client_order_id")
         self._landing[market].pop(name, None)
 
-    def amends(self, request: m.AmendResting) -> None:
+    def on_amend_sent(self, request: m.AmendResting) -> None:
         self._amending.setdefault(request.order_id, []).append(request.amend)
 
     def copy_ends(self, request: m.Request) -> None:
@@ -240,16 +240,16 @@ class Flight:
     def never_left(self, request: m.Request) -> None:
         self.copy_ends(request)
         if isinstance(request, m.Create) and not request.again:
-            self.refused(request.order)
+            self.on_rejected(request.order)
 
-    def refused(self, order: QtyOrder) -> None:
+    def on_rejected(self, order: QtyOrder) -> None:
         name = order.client_order_id
         if name in self._copies:
             self._over.add(name)
         else:
             self._landing[order.market_id].pop(name, None)
 
-    def settled(self, name: ClientOrderId, order_id: OrderId | None = None) -> None:
+    def on_create_resolved(self, name: ClientOrderId, order_id: OrderId | None = None) -> None:
         """The bot says that this create made no order, or names its order. B6: with none, none of
         it rests; with one, that is it or its equal."""
         working, made = self._truth.working, self.order_of.get(name)
@@ -260,7 +260,7 @@ class Flight:
         for landing in self._landing.values():
             if name in landing:
                 self._explained.add(name)
-                self.refused(landing[name])
+                self.on_rejected(landing[name])
 
     def remembered(self, names: Collection[ClientOrderId], *, lost: bool = False) -> None:
         """A process begins that knows only these creates. B6: unless its journal is lost, it knows
@@ -270,7 +270,7 @@ class Flight:
                 if name not in names:
                     known = lost or name in self._explained
                     check(known, "B6", f"{name} may land and is forgotten")
-                    self.refused(order)
+                    self.on_rejected(order)
 
 
 def _place_of(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:

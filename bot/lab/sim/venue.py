@@ -94,7 +94,7 @@ class SimulatedVenue:
         # Of every event, also of one that is listed later: moods tell the time by it.
         self._resolves_ns = start_ns + RESOLUTION_NS
         if first is None:
-            self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
+            self.execute(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
         for event, rungs in enumerate(odds.rungs):
             ticker = self.list_event(start_ns)
             for rung in range(rungs):
@@ -106,7 +106,7 @@ class SimulatedVenue:
     def list_event(self, now_ns: int) -> Ticker:
         event = len(self.markets)
         ticker = Ticker(f"{self.series}-27Q{event + 1}")
-        self.apply(
+        self.execute(
             v.ListEvent(
                 event_ticker=ticker,
                 series_ticker=self.series,
@@ -135,7 +135,7 @@ class SimulatedVenue:
         self.markets[event].insert(place, market)
         self.tapes[market] = LevelBook(now_ns)
         maker_rate, taker_rate = self._rates
-        self.apply(
+        self.execute(
             v.ListMarket(
                 market_id=market,
                 ticker=Ticker(f"{event}-{strike}B"),
@@ -153,17 +153,17 @@ class SimulatedVenue:
     def open_accounts(self, odds: Odds, now_ns: int) -> None:
         cash = {MAKER: Cents(odds.cash_cents), **dict.fromkeys(CROWD, _CROWD_CENTS)}
         for command in accounts(cash):
-            self.apply(command, now_ns)
+            self.execute(command, now_ns)
 
     def all_markets(self) -> Iterator[MarketId]:
         yield from self.tapes
 
-    def apply(self, command: v.Command, now_ns: int) -> v.Answer:
+    def execute(self, command: v.Command, now_ns: int) -> v.Answer:
         """Carry out a command of anybody's, and charge what the venue's reading of it costs."""
-        answer = self.front.apply(command, now_ns)
+        answer = self.front.execute(command, now_ns)
         while self.readings.due:
             self.readings.due.pop()
-            self.front.apply(v.Withdraw(MAKER, Cents(1)), now_ns)
+            self.front.execute(v.Withdraw(MAKER, Cents(1)), now_ns)
         return answer
 
     # --- the market source ------------------------------------------------------------------------
@@ -176,9 +176,9 @@ class SimulatedVenue:
             for series in self._series:
                 series.frames.append((now_ns + series._lag_ns, public))
 
-    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
+    def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
         """Whoever can be reached is in the engine already."""
-        return self.apply(command, now_ns)
+        return self.execute(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
         tapes = (series.tapes for series in self._series)
@@ -225,9 +225,9 @@ class OtherReadings(GapReading):
 
     # --- writes -----------------------------------------------------------------------------------
 
-    def meant(self, request: m.Write) -> m.Write | m.Answer:
+    def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
         """The write that the venue takes this one for, or the answer where it acts on none."""
-        if isinstance(request, m.Create) or (order := self.order(request.order_id)) is None:
+        if isinstance(request, m.Create) or (order := self.order_of(request.order_id)) is None:
             return request
         is_over = order.status in TERMINAL
         if isinstance(request, m.AmendResting):
@@ -252,7 +252,7 @@ class OtherReadings(GapReading):
             return refusal(Code.INVALID_QTY)
         return replace(request, amend=replace(amend, qty=Qty(left)))
 
-    def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
+    def reword_answer(self, request: m.Request, answer: m.Answer) -> m.Answer:
         body = answer.body if isinstance(answer, m.Ok) else None
         if isinstance(body, m.CancelBody):
             # The filled quantity comes from the read side and is a floor.
@@ -292,7 +292,7 @@ class OtherReadings(GapReading):
 
     # --- other ids --------------------------------------------------------------------------------
 
-    def apply(
+    def apply_to_engine(
         self, engine: Engine, command: v.Command, now_ns: int
     ) -> tuple[v.Answer, list[v.Event]]:
         """Have the engine carry out a command about an order by the id that is shown of it."""
@@ -330,7 +330,7 @@ class OtherReadings(GapReading):
             return replace(event, order_id=self._shown.get(event.order_id, event.order_id))
         return event
 
-    def order(self, order_id: OrderId) -> v.OrderState | None:
+    def order_of(self, order_id: OrderId) -> v.OrderState | None:
         """An order by an id that it has or had."""
         if order_id in self._over:
             return self._over[order_id]
@@ -370,7 +370,7 @@ class BuyingCrowd:
         self._markets = list(self.value)
         self.dead = self._markets[-1] if odds.dead_rung and len(self._markets) > 1 else None
 
-    def open(self, now_ns: int) -> None:
+    def place_floors(self, now_ns: int) -> None:
         for market in self._markets:
             if market == self.dead:
                 self.buy(FLOOR, market, Outcome.YES, 1, _FLOOR_QTY, now_ns)
@@ -396,7 +396,7 @@ class BuyingCrowd:
 
     def _floor(self, market: MarketId, now_ns: int) -> None:
         for order_id in self._floors.pop(market, []):
-            self._exchange.apply(v.CancelOrder(FLOOR, order_id), now_ns)
+            self._exchange.execute(v.CancelOrder(FLOOR, order_id), now_ns)
         value, width = self.value[market], self._rng.choice((2, 4, 7))
         below, above = round(value - width), round(complement(Price(round(value))) - width)
         for outcome, price in ((Outcome.YES, below), (Outcome.NO, above)):
@@ -404,7 +404,7 @@ class BuyingCrowd:
             if placed is not None:
                 self._floors.setdefault(market, []).append(placed)
 
-    def act(self, now_ns: int) -> None:
+    def trade_once(self, now_ns: int) -> None:
         rng = self._rng
         market = rng.choice(self._markets)
         if market == self.dead or market in self._left:
@@ -414,10 +414,10 @@ class BuyingCrowd:
         if drawn < 0.80:
             # A small quote comes, or the oldest one goes, or changes its size.
             if len(patient) >= _PATIENT_MAX or (patient and drawn < 0.30):
-                self._exchange.apply(v.CancelOrder(TAKERS[0], patient.popleft()), now_ns)
+                self._exchange.execute(v.CancelOrder(TAKERS[0], patient.popleft()), now_ns)
             elif patient and drawn < 0.55:
                 amend = Amend(qty=Qty(rng.randint(1, 12)))
-                self._exchange.apply(v.AmendOrder(TAKERS[0], patient[-1], amend), now_ns)
+                self._exchange.execute(v.AmendOrder(TAKERS[0], patient[-1], amend), now_ns)
             else:
                 outcome, value = self._side(market)
                 price = round(value - rng.uniform(1.0, 6.0))
@@ -443,9 +443,11 @@ class BuyingCrowd:
         self._left[market] = None
         self.unflick(market, now_ns)
         for order_id in self._floors.pop(market, []):
-            self._exchange.apply(v.CancelOrder(FLOOR, order_id), now_ns)
+            self._exchange.execute(v.CancelOrder(FLOOR, order_id), now_ns)
         while self._patient[market]:
-            self._exchange.apply(v.CancelOrder(TAKERS[0], self._patient[market].popleft()), now_ns)
+            self._exchange.execute(
+                v.CancelOrder(TAKERS[0], self._patient[market].popleft()), now_ns
+            )
 
     def rest(self) -> None:
         self._left.update(dict.fromkeys(self._markets))
@@ -465,7 +467,7 @@ class BuyingCrowd:
         )
         self.buy(TAKERS[1], market, outcome, round(value), 12, now_ns, TimeInForce.IOC)
 
-    def take(
+    def take_order(
         self, order: v.OrderState, rng: random.Random, now_ns: int, most: int | None = None
     ) -> None:
         is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
@@ -492,7 +494,7 @@ class BuyingCrowd:
         known = self._flickers.get(market)
         price = Price(max(PRICE_MIN, round(self.value[market]) - 2 + up))
         if known is not None:
-            amended = self._exchange.apply(
+            amended = self._exchange.execute(
                 v.AmendOrder(FLICKERER, known, Amend(price=price, qty=Qty(9))), now_ns
             )
             if isinstance(amended, v.Amended) and amended.order.remaining_qty:
@@ -505,7 +507,7 @@ class BuyingCrowd:
     def unflick(self, market: MarketId, now_ns: int) -> None:
         order_id = self._flickers.pop(market, None)
         if order_id is not None:
-            self._exchange.apply(v.CancelOrder(FLICKERER, order_id), now_ns)
+            self._exchange.execute(v.CancelOrder(FLICKERER, order_id), now_ns)
 
     def buy(
         self,
@@ -528,7 +530,7 @@ class BuyingCrowd:
             tif,
             ClientOrderId(f"{self._prefix}crowd-{self._made}"),
         )
-        answer = self._exchange.apply(v.PlaceOrder(user, order), now_ns)
+        answer = self._exchange.execute(v.PlaceOrder(user, order), now_ns)
         if isinstance(answer, v.Placed) and answer.order.remaining_qty:
             return answer.order.order_id
         return None

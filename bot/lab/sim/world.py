@@ -96,11 +96,11 @@ class SimulatedWorld:
     def now_ns(self) -> int:
         return self.driver.now_ns
 
-    def at(self, at_ns: int, act: Callable[[], None]) -> None:
-        self.driver.at(at_ns, act)
+    def schedule_at(self, at_ns: int, act: Callable[[], None]) -> None:
+        self.driver.schedule_at(at_ns, act)
 
-    def after(self, delay_ns: int, act: Callable[[], None]) -> None:
-        self.driver.after(delay_ns, act)
+    def schedule_after(self, delay_ns: int, act: Callable[[], None]) -> None:
+        self.driver.schedule_after(delay_ns, act)
 
     def wait(self, for_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
         """Go on for so long, or until that is done; whether it is."""
@@ -149,12 +149,12 @@ class SimulatedWorld:
         if process.finished is not None and self.first.second is not None and not self.stopping:
             return  # it waits for the other series to end, and its loop is over
         if self.now_ns < process.paused_until_ns:
-            self._keep(process, event)
+            self._queue_event(process, event)
             return
         self._hand(process, event)
         self._ticks.schedule_by(self.now_ns + self.odds.turn_ns)
 
-    def _keep(self, process: Process, event: m.Event) -> None:
+    def _queue_event(self, process: Process, event: m.Event) -> None:
         if isinstance(event, m.BookUpdate):
             for place, waiting in enumerate(process.inbox):
                 if isinstance(waiting, m.BookUpdate) and waiting.market_id == event.market_id:
@@ -165,7 +165,7 @@ class SimulatedWorld:
 
     def _hand(self, process: Process, event: m.Event) -> None:
         self.trace.append((self.now_ns, ">", event))
-        effects = process.receive(event, self.now_ns)
+        effects = process.process_event(event, self.now_ns)
         if self.contradictor is not None:
             self.contradictor.on_turn(event, effects)
         if process.effects_left is not None:
@@ -174,7 +174,7 @@ class SimulatedWorld:
             if isinstance(effect, m.Send):
                 self._leaves(process, effect)
             elif isinstance(effect, m.WakeAt):
-                self._ticks.schedule_by(process.clock.when(effect.at_ns))
+                self._ticks.schedule_by(process.clock.to_world_ns(effect.at_ns))
             elif isinstance(effect, m.SubscribeTo):
                 self.channel.subscribe(process, effect)
             elif isinstance(effect, m.DrainComplete):
@@ -196,7 +196,7 @@ class SimulatedWorld:
             if isinstance(effect, m.Send):
                 self.auditor.flight.never_left(effect.request)
         # What is performed before reaches the venue; then the process is gone.
-        self.after(0, lambda: self.episodes.crash_now(process))
+        self.schedule_after(0, lambda: self.episodes.crash_now(process))
         process.effects_left = None
         return effects[:left]
 
@@ -214,23 +214,23 @@ class SimulatedWorld:
             self.deliver(self.process, m.LatchCleared())
 
         # Where all is counted anew when the faults stop, a person may take longer.
-        self.after(_LONG_LATCH_NS if self.odds.creates_per_minute else _LATCH_NS, cleared)
+        self.schedule_after(_LONG_LATCH_NS if self.odds.creates_per_minute else _LATCH_NS, cleared)
 
     def _leaves(self, process: Process, effect: m.Send) -> None:
         if not isinstance(effect.request, m.Create | m.AmendResting):
-            self.network.send(process, effect)
+            self.network.send_request(process, effect)
             return
 
         def on_disk() -> None:
             if process.alive:
                 process.unsent.pop(effect.request_id, None)
                 process.durable = max(process.durable, entries)
-                self.network.send(process, effect)
+                self.network.send_request(process, effect)
 
         entries = process.entries
         process.unsent[effect.request_id] = effect.request
         if self.odds.sync_ns:
-            self.after(self.odds.sync_ns, on_disk)
+            self.schedule_after(self.odds.sync_ns, on_disk)
         else:
             on_disk()
 
@@ -238,9 +238,9 @@ class SimulatedWorld:
         if process.log and self.now_ns >= process.paused_until_ns:
             self._hand(process, m.Tick())
 
-    def start(self, process: Process) -> None:
+    def start_process(self, process: Process) -> None:
         nonce = f"{self.odds.seed:012x}{len(self.lives):08x}"
-        memory = self.disk.begin(process.clock.read(self.now_ns))
+        memory = self.disk.recall_state(process.clock.to_host_ns(self.now_ns))
         # A file that never changes need not be named; what names it is journalled.
         named = process.configured if self.odds.has("reload") else None
         started = m.Started(
@@ -269,12 +269,12 @@ class SimulatedWorld:
         for each in going:
             each.deliver(each.process, m.StopRequested("another series has ended"))
         if not going:
-            self.after(0, lambda: self.replace(process, _RESTART_NS, None))
+            self.schedule_after(0, lambda: self.replace(process, _RESTART_NS, None))
 
     def _look_after(self, left: m.DrainComplete) -> None:
         for order_id in left.left if self.odds.strangers == "refuse" else ():
             self.seen.hit("stranger_refused")
-            self.exchange.apply(v.CancelOrder(MAKER, order_id), self.now_ns)
+            self.exchange.execute(v.CancelOrder(MAKER, order_id), self.now_ns)
 
     def replace(
         self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
@@ -291,14 +291,14 @@ class SimulatedWorld:
     def _dies(self, rng: random.Random | None, *, lost: bool) -> None:
         process = self.process
         process.alive = False
-        self._ticks.stop()
+        self._ticks.cancel_tick()
         self.network.foreign_replies = 0
         for request in process.unsent.values():
             self.auditor.flight.never_left(request)
-        self.channel.lost()
+        self.channel.on_process_gone()
         if process.log:
             # One that dies before it has begun has written nothing: what was there stays.
-            self.disk.end(process.log, process.durable, rng)
+            self.disk.end_segment(process.log, process.durable, rng)
             if self.disk.torn:
                 self.seen.fault("torn_tail")
         if lost:
@@ -309,9 +309,9 @@ class SimulatedWorld:
 
         def up() -> None:
             if successor is self.process:
-                self.start(successor)
+                self.start_process(successor)
 
-        self.after(down_ns, up)
+        self.schedule_after(down_ns, up)
 
     def reload_one(self, rng: random.Random) -> None:
         kind = rng.choice(KINDS)
@@ -335,12 +335,12 @@ class SimulatedWorld:
             if self.now_ns < process.paused_until_ns:
                 return
             waiting, process.inbox = process.inbox, []
-            self._ticks.stop()
+            self._ticks.cancel_tick()
             for event in waiting:
                 self.deliver(process, event)
             self._ticks.schedule_by(self.now_ns)
 
-        self.after(for_ns, go_on)
+        self.schedule_after(for_ns, go_on)
 
     def _drain_deadline(self, process: Process) -> None:
         def overdue() -> None:
@@ -348,7 +348,7 @@ class SimulatedWorld:
                 self._look_after(process.trader.left_over())
                 self.replace(process, _RESTART_NS, None)
 
-        self.after(_DRAIN_NS, overdue)
+        self.schedule_after(_DRAIN_NS, overdue)
 
     # --- the venue --------------------------------------------------------------------------------
 
@@ -356,16 +356,16 @@ class SimulatedWorld:
         due_ns = now_ns + self.odds.fast_lag_ns
         if events and due_ns > self._publish_ns:
             self._publish_ns = due_ns
-            self.at(due_ns, self.channel.publish)
+            self.schedule_at(due_ns, self.channel.publish)
 
     def crowd_acts(self, until_ns: int) -> None:
         if self.now_ns >= until_ns:
             return
         rng, odds = self._rng, self.odds
         for place in range(rng.randint(1, 2 * odds.burst - 1)):
-            self.after(place * 100_000, lambda: self.crowd.act(self.now_ns))
+            self.schedule_after(place * 100_000, lambda: self.crowd.trade_once(self.now_ns))
         gap_s = rng.expovariate(odds.crowd_per_second / odds.burst)
-        self.after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
+        self.schedule_after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
 
     # --- what came of it --------------------------------------------------------------------------
 

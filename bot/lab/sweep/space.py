@@ -55,9 +55,9 @@ class Dimension(msgspec.Struct, frozen=True):
     @property
     def ends(self) -> tuple[str, ...]:
         """Values by which the key can be tried: all of them, or the ends of the range."""
-        return self.values or (self.text(self.low), self.text(self.high))
+        return self.values or (self.write(self.low), self.write(self.high))
 
-    def text(self, value: float) -> str:
+    def write(self, value: float) -> str:
         """A number of the range as it is written, within the ends."""
         held = min(max(value, self.low), self.high)
         if self.whole:
@@ -81,7 +81,7 @@ class Dimension(msgspec.Struct, frozen=True):
         return distributions.FloatDistribution(self.low, self.high, log=self.log)
 
     def value(self, drawn: Any) -> str:
-        return self.values[drawn] if self.values else self.text(drawn)
+        return self.values[drawn] if self.values else self.write(drawn)
 
 
 # --- texts to dimensions --------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _range(key: str, said: str, parts: Sequence[str]) -> Dimension:
             raise wrong
         ratio, last = found.high / found.low, int(rest[1]) - 1
         numbers = (found.low * ratio ** (place / last) for place in range(last + 1))
-        return Dimension(key, tuple(dict.fromkeys(map(found.text, numbers))), ordered=True)
+        return Dimension(key, tuple(dict.fromkeys(map(found.write, numbers))), ordered=True)
     if not rest and not (whole and high - low < POINTS_MAX):
         return Dimension(key, low=float(low), high=float(high), whole=whole)
     step = rest[0] if rest else "1"

@@ -35,7 +35,7 @@ class Aim(msgspec.Struct, frozen=True):
         return means - self.risk * sds(rows)
 
     @property
-    def text(self) -> str:
+    def description(self) -> str:
         name = self.function or self.name
         less = f" - {self.risk:g} x sd" if self.risk else ""
         return f"{'minus ' if self.sign < 0 else ''}mean {name} a case{less}"
@@ -138,7 +138,7 @@ class SweepResult:
 
     def _jobs(self, settings: Settings) -> list[Job]:
         """Raises TrialFault."""
-        setup, function = self._configured.at(settings), self.aim.function
+        setup, function = self._configured.with_settings(settings), self.aim.function
         code = code_of(setup, function)
         return [Job(setup, settings, case, function, code) for case in self.cases]
 
@@ -155,18 +155,18 @@ class SweepResult:
                 rows.append((trial, self._jobs(trial.settings)))
             except TrialFault as fault:
                 trial.fault = str(fault)
-        jobs = {job.key: job for _, row in rows for job in row}
+        jobs = {job.result_key: job for _, row in rows for job in row}
         outcomes = {key: each for key in jobs if (each := self._store.results.get(key))}
         missing = [job for key, job in jobs.items() if key not in outcomes]
         progress(len(trials) * len(self.cases) - len(missing))
         for job, outcome in runner(missing, wanted=wanted):
-            outcomes[job.key] = outcome
+            outcomes[job.result_key] = outcome
             if outcome.lasting:
-                self._store.put(job.key, outcome)
+                self._store.put(job.result_key, outcome)
             progress(1)
         for trial, row in rows:
             self._tried.add(row[0].trial)
-            came = [(job, outcomes[job.key]) for job in row if job.key in outcomes]
+            came = [(job, outcomes[job.result_key]) for job in row if job.result_key in outcomes]
             faults = [f"{job.case.name}: {each.fault}" for job, each in came if each.fault]
             if len(came) < len(row):
                 continue
@@ -283,7 +283,7 @@ def findings(
     followed, gain = _followed(aim, trials, nets, sweep.splits, names)
     ever, overs = sweep.trials_ever, nets[1:] - nets[0]
     return Findings(
-        aim=aim.text,
+        aim=aim.description,
         how=how,
         where=where,
         code=sweep.code,

@@ -109,7 +109,7 @@ def seeded(world: Scenario, seeds: range) -> tuple[Case, ...]:
             f"seeds {span(seeds)}: 9001-9999 are the holdout of `bot evaluate`; "
             "nothing is ever tuned on them"
         )
-    return tuple(WorldCase(world, seed, str(seed), f"{world.key}/{seed}") for seed in seeds)
+    return tuple(WorldCase(world, seed, str(seed), f"{world.size_key}/{seed}") for seed in seeds)
 
 
 def recorded(
@@ -205,7 +205,7 @@ class TrialConfig:
         self._source: YamlText = draft.source
         self.base = self._setup(finish(draft))
 
-    def at(self, settings: Settings) -> Setup:
+    def with_settings(self, settings: Settings) -> Setup:
         """The setup with these settings. Another strategy than the file's takes none of its
         parameters. Raises TrialFault."""
         content = copy.deepcopy(self._source.content)
@@ -256,7 +256,7 @@ class TrialConfig:
             found, text = [], ""
             for value in each.ends:
                 try:
-                    found.append(self.at({each.key: value}).digest)
+                    found.append(self.with_settings({each.key: value}).digest)
                 except TrialFault as fault:
                     text = text or str(fault)
             if not found:
@@ -302,7 +302,7 @@ class Job(msgspec.Struct, frozen=True):
         return digest_of(self.setup.digest, self.settings) if self.function else self.setup.digest
 
     @property
-    def key(self) -> str:
+    def result_key(self) -> str:
         return f"{self.trial}/{self.case.key}/{self.code}"
 
 

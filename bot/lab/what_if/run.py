@@ -213,15 +213,15 @@ class WhatIfRun:
             remake=setup.remake,
         )
         self._run = TraderRun(self._driver, self.venue, self.trader, TermsLink(terms))
-        self._run.observer = lambda event, _effects, _now_ns: self._own.take(event)
+        self._run.observer = lambda event, _effects, _now_ns: self._own.on_message(event)
 
     def run(self, progress: Progress = no_progress) -> RunFigures:
         """progress: records played. Raises Stalled and DoesNotClose."""
         market, driver, run = self._market, self._driver, self._run
         for at_ns, event in market.world:
-            driver.at(at_ns, partial(self._happens, event))
+            driver.schedule_at(at_ns, partial(self._happens, event))
         for at_ns, command in market.states:
-            driver.at(at_ns, partial(self._operated, command))
+            driver.schedule_at(at_ns, partial(self._operated, command))
         started = self._started
         began = m.Started(
             started.boot_nonce,
@@ -236,7 +236,7 @@ class WhatIfRun:
             event_cash=started.event_cash,
         )
         with ended_when_stalled():
-            run.receive([began])
+            run.deliver([began])
             for done, each in enumerate(market.history):
                 # What was so before the run began is so when it begins.
                 at_ns = max(each.seen.ts_ns + market.clock_ahead_ns, market.begun_ns)
@@ -254,7 +254,7 @@ class WhatIfRun:
         return figures_of(self.trader, self._own, span_ns, tickers, run.events)
 
     def _operated(self, command: v.Command) -> None:
-        self.venue.exchange.apply(command, self._driver.now_ns)
+        self.venue.exchange.execute(command, self._driver.now_ns)
 
     def _happens(self, event: m.Event) -> None:
         if isinstance(event, m.Reconfigured):
@@ -262,7 +262,7 @@ class WhatIfRun:
             if changed is None:
                 return
             event = structs.replace(changed, configured=_alone(changed.configured))
-        self._run.receive([event])
+        self._run.deliver([event])
 
 
 def _latency(trips_ns: Sequence[int]) -> Latency:
@@ -311,15 +311,15 @@ class WhatIfMarket(LiveMarket):
         self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
     ) -> None:
         """Shares are held, and the cash is what it was: they were bought before anything began."""
-        self.exchange.apply(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
+        self.exchange.execute(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
         name = ClientOrderId(f"held-{place}")
         bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)
-        self.exchange.apply(v.PlaceOrder(MAKER, bought), now_ns)
+        self.exchange.execute(v.PlaceOrder(MAKER, bought), now_ns)
         side, price = book_side(outcome, Side.BUY), canonical(outcome, _EVEN)
         self._acting_as_print = True
         self._meet(market_id, side, price, qty, now_ns)
         self._acting_as_print = False
-        self.exchange.apply(v.Withdraw(MAKER, Cents(self.gain_cents)), now_ns)
+        self.exchange.execute(v.Withdraw(MAKER, Cents(self.gain_cents)), now_ns)
         held = {**self.account.shares}
         self.account = PaperAccount()
         self.account.shares = held
@@ -336,7 +336,7 @@ class WhatIfMarket(LiveMarket):
         left = seen.size - sum(fill.qty for fill in self.account.fills[before:])
         depth = self.depths[seen.market_id]
         side = BookSide.ASK if seen.taker_bought_yes else BookSide.BID
-        for price, size in [*depth.left(side)]:
+        for price, size in [*depth.remaining_levels(side)]:
             if price == seen.price:
-                depth.take(side, price, min(left, size))
+                depth.mark_taken(side, price, min(left, size))
                 self._changed[seen.market_id] = None
