@@ -253,7 +253,7 @@ def _prepared(
     data = {path for case in cases if isinstance(case, TapeCase) for path in case.folders}
     with watched([*map(Path, data)], config) as opened:
         configured = TrialConfig(config, cell)
-        configured.probe(dimensions, is_lived=not aim.function)
+        configured.probe(dimensions, has_runs=not aim.function)
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy was loaded")
     return SweepResult(configured, cases, aim, splits_of(len(cases), splits), files[0])

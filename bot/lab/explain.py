@@ -29,7 +29,7 @@ from bot.core.risk.trim import Trim
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.order_histories import CHANNEL, Deed, Frame, Life
+from bot.lab.order_histories import CHANNEL, Frame, OrderHistory, OrderRequest
 from bot.lab.replay import replayer_of
 from bot.lab.session import Place, Placed, Run, Step, placed_entries
 from bot.strategy.api import EventView, Levels, Quote, Quotes, Strategy, Take, checked
@@ -37,7 +37,7 @@ from venue.wire.money import BookSide, Cents, Price, Qty, canonical
 from venue.wire.names import ClientOrderId, MarketId, Ticker
 
 
-class Lean(msgspec.Struct, frozen=True):
+class InventoryShift(msgspec.Struct, frozen=True):
     """One quote as it was, and as it would have been without a share held on any rung. cents: how
     far what is held moved it, above 0 up; None where one of the two does not stand."""
 
@@ -67,7 +67,7 @@ class RecordedStrategy(Strategy):
         self._answer = self._inner.quote(view)
         return self._answer
 
-    def leans(self, market_id: MarketId) -> tuple[tuple[Lean, ...], str]:
+    def leans(self, market_id: MarketId) -> tuple[tuple[InventoryShift, ...], str]:
         """How far the quotes of a rung in the last answer leaned, and why this is unknown, else
         empty."""
         if self.view is None or self._answer is None:
@@ -92,13 +92,15 @@ def without_shares(view: EventView) -> EventView:
     return msgspec.structs.replace(view, rungs=rungs)
 
 
-def _leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[Lean, ...]:
+def _leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[InventoryShift, ...]:
     rows = []
     for side in BookSide:
         pairs = zip_longest(_levels(then, side), _levels(free, side))
         for level, (one, other) in enumerate(pairs):
             both = None if one is None or other is None else one.price - other.price
-            rows.append(Lean(side, level, *_price_and_qty(one), *_price_and_qty(other), both))
+            rows.append(
+                InventoryShift(side, level, *_price_and_qty(one), *_price_and_qty(other), both)
+            )
     return tuple(rows)
 
 
@@ -215,7 +217,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     frame: Frame | None
     curve: Curve | None
     seen: StrategyInput | None
-    leans: tuple[Lean, ...]
+    leans: tuple[InventoryShift, ...]
     leans_fault: str  # why the leans are not known, else empty
     answered: tuple[Quote, ...]  # what the strategy wanted to rest on the rung
     takes: tuple[Take, ...]  # what it wanted to trade there at once
@@ -247,7 +249,7 @@ class Explainer:
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}
         self._calls: dict[Ticker, int] = {}
-        self._watched: tuple[Deed, Life] | None = None
+        self._watched: tuple[OrderRequest, OrderHistory] | None = None
         self._spent: list[tuple[Token, Limits | None]] = []
         # Every token passes here on its way; the purse may be shared with series beside it.
         purse = self.trader.out.purse
@@ -264,7 +266,9 @@ class Explainer:
 
     # --- what is asked ----------------------------------------------------------------------------
 
-    def of_deeds(self, life: Life, deeds: Sequence[Deed]) -> Iterator[tuple[Deed, Decision]]:
+    def of_deeds(
+        self, life: OrderHistory, deeds: Sequence[OrderRequest]
+    ) -> Iterator[tuple[OrderRequest, Decision]]:
         """The decision behind each of these requests, in the order of the run. Raises JournalFault
         when the run cannot be replayed up to there."""
         wanted = {deed.number: deed for deed in deeds}
@@ -357,7 +361,7 @@ class Explainer:
 
     # --- tokens and limits at the instant ---------------------------------------------------------
 
-    def _watch_request(self, deed: Deed | None, life: Life) -> None:
+    def _watch_request(self, deed: OrderRequest | None, life: OrderHistory) -> None:
         self._spent = []
         self._watched = None if deed is None else (deed, life)
 
@@ -370,7 +374,7 @@ class Explainer:
         return True
 
     def _record_token(
-        self, lane: Priority, before: int, now_ns: int, deed: Deed, life: Life
+        self, lane: Priority, before: int, now_ns: int, deed: OrderRequest, life: OrderHistory
     ) -> None:
         trader = self.trader
         resting = trader.desk.live_count()
@@ -387,7 +391,7 @@ class Explainer:
         )
         self._spent.append((token, None if deed.kind == "cancel" else self._limits(deed, life)))
 
-    def _limits(self, deed: Deed, life: Life) -> Limits | None:
+    def _limits(self, deed: OrderRequest, life: OrderHistory) -> Limits | None:
         rung = self._rungs.get(life.market_id)
         own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
         if deed.kind == "create":
@@ -412,7 +416,7 @@ class Explainer:
     # --- the picture ------------------------------------------------------------------------------
 
     def _decision(
-        self, step: Step, market_id: MarketId, deed: Deed | None, life: Life | None
+        self, step: Step, market_id: MarketId, deed: OrderRequest | None, life: OrderHistory | None
     ) -> Decision:
         rung, quoting = self._rungs[market_id], self.trader.quoting
         ladder = rung.ladder
@@ -453,7 +457,7 @@ class Explainer:
     def _pulled(self, ladder: EventQuoter, rung: MarketQuoter) -> str:
         return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
-    def _spent_on(self, step: Step, deed: Deed) -> tuple[Token | None, Limits | None]:
+    def _spent_on(self, step: Step, deed: OrderRequest) -> tuple[Token | None, Limits | None]:
         """The token of a request: those of one key leave in the order of its tokens."""
         on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
         for send, spent in zip(on_key, self._spent, strict=False):
@@ -461,7 +465,7 @@ class Explainer:
                 return spent
         return None, None
 
-    def _token(self, step: Step, deed: Deed) -> Token:
+    def _token(self, step: Step, deed: OrderRequest) -> Token:
         sends = [each for each in step.effects if isinstance(each, m.Send)]
         nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
         token, _ = self._spent_on(step, deed)
@@ -470,7 +474,9 @@ class Explainer:
             token = Token(deed.key, deed.kind, None, reserve, 0, 0, 0, 0, 0)
         return msgspec.structs.replace(token, nth=nth, of=len(sends))
 
-    def _limits_then(self, step: Step, deed: Deed | None, wish: Action | None) -> Limits | None:
+    def _limits_then(
+        self, step: Step, deed: OrderRequest | None, wish: Action | None
+    ) -> Limits | None:
         _, limits = (None, None) if deed is None else self._spent_on(step, deed)
         if limits is None or wish is None or isinstance(wish, CancelAction):
             return limits
@@ -478,7 +484,12 @@ class Explainer:
         return msgspec.structs.replace(limits, wished_qty=wished)
 
     def _choice(
-        self, step: Step, rung: MarketQuoter, deed: Deed, life: Life | None, wish: Action | None
+        self,
+        step: Step,
+        rung: MarketQuoter,
+        deed: OrderRequest,
+        life: OrderHistory | None,
+        wish: Action | None,
     ) -> Choice:
         assert life is not None
         about = {id(w.order): w for w in rung.wishes if not isinstance(w, CreateAction)}
@@ -507,14 +518,16 @@ class Explainer:
 _KINDS: Final = {CreateAction: "create", AmendAction: "amend", CancelAction: "cancel"}
 
 
-def _is(own: OwnOrder, life: Life) -> bool:
+def _is(own: OwnOrder, life: OrderHistory) -> bool:
     """Whether an order of the trader is the one whose life this is."""
     if own.order_id is not None and own.order_id in life.order_ids:
         return True
     return bool(own.client_order_id) and own.client_order_id == life.client_order_id
 
 
-def _wish_of(rung: MarketQuoter, deed: Deed | None, life: Life | None) -> Action | None:
+def _wish_of(
+    rung: MarketQuoter, deed: OrderRequest | None, life: OrderHistory | None
+) -> Action | None:
     """The wish of the plan that a request carried out; None where it came of none."""
     if deed is None or life is None:
         return None

@@ -25,7 +25,7 @@ CHANNEL: Final = "frame of the channel"  # the kind of a `Frame` that came by it
 _NAMED_MAX: Final = 6
 
 
-class LifeFault(Exception):
+class OrderNotFound(Exception):
     """No order is meant, or several may be; the text says what there is."""
 
 
@@ -40,7 +40,7 @@ class Frame(msgspec.Struct, frozen=True):
     asks: m.Levels
 
 
-class Deed(msgspec.Struct, kw_only=True):
+class OrderRequest(msgspec.Struct, kw_only=True):
     """One request about an order. run: the nonce of the run that sent it, empty where the beginning
     of that run is no longer kept; frame: the newest of its market that had arrived when it left, of
     those that the journal keeps."""
@@ -65,7 +65,7 @@ class Deed(msgspec.Struct, kw_only=True):
         return self.kind in ("create", "amend", "cancel") and not self.again
 
 
-class Life(msgspec.Struct, kw_only=True):
+class OrderHistory(msgspec.Struct, kw_only=True):
     """One order."""
 
     client_order_id: ClientOrderId
@@ -76,7 +76,7 @@ class Life(msgspec.Struct, kw_only=True):
     own_side: Side
     qty: Qty
     order_ids: list[OrderId]  # those the venue gave it, newest last
-    deeds: list[Deed]
+    deeds: list[OrderRequest]
     inherited: list[str]  # of the runs that found it as an earlier one's, the nonces
     shown: str = ""  # its status as the venue told it last, and shown_ns: when, by the bot's clock
     shown_ns: int = 0
@@ -101,12 +101,12 @@ class OrderHistories:
     def __init__(self) -> None:
         self.runs: list[Run] = []  # those whose beginning is kept, the oldest first
         self.damage: list[str] = []  # a line for each thing that could not be read
-        self.orders: list[Life] = []
-        self._by_client: dict[ClientOrderId, Life] = {}
-        self._by_id: dict[OrderId, Life] = {}
+        self.orders: list[OrderHistory] = []
+        self._by_client: dict[ClientOrderId, OrderHistory] = {}
+        self._by_id: dict[OrderId, OrderHistory] = {}
         self._frames: dict[MarketId, Frame] = {}
         self._run = ""
-        self._asked: dict[int, tuple[Life, Deed, m.Request]] = {}
+        self._asked: dict[int, tuple[OrderHistory, OrderRequest, m.Request]] = {}
 
     def add_run(self, run: Run) -> None:
         """Add a run that came after all those added so far. Raises JournalFault after adding what
@@ -151,17 +151,17 @@ class OrderHistories:
 
     def _left(
         self, intents: Sequence[m.UnconfirmedCreate], working: Sequence[m.JournaledOrder]
-    ) -> list[Life]:
+    ) -> list[OrderHistory]:
         return [*(self._life(each.order) for each in intents), *map(self._life, working)]
 
-    def _life(self, order: QtyOrder | m.JournaledOrder) -> Life:
+    def _life(self, order: QtyOrder | m.JournaledOrder) -> OrderHistory:
         life = self._by_client.get(order.client_order_id)
         if life is None:
             if isinstance(order, m.JournaledOrder):
                 qty = Qty(order.remaining + order.filled)
             else:
                 qty = order.qty
-            life = Life(
+            life = OrderHistory(
                 client_order_id=order.client_order_id,
                 market_id=order.market_id,
                 side=book_side(order.outcome, order.side),
@@ -180,7 +180,7 @@ class OrderHistories:
             self._named(life, order.order_id)
         return life
 
-    def _named(self, life: Life, order_id: OrderId) -> None:
+    def _named(self, life: OrderHistory, order_id: OrderId) -> None:
         self._by_id[order_id] = life
         if order_id not in life.order_ids:
             life.order_ids.append(order_id)
@@ -188,14 +188,14 @@ class OrderHistories:
     def _sent(self, send: m.Send, placed: Placed) -> None:
         request = send.request
         if isinstance(request, m.Create):
-            life: Life | None = self._life(request.order)
+            life: OrderHistory | None = self._life(request.order)
         elif isinstance(request, m.AmendResting | m.CancelResting | m.ReadOrder):
             life = self._by_id.get(request.order_id)
         else:
             return
         if life is None:
             return
-        deed = Deed(
+        deed = OrderRequest(
             kind=kind_of(request),
             why=send.why,
             run=self._run,
@@ -216,7 +216,12 @@ class OrderHistories:
         self._asked[send.request_id] = (life, deed, request)
 
     def _on_response(
-        self, life: Life, deed: Deed, request: m.Request, answer: m.Answer, at_ns: int
+        self,
+        life: OrderHistory,
+        deed: OrderRequest,
+        request: m.Request,
+        answer: m.Answer,
+        at_ns: int,
     ) -> None:
         deed.answered_ns = at_ns
         if isinstance(answer, m.Rejected):
@@ -234,27 +239,27 @@ class OrderHistories:
             if not isinstance(request, m.ReadOrder):
                 self._named(life, shown.order_id)
 
-    def find(self, text: str) -> Life:
+    def find(self, text: str) -> OrderHistory:
         """The order of this id, ours or the venue's, or the only one whose id begins so. Raises
-        LifeFault for none or several."""
+        OrderNotFound for none or several."""
         exact = self._by_client.get(ClientOrderId(text)) or self._by_id.get(OrderId(text))
         if exact is not None:
             return exact
         found = [life for life in self.orders if any(each.startswith(text) for each in life.ids)]
         if not found:
-            raise LifeFault(f"no order {text!r} in the journal: bot explain CONFIG lists them")
+            raise OrderNotFound(f"no order {text!r} in the journal: bot explain CONFIG lists them")
         if len(found) > 1:
             named = ", ".join(life.ids[0] for life in found[-_NAMED_MAX:])
             if len(found) > _NAMED_MAX:
                 named += f" and {len(found) - _NAMED_MAX} older ones"
-            raise LifeFault(f"{text!r} begins the ids of {len(found)} orders: {named}")
+            raise OrderNotFound(f"{text!r} begins the ids of {len(found)} orders: {named}")
         return found[0]
 
 
 # --- over all runs --------------------------------------------------------------------------------
 
 
-def lives_of(state: Path) -> OrderHistories:
+def read_order_histories(state: Path) -> OrderHistories:
     """The orders in the journal of a state directory. Raises JournalFault when there is no journal,
     nothing of it can be read, or its newest segment has an unknown version."""
     found = OrderHistories()

@@ -98,7 +98,7 @@ from bot.strategy.api import Strategy
 
 
 class Peeks(Strategy):
-    name = "peeks"
+    name = "lookahead_signs"
 
     def quote(self, view):
         open({path!r}).close()
@@ -213,8 +213,8 @@ def test_configuration_and_strategy_may_stand_in_the_folder_of_the_data(folder, 
 
 def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
     path = folder / "tape.jsonl.gz"
-    (tmp_path / "peeks.py").write_text(PEEKS.format(path=str(path)))
-    done = ran(folder, configured(tmp_path, "./peeks.py"), "--json")
+    (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
+    done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--json")
     assert done.exit_code == 4
     assert done.stdout == ""
     assert f"no result: {path} was opened while the strategy ran" in done.stderr
@@ -222,8 +222,8 @@ def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
 
 def test_a_strategy_that_opens_the_data_in_another_process_has_no_result(tmp_path, folder):
     path = folder / "tape.jsonl.gz"
-    (tmp_path / "peeks.py").write_text(PEEKS.format(path=str(path)))
-    done = ran(folder, configured(tmp_path, "./peeks.py"), "--jobs", "2", "--json")
+    (tmp_path / "lookahead_signs.py").write_text(PEEKS.format(path=str(path)))
+    done = ran(folder, configured(tmp_path, "./lookahead_signs.py"), "--jobs", "2", "--json")
     assert done.exit_code == 4
     assert done.stdout == ""
     assert f"no result: {path} was opened while the strategy ran" in done.stderr

@@ -13,7 +13,7 @@ from bot.core.report import Phase
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.scenario import SECOND, Odds, draw, narrowed
+from bot.lab.sim.scenario import SECOND, SimScenario, draw, narrowed
 from bot.lab.sim.venue import SERIES
 from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
@@ -46,8 +46,8 @@ UNHURRIED = PaceSettings(
 """No pace of our own holds anything back: the breakers stand alone."""
 
 
-def calm() -> Odds:
-    """Odds without faults and without a crowd that moves."""
+def calm() -> SimScenario:
+    """A scenario without faults and without a crowd that moves."""
     return replace(
         narrowed(draw(0), without=("ticks_through",)),
         strategy="fixed_spread",

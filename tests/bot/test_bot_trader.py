@@ -10,7 +10,7 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.scenario import SECOND, Odds, draw, narrowed
+from bot.lab.sim.scenario import SECOND, SimScenario, draw, narrowed
 from bot.lab.sim.venue import SERIES
 from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import Strategy
@@ -31,8 +31,8 @@ RISK = RiskSettings(
 )
 
 
-def calm() -> Odds:
-    """Odds without faults and without a crowd that moves."""
+def calm() -> SimScenario:
+    """A scenario without faults and without a crowd that moves."""
     return replace(
         narrowed(draw(0), without=("ticks_through",)),
         strategy="fixed_spread",
@@ -55,7 +55,7 @@ def calm() -> Odds:
     )
 
 
-def quoting(odds: Odds | None = None) -> SimulatedWorld:
+def quoting(odds: SimScenario | None = None) -> SimulatedWorld:
     """A world in which the trader quotes both sides of every rung."""
     world = SimulatedWorld(odds or calm())
     world.crowd.place_floors(world.now_ns)

@@ -24,7 +24,7 @@ from bot.core.trader import Trader
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.io.journal.recovery import RecoveredState, RunningState, recall
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.scenario import MS, SECOND, Odds, draw, narrowed
+from bot.lab.sim.scenario import MS, SECOND, SimScenario, draw, narrowed
 from bot.lab.sim.venue import CROWD, SERIES, SimulatedVenue, market_id
 from strategies.fixed_spread import FixedSpread
 from venue.engine import messages as v
@@ -62,7 +62,7 @@ _SCRIPT: tuple[tuple[int, Outcome, int, int, TimeInForce], ...] = (
 """(milliseconds after the start, outcome bought, price, shares, time in force)."""
 
 
-def _odds() -> Odds:
+def _odds() -> SimScenario:
     return replace(
         narrowed(draw(0), without=("ticks_through",)),
         rungs=(1,),

@@ -16,7 +16,7 @@ from bot.io.journal.records import Entry
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.own_orders import OwnOrders
-from bot.lab.sim.phases import live_through
+from bot.lab.sim.phases import run_phases
 from bot.lab.sim.scenario import draw, narrowed
 from tests.mutants.bug import planted
 from tests.record.made import journal
@@ -50,8 +50,8 @@ class World:
         with planted((SANE,)):
             self.world = Recorded(odds)
             self.world.exchange.watchers.append(self._watch)
-            live_through(self.world)
-        (life,) = self.world.lives
+            run_phases(self.world)
+        (life,) = self.world.processes
         self.log = life.log
         written(life, folder / "journal-00000001.log")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from bot.lab.sim.run import Summary, lived
-from bot.lab.sim.scenario import LAG, ROWS, Odds, draw, often
+from bot.lab.sim.run import Summary, run_seed
+from bot.lab.sim.scenario import LAG, ROWS, SimScenario, draw, often
 
 SWARM_SEEDS = 48
 BRUTAL_SEEDS = 8
@@ -29,8 +29,8 @@ BLOCK = 10
 WAIT_S = 900.0
 
 
-def odds_of_all() -> list[Odds]:
-    """Everything that is lived through, in order."""
+def all_scenarios() -> list[SimScenario]:
+    """Everything that is run, in order."""
     swarm = [draw(seed) for seed in range(SWARM_SEEDS)]
     brutal = [draw(seed, "brutal") for seed in range(BRUTAL_SEEDS)]
     halted = [often(draw(seed), ("venue_halted",)) for seed in HALTED_SEEDS]
@@ -39,7 +39,7 @@ def odds_of_all() -> list[Odds]:
     return swarm + brutal + halted + refused + rows
 
 
-BLOCKS = -(-len(odds_of_all()) // BLOCK)
+BLOCKS = -(-len(all_scenarios()) // BLOCK)
 
 
 def shared_folder(base: Path, worker: str) -> Path:
@@ -50,7 +50,7 @@ def shared_folder(base: Path, worker: str) -> Path:
 
 
 def block(number: int, folder: Path) -> Summary:
-    """What came of a block, lived through here or elsewhere. Raises TimeoutError."""
+    """What came of a block, run here or elsewhere. Raises TimeoutError."""
     result = folder / f"block-{number:03d}.json"
     try:
         os.close(os.open(result.with_suffix(".claim"), os.O_CREAT | os.O_EXCL))
@@ -62,8 +62,8 @@ def block(number: int, folder: Path) -> Summary:
             time.sleep(0.1)
         return msgspec.json.decode(result.read_bytes(), type=Summary)
     summary = Summary()
-    for odds in odds_of_all()[number * BLOCK : (number + 1) * BLOCK]:
-        summary.add_summary(lived(odds).summary)
+    for odds in all_scenarios()[number * BLOCK : (number + 1) * BLOCK]:
+        summary.add_summary(run_seed(odds).summary)
     half = result.with_suffix(".half")
     half.write_bytes(msgspec.json.encode(summary))
     half.rename(result)

@@ -13,7 +13,7 @@ from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.sim.scenario import draw, narrowed, often
-from tests.replay.recorded import MOODS, recorded
+from tests.replay.recorded import STRATEGY_FAULTS, recorded
 from tests.what_if.made import calm, run_of
 from venue.wire.instant import NS_PER_SECOND
 
@@ -225,9 +225,9 @@ def test_the_json_tells_what_the_model_was_told_and_no_fee_or_latency_that_nothi
 
 
 def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
-    odds = narrowed(draw(62, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
+    odds = narrowed(draw(62, "calm"), without=STRATEGY_FAULTS, until_ns=2 * NS_PER_SECOND)
     world = recorded(often(odds, ("not_connected",)), tmp_path / "state")
-    summed = world.lives[-1].trader.out.counters.refused
+    summed = world.processes[-1].trader.out.counters.refused
     assert summed["not_connected"] > 0
     done = invoke(tmp_path / "state", "--bound", "averse", "--json", "--quiet")
     assert json.loads(done.stdout)["happened"]["refused"] == summed

@@ -48,12 +48,12 @@ class CutRun(msgspec.Struct, frozen=True):
     through_ns: int = 0  # the end of the quiet behind `until_ns`, which is lived as well
 
 
-class Heard(msgspec.Struct, frozen=True):
+class GuardedAnswers(msgspec.Struct, frozen=True):
     answers: tuple[tuple[int, bytes], ...]
     opened: tuple[str, ...]
 
 
-class Peek(msgspec.Struct, frozen=True):
+class LookaheadSign(msgspec.Struct, frozen=True):
     """A sign of looking ahead."""
 
     event: str
@@ -61,7 +61,7 @@ class Peek(msgspec.Struct, frozen=True):
     found: str  # in words
 
 
-class Overheard(Strategy):
+class AnswerRecorder(Strategy):
     """A strategy whose answers are written down."""
 
     def __init__(self, inner: Strategy, heard: Callable[[bytes], None]) -> None:
@@ -81,7 +81,7 @@ class Overheard(Strategy):
         return answer
 
 
-def overhear(asked: CutRun) -> Heard:
+def record_answers(asked: CutRun) -> GuardedAnswers:
     """Play it and write down every answer of the strategy. Raises ConfigFault."""
     end_ns = max(asked.until_ns, asked.through_ns)
     tape, answers = asked.tape, list[tuple[int, bytes]]()
@@ -89,7 +89,7 @@ def overhear(asked: CutRun) -> Heard:
         made = finish(read_draft(asked.config))
 
         def make() -> Strategy:
-            return Overheard(
+            return AnswerRecorder(
                 made.make_strategy(), lambda text: answers.append((run.recorded_ns, text))
             )
 
@@ -98,7 +98,7 @@ def overhear(asked: CutRun) -> Heard:
         run.run(lambda _records: run.recorded_ns <= asked.until_ns)
         if run.recorded_ns <= asked.until_ns:
             run.live_on(end_ns)
-    return Heard(tuple(row for row in answers if row[0] <= end_ns), tuple(opened))
+    return GuardedAnswers(tuple(row for row in answers if row[0] <= end_ns), tuple(opened))
 
 
 def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
@@ -137,25 +137,25 @@ def quiet_through(tape: Tape, until_ns: int) -> int:
     return min(ends, default=until_ns)
 
 
-def peeks(
+def lookahead_signs(
     tape: Tape,
     folder: Path,
     config: Path,
     terms: Terms,
     records_max: int | None = None,
     progress: Callable[[int], None] = lambda plays: None,
-) -> Iterator[Peek | int]:
+) -> Iterator[LookaheadSign | int]:
     """After each cut the number of equal answers up to it, or one sign of looking ahead, and then
     no more. progress: runs done, of `PLAYS`. Raises ConfigFault."""
     instants = cuts(tape, records_max)
-    whole: Heard | None = None
+    whole: GuardedAnswers | None = None
     for plays, until_ns in enumerate((instants[-1], *instants), 1):
         given = tape if whole is None else known_at(tape, until_ns)
         through_ns = quiet_through(tape, until_ns)
         heard = _alone(CutRun(given, folder, config, terms, closes_ns(tape), until_ns, through_ns))
         progress(plays)
         if heard.opened:
-            yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
+            yield LookaheadSign(tape.event, 0, f"opened {heard.opened[0]}")
             return
         if whole is None:
             whole = heard
@@ -166,11 +166,11 @@ def peeks(
             return
 
 
-def _alone(asked: CutRun) -> Heard:
-    """`overhear` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
+def _alone(asked: CutRun) -> GuardedAnswers:
+    """`record_answers` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
         try:
-            return pool.submit(overhear, asked).result()
+            return pool.submit(record_answers, asked).result()
         except KeyboardInterrupt:
             for child in active_children():
                 child.kill()
@@ -182,14 +182,18 @@ def _difference(
     whole: Sequence[tuple[int, bytes]],
     cut: Sequence[tuple[int, bytes]],
     until_ns: int,
-) -> Peek | None:
+) -> LookaheadSign | None:
     known = [row for row in whole if row[0] <= until_ns]
     for number, (mine, theirs) in enumerate(zip(known, cut, strict=False), 1):
         if mine != theirs:
-            return Peek(event, mine[0], f"answer {number} wants something else without the future")
+            return LookaheadSign(
+                event, mine[0], f"answer {number} wants something else without the future"
+            )
     if len(known) != len(cut):
         at_ns = [*known, *cut][min(len(known), len(cut))][0] if known or cut else until_ns
-        return Peek(event, at_ns, f"{len(known)} answers with the future, {len(cut)} without")
+        return LookaheadSign(
+            event, at_ns, f"{len(known)} answers with the future, {len(cut)} without"
+        )
     return None
 
 

@@ -12,10 +12,10 @@ from bot.lab.evaluate.scenarios import (
     NATURE,
     Act,
     Informed,
-    Latent,
     Look,
     Noise,
     Scenario,
+    TruePath,
     Visit,
 )
 from bot.lab.exchange.exchange import (
@@ -236,9 +236,9 @@ class TrueValueMarket:
 
 class DrawnCrowd:
     def __init__(
-        self, world: Scenario, latent: Latent, venue: TrueValueMarket, start_ns: int
+        self, world: Scenario, true_path: TruePath, venue: TrueValueMarket, start_ns: int
     ) -> None:
-        self._latent = latent
+        self._true_path = true_path
         self._venue = venue
         self._start_ns = start_ns
         self._orders: dict[tuple[int, int, bool], OrderId] = {}
@@ -273,7 +273,7 @@ class DrawnCrowd:
     def _informed(self, act: Informed, now_ns: int) -> None:
         """Somebody who knows the value takes what is off by more than the taker's fee."""
         trade, market = self._venue.trade, self._venue.markets[act.rung]
-        fair_mc = self._latent.fairs(now_ns - self._start_ns)[act.rung]
+        fair_mc = self._true_path.fairs(now_ns - self._start_ns)[act.rung]
         bid, ask = self._venue.best(market)
         user = SWEEP if act.sweep else INFORMED
         cheap = [p for p, fee in self._fees_mc.items() if p * MILLICENTS + fee < fair_mc]

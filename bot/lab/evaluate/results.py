@@ -22,8 +22,8 @@ import numpy as np
 
 from bot.config.plugins import StrategyFault, module_of
 from bot.lab.evaluate.entries import Contender
-from bot.lab.evaluate.run import RunMetrics, live
-from bot.lab.evaluate.scenarios import Draws, Scenario, draw
+from bot.lab.evaluate.run import RunMetrics, run_strategy
+from bot.lab.evaluate.scenarios import RandomInputs, Scenario, draw
 from bot.lab.evaluate.timeout import Stalled
 from bot.lab.pool import in_order
 
@@ -196,7 +196,7 @@ def tasks_of(
     return {task.result_key: task for task in tasks}
 
 
-def live_through(
+def run_tasks(
     store: RunStore[RunMetrics],
     tasks: Iterable[Task],
     jobs: int,
@@ -210,16 +210,18 @@ def live_through(
 
 
 @lru_cache(maxsize=16)
-def draws_of(world: Scenario, seed: int) -> Draws:
+def random_inputs_of(world: Scenario, seed: int) -> RandomInputs:
     return draw(world, seed)
 
 
 def run_of(task: Task) -> RunMetrics:
     """Raises DoesNotClose, and StrategyFault for a strategy that does not exist or does not come
     back."""
-    entry, draws, began_s = task.entry, draws_of(task.world, task.seed), time.process_time()
+    entry, draws, began_s = task.entry, random_inputs_of(task.world, task.seed), time.process_time()
     try:
-        came = live(task.world, draws, entry.maker(task.params, task.folder), entry.budget_cents)
+        came = run_strategy(
+            task.world, draws, entry.maker(task.params, task.folder), entry.budget_cents
+        )
     except Stalled as fault:
         where = f"{task.world.name} seed {task.seed}"
         raise StrategyFault(f"{entry.name}: {where}: {fault}") from None

@@ -30,9 +30,9 @@ from bot.lab.evaluate.scenarios import (
     NATURE,
     POINT_NS,
     STEP_NS,
-    Draws,
     Ints,
     Published,
+    RandomInputs,
     Scenario,
 )
 from bot.lab.evaluate.timeout import ended_when_stalled
@@ -82,14 +82,13 @@ AVERAGED: Final = (
 
 
 class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a run; the defaults are what doing nothing comes to. Money in cents.
+    """The result of a run; the defaults are those of doing nothing. Money in cents.
 
-    net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, summed
-    over the points of the path, the variance of what holdings would gain until the next one
-    (`Latent.move_variances`). edge_by_gain: cents^2, each change of spread - fees by what inventory
-    had gained by then, summed: no gain is foreseen, so its mean over runs is that of the whole edge
-    by the whole gain. drawdown: the deepest fall of the marked profit below its highest so far,
-    outcome left out.
+    net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, sum
+    over the path of the variance of what holdings would gain until the next point
+    (`TruePath.move_variances`). edge_by_gain: cents^2, each change of spread - fees times what
+    inventory had gained by then, summed. No gain can be foreseen, so its mean is that of the whole
+    edge times the whole gain. drawdown: the deepest fall of the marked profit, outcome left out.
     """
 
     net: int = 0
@@ -189,7 +188,7 @@ class DrawnLink:
 
     period_ns: int | None = STEP_NS // 2
 
-    def __init__(self, world: Scenario, draws: Draws) -> None:
+    def __init__(self, world: Scenario, draws: RandomInputs) -> None:
         self._feed_ns = world.feed_ns
         self._stalls = [(START_NS + begin, START_NS + end) for begin, end in draws.stalls]
         self._draws = itertools.cycle(zip(draws.latency_ms, draws.chances, strict=True))
@@ -229,13 +228,13 @@ class _WorldRun:
     def __init__(
         self,
         world: Scenario,
-        draws: Draws,
+        draws: RandomInputs,
         make_strategy: Callable[[], Strategy],
         settings: TraderSettings,
     ) -> None:
         self._world = world
         self._draws = draws
-        self._market = TrueValueMarket(world, draws.latent.strikes, START_NS)
+        self._market = TrueValueMarket(world, draws.true_path.strikes, START_NS)
         self._driver = Driver(START_NS)
         trader = Trader(settings, make_strategy)
         self._run = TraderRun(self._driver, self._market, trader, DrawnLink(world, draws))
@@ -244,7 +243,7 @@ class _WorldRun:
 
     def play(self) -> None:
         driver, run, end_ns = self._driver, self._run, START_NS + self._world.life_ns
-        crowd = DrawnCrowd(self._world, self._draws.latent, self._market, START_NS)
+        crowd = DrawnCrowd(self._world, self._draws.true_path, self._market, START_NS)
         run.deliver([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
         driver.schedule_after(_PING_NS, self._ping)
         driver.schedule_at(START_NS + STEP_NS - 1, self._sample)
@@ -258,7 +257,7 @@ class _WorldRun:
                 crowd.perform_act(act, driver.now_ns)
             run.publish()
         driver.reach(end_ns)
-        self._market.resolve(self._draws.latent.pays, end_ns)
+        self._market.resolve(self._draws.true_path.pays, end_ns)
 
     def _ping(self) -> None:
         self._run.send_frames([m.FeedAlive()])
@@ -287,7 +286,7 @@ class _WorldRun:
 
     def metrics(self) -> RunMetrics:
         """Raises DoesNotClose where fills, true values and the venue's cash tell two profits."""
-        market, latent, account = self._market, self._draws.latent, self._market.account
+        market, true_path, account = self._market, self._draws.true_path, self._market.account
         net_cents = market.exchange.cash_cents - CASH_CENTS
         account.prove(net_cents)
         world = self._world
@@ -307,7 +306,7 @@ class _WorldRun:
         since_ns, rungs, signs, prices, sizes, fees, rates = (
             np.array(rows, np.int64).reshape(-1, 7).T
         )
-        fairs_mc = np.array(latent.fair_mc)
+        fairs_mc = np.array(true_path.fair_mc)
         points, last = since_ns // POINT_NS, len(fairs_mc) - 1
         profit = profit_of(points, rungs, signs * sizes, prices, fees, fairs_mc)
         edges_mc, gained_mc, inventory_mc = profit.edges_mc, profit.gained_mc, profit.inventory_mc
@@ -319,7 +318,7 @@ class _WorldRun:
             )
         by_step = marks_mc[GRID - 1 :: GRID]
         highest = np.maximum.accumulate(np.maximum(by_step, 0))
-        early = latent.point(int(self._world.life_ns * _EARLY_SHARE))
+        early = true_path.point(int(self._world.life_ns * _EARLY_SHARE))
 
         def later_mc(after_s: int) -> Ints:
             then = np.minimum((since_ns + after_s * NS_PER_SECOND) // POINT_NS, last)
@@ -340,7 +339,7 @@ class _WorldRun:
             fees=account.fees_cents,
             adverse=adverse_mc / MILLICENTS,
             drift=inventory_mc / MILLICENTS - adverse_mc / MILLICENTS,
-            held_variance=float(latent.move_variances(profit.held).sum()),
+            held_variance=float(true_path.move_variances(profit.held).sum()),
             edge_by_gain=int((edges_mc * gained_mc).sum()) / MILLICENTS**2,
             gain_mean=int(gained_mc.sum()) / last / MILLICENTS,
             early=int(edges_mc[:early].sum() + gained_mc[early]) / MILLICENTS,
@@ -360,9 +359,9 @@ class _WorldRun:
         )
 
 
-def live(
+def run_strategy(
     world: Scenario,
-    draws: Draws,
+    draws: RandomInputs,
     make_strategy: Callable[[], Strategy],
     budget_cents: int | None = None,
     settings: TraderSettings | None = None,

@@ -252,7 +252,7 @@ def stream(seed: int, name: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64([seed, _STREAMS.index(name)]))
 
 
-class Latent:
+class TruePath:
     """The path of one seed. `fair_mc[point][rung]` in millicents; the last point, one beyond the
     end of trading, is the outcome. strikes: dollars, rising. pays: True for each rung that resolves
     YES. jump_points: at which point each scheduled jump falls."""
@@ -379,34 +379,34 @@ Act = Noise | Informed | Visit | Look | Published
 Acts = Iterator[tuple[int, Act]]
 
 
-class Draws(NamedTuple):
+class RandomInputs(NamedTuple):
     """One seed of one world. Instants are nanoseconds since the start; acts are sorted by them.
     latency_ms, chances: how long the trader's k-th request takes, and what happens to it (0..1)."""
 
-    latent: Latent
+    true_path: TruePath
     acts: list[tuple[int, Act]]
     latency_ms: list[float]
     chances: list[float]
     stalls: list[tuple[int, int]]  # from and until when the channel delivers nothing
 
 
-def draw(world: Scenario, seed: int) -> Draws:
-    latent = Latent(world, seed)
+def draw(world: Scenario, seed: int) -> RandomInputs:
+    true_path = TruePath(world, seed)
     looks = _times_ns(world, stream(seed, "arbitrage"), NATURE.arbitrage_looks).tolist()
     acts: list[tuple[int, Act]] = [
-        *_noise(world, seed, latent),
+        *_noise(world, seed, true_path),
         *_informed(world, seed),
-        *_sweeps(world, seed, latent),
-        *_visits(world, seed, latent),
+        *_sweeps(world, seed, true_path),
+        *_visits(world, seed, true_path),
         *((at_ns, Look()) for at_ns in looks),
-        *_published(world, seed, latent),
+        *_published(world, seed, true_path),
     ]
     acts.sort(key=lambda act: act[0])
     sigma = math.log(NATURE.order_p99_ms / NATURE.order_median_ms) / NormalDist().inv_cdf(0.99)
     plain = stream(seed, "latency").normal(0.0, sigma, _LATENCY_DRAWS)
     latency_ms = NATURE.order_median_ms * world.latency * np.exp(plain)
-    return Draws(
-        latent,
+    return RandomInputs(
+        true_path,
         acts,
         latency_ms.tolist(),
         stream(seed, "faults").random(_LATENCY_DRAWS).tolist(),
@@ -420,9 +420,13 @@ def _times_ns(world: Scenario, rng: np.random.Generator, per_step: float) -> Any
     return np.sort((rng.random(count) * world.life_ns).astype(np.int64))
 
 
-def _lagged_cents(world: Scenario, latent: Latent, times_ns: Any, rung: int, lags: Any) -> Floats:
+def _lagged_cents(
+    world: Scenario, true_path: TruePath, times_ns: Any, rung: int, lags: Any
+) -> Floats:
     """What a rung was worth `lags` steps before each instant, cents."""
-    column: Floats = np.array([fairs[rung] for fairs in latent.fair_mc], dtype=float) / MILLICENTS
+    column: Floats = (
+        np.array([fairs[rung] for fairs in true_path.fair_mc], dtype=float) / MILLICENTS
+    )
     points = times_ns * GRID // STEP_NS - lags * GRID
     values: Floats = column[np.maximum(points, 0)]
     return values
@@ -440,7 +444,7 @@ def _mood(world: Scenario, seed: int) -> Floats:
     return np.array(path)
 
 
-def _noise(world: Scenario, seed: int, latent: Latent) -> Acts:
+def _noise(world: Scenario, seed: int, true_path: TruePath) -> Acts:
     rng, mood = stream(seed, "noise"), _mood(world, seed)
     for rung in range(world.rungs):
         times = _times_ns(world, rng, 2 * NATURE.noise_per_side)
@@ -451,7 +455,7 @@ def _noise(world: Scenario, seed: int, latent: Latent) -> Acts:
         sizes = rng.geometric(1 / NATURE.noise_qty_mean, count)
         tilts = mood[times // STEP_NS] * (NATURE.mood_tilt if world.theme else 0.0)
         buys = sides < 1 / (1 + np.exp(-tilts))
-        views = _lagged_cents(world, latent, times, rung, NATURE.view_lag_steps) + errors
+        views = _lagged_cents(world, true_path, times, rung, NATURE.view_lag_steps) + errors
         limits = np.where(buys, np.floor(views + distances), np.ceil(views - distances))
         stay = kept < (NATURE.thin_share if world.flow is TakerMix.THIN else 1.0)
         legal = np.clip(limits, PRICE_MIN, PRICE_MAX).astype(int)
@@ -471,10 +475,10 @@ def _informed(world: Scenario, seed: int) -> Acts:
         yield from ((at, Informed(rung, size, sweep=False)) for at, size in rows)
 
 
-def _sweeps(world: Scenario, seed: int, latent: Latent) -> Acts:
+def _sweeps(world: Scenario, seed: int, true_path: TruePath) -> Acts:
     rng = stream(seed, "sweeps")
     share = NATURE.sweep_share_toxic if world.flow is TakerMix.TOXIC else NATURE.sweep_share
-    for point in latent.jump_points.tolist():
+    for point in true_path.jump_points.tolist():
         chances = rng.random(world.rungs)
         delays_s = rng.uniform(*NATURE.sweep_delay_s, world.rungs)
         for rung in range(world.rungs):
@@ -484,7 +488,7 @@ def _sweeps(world: Scenario, seed: int, latent: Latent) -> Acts:
                     yield at_ns, Informed(rung, _SWEEP_QTY, sweep=True)
 
 
-def _visits(world: Scenario, seed: int, latent: Latent) -> Acts:
+def _visits(world: Scenario, seed: int, true_path: TruePath) -> Acts:
     rng = stream(seed, "makers")
     low, high = NATURE.maker_lag_steps
     for maker in range(NATURE.makers):
@@ -492,7 +496,9 @@ def _visits(world: Scenario, seed: int, latent: Latent) -> Acts:
             times = _times_ns(world, rng, NATURE.maker_visits)
             count = len(times)
             times[:1] = 0  # everybody is there when the market opens
-            values = _lagged_cents(world, latent, times, rung, rng.integers(low, high + 1, count))
+            values = _lagged_cents(
+                world, true_path, times, rung, rng.integers(low, high + 1, count)
+            )
             bids = np.floor(values - rng.uniform(*NATURE.maker_offset_cents, count))
             asks = np.ceil(values + rng.uniform(*NATURE.maker_offset_cents, count))
             sizes = rng.geometric(1 / NATURE.maker_qty_mean, (count, 2)).tolist()
@@ -505,7 +511,7 @@ def _visits(world: Scenario, seed: int, latent: Latent) -> Acts:
                 yield at, Visit(maker, rung, *prices, bid_qty, ask_qty)
 
 
-def _published(world: Scenario, seed: int, latent: Latent) -> Acts:
+def _published(world: Scenario, seed: int, true_path: TruePath) -> Acts:
     rng = stream(seed, "feed")
     count = int(world.life_ns / NS_PER_SECOND / NATURE.feed_interval_s)
     lag_ns = int(rng.uniform(*NATURE.feed_lag_s) * NS_PER_SECOND)
@@ -516,7 +522,7 @@ def _published(world: Scenario, seed: int, latent: Latent) -> Acts:
     shown = spreads * rng.uniform(1 - wrong, 1 + wrong, count)
     for place in range(count):
         at_ns = int(place * NATURE.feed_interval_s * NS_PER_SECOND)
-        log_value = latent.log_values[latent.point(at_ns - lag_ns)] + errors[place]
+        log_value = true_path.log_values[true_path.point(at_ns - lag_ns)] + errors[place]
         # The unit of confidence is read as the trader's first guess of it: 2% at 1, 12% at 0.
         confidence = min(1.0, max(0.0, float(1 - (shown[place] - 0.02) / 0.10)))
         yield at_ns, Published(_START_DOLLARS * math.exp(log_value), confidence)

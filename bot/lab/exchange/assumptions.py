@@ -194,7 +194,7 @@ def befall(fault: str, ask: Callable[[], Response]) -> Response:
 _SUM_MAX = 0.7  # however many faults are drawn, some requests get through
 
 
-class Dice:
+class FaultDraws:
     """Which fault hits a request or frame: one draw each, from a table of fixed intervals. The
     intervals of faults left out (`without`) stay empty, so that the draws of all others do not
     change."""
@@ -227,7 +227,7 @@ class Faults:
     def __init__(self, rate: float, seed: int) -> None:
         """rate: the part of all requests that something befalls, each kind as often; 0 to 0.5."""
         chances = dict.fromkeys(OF_BACKTESTS, rate / len(OF_BACKTESTS)) if rate else {}
-        self._dice = Dice(random.Random(f"backtest faults {seed}"), chances, ())
+        self._dice = FaultDraws(random.Random(f"backtest faults {seed}"), chances, ())
         self.befallen: Counter[str] = Counter()  # how often each befell a request
 
     def answer_or_fault(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:

@@ -144,7 +144,7 @@ def broken_off(sessions: Sequence[Session]) -> list[Session]:
 # --- plays of a backtest --------------------------------------------------------------------------
 
 
-class Play(msgspec.Struct, frozen=True):
+class BacktestRun(msgspec.Struct, frozen=True):
     """A tape under a reading."""
 
     tape: Tape
@@ -160,7 +160,7 @@ class Play(msgspec.Struct, frozen=True):
         return len(self.tape.lines[: self.records_max])
 
 
-class Played(msgspec.Struct, frozen=True):
+class BacktestOutcome(msgspec.Struct, frozen=True):
     """What came of a play, by the readings that it answers for. opened: the recorded files that
     were opened meanwhile in a process of its own."""
 
@@ -169,23 +169,23 @@ class Played(msgspec.Struct, frozen=True):
     opened: tuple[str, ...] = ()
 
 
-def plays_of(
+def backtest_runs(
     tapes: Sequence[tuple[Tape, Winners | None]],
     readings: Sequence[QueueModel],
     terms: Terms,
     records_max: int | None,
     *,
     reports: bool,
-) -> list[Play]:
+) -> list[BacktestRun]:
     """Every tape under every reading that makes a difference to it."""
     return [
-        Play(tape, winners, reading, same, terms, records_max, reports)
+        BacktestRun(tape, winners, reading, same, terms, records_max, reports)
         for tape, winners in tapes
         for reading, same in distinct(tape, readings).items()
     ]
 
 
-def played(play: Play, config: BotConfig, progress: Progress) -> Played:
+def played(play: BacktestRun, config: BotConfig, progress: Progress) -> BacktestOutcome:
     """Play it here. progress: as of `Backtest.run`. Raises Stalled, and DoesNotClose."""
     samplers: list[Sampler] = []
 
@@ -207,10 +207,10 @@ def played(play: Play, config: BotConfig, progress: Progress) -> Played:
     came = msgspec.structs.replace(came, asked=most)
     results = [msgspec.structs.replace(came, bound=other.value) for other in play.same]
     if not samplers:
-        return Played(tuple(results), ())
+        return BacktestOutcome(tuple(results), ())
     whole = _closed(samplers[0], came, _strategy(config.choice))
     sessions = [msgspec.structs.replace(whole, bound=one.bound, result=one) for one in results]
-    return Played(tuple(results), tuple(sessions))
+    return BacktestOutcome(tuple(results), tuple(sessions))
 
 
 def _closed(sampler: Sampler, result: Result, strategy: str) -> Session:
@@ -236,20 +236,20 @@ def _closed(sampler: Sampler, result: Result, strategy: str) -> Session:
     return session
 
 
-def played_apart(
-    plays: Sequence[Play],
+def run_backtests_apart(
+    plays: Sequence[BacktestRun],
     config: Path,
     data: Sequence[Path],
     jobs: int,
     wanted: Callable[[], bool],
-) -> Iterator[tuple[Play, Played]]:
+) -> Iterator[tuple[BacktestRun, BacktestOutcome]]:
     """Run these in so many processes, in their order, until no more is wanted. data: where no file
     may be opened meanwhile. Raises what `played` does, and BrokenProcessPool."""
     work = partial(_played_alone, config=config, data=tuple(data))
     yield from in_order(work, plays, jobs, wanted)
 
 
-def _played_alone(play: Play, config: Path, data: tuple[Path, ...]) -> Played:
+def _played_alone(play: BacktestRun, config: Path, data: tuple[Path, ...]) -> BacktestOutcome:
     with watched(data, config) as opened:
         came = played(play, finish(read_draft(config)), lambda _records: True)
     return msgspec.structs.replace(came, opened=tuple(opened))

@@ -36,8 +36,8 @@ class Contradictor(GapReading):
 
     def __init__(self, world: "SimulatedWorld") -> None:
         self._world = world
-        self._kind = world.odds.contradiction
-        self._rng = random.Random(f"{self._kind} {world.odds.seed}")
+        self._kind = world.scenario.contradiction
+        self._rng = random.Random(f"{self._kind} {world.scenario.seed}")
         self._honest = world.exchange.front.reading
         world.exchange.front.reading = self
         self._is_on = False
@@ -62,7 +62,7 @@ class Contradictor(GapReading):
     def mark_first_sign(self) -> None:
         if self.first_ns is None:
             self.first_ns = self._world.now_ns
-            self._world.seen.fault(self._kind)
+            self._world.coverage.fault(self._kind)
 
     @property
     def is_withdrawn(self) -> bool:
@@ -109,7 +109,7 @@ class Contradictor(GapReading):
 
     def _is_believed(self) -> bool:
         """True if every read shows the newest fill by now."""
-        believed_ns = self._world.now_ns - 3 * self._world.odds.trust_lag_ns - 6 * SECOND
+        believed_ns = self._world.now_ns - 3 * self._world.scenario.trust_lag_ns - 6 * SECOND
         return self._world.auditor.truth.fills[-1][0] <= believed_ns
 
     def _has_booked(self) -> bool:

@@ -96,7 +96,7 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
 def cannot_be_known(world: "SimulatedWorld", rung: "MarketQuoter") -> bool:
     """True if nothing can confirm a quiet book: none is pushed on request, and a read of a market
     that never traded shows the zero instant (S28)."""
-    return rung.market.last_price is None and not world.odds.acks
+    return rung.market.last_price is None and not world.scenario.acks
 
 
 def _excused(world: "SimulatedWorld", quotes: list[tuple[MarketId, Quote]]) -> Iterator[BookPlace]:
@@ -154,7 +154,7 @@ def _is_long_to_flat(world: "SimulatedWorld") -> bool:
         return True
     budget = settings.budget
     most = budget.burst + budget.rate_per_second * settings.risk.flat_ns // SECOND
-    everywhere = sum(len(each.auditor.truth.resting()) for each in world.together)
+    everywhere = sum(len(each.auditor.truth.resting()) for each in world.worlds)
     return everywhere + _TOKENS_MISSING >= most
 
 

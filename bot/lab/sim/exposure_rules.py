@@ -14,7 +14,7 @@ from bot.core import messages as m
 from bot.core.settings import RiskSettings
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.scenario import Odds
+from bot.lab.sim.scenario import SimScenario
 from bot.lab.sim.truth import (
     DOLLAR,
     Fees,
@@ -281,19 +281,19 @@ class Auditor:
 
     def __init__(
         self,
-        odds: Odds,
+        scenario: SimScenario,
         risk: RiskSettings,
         exchange: SimulatedVenue,
-        seen: EventCounts,
+        coverage: EventCounts,
         account: AuditedAccount,
     ) -> None:
         self.truth = Truth()
-        self._seen = seen
+        self._coverage = coverage
         self._dearer = exchange.readings.dearer
         markets = exchange.markets
         self.flight = Flight(self.truth, (each for its in markets.values() for each in its))
         # An order that is meant to rest may take, so that the dearer of both rates counts.
-        fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
+        fees = Fees(max(scenario.fee_rate, scenario.maker_fee_rate, key=float))
         self.exposure = Exposure(risk, fees, self.truth, self.flight, markets, account)
         exchange.watchers.append(self.on_command)
 
@@ -333,7 +333,7 @@ class Auditor:
         if name not in self.flight.bodies:
             self.truth.foreign[order_id] = None
         if int(order_id) > 2**53:
-            self._seen.hit("order_id_beyond_2_53")
+            self._coverage.hit("order_id_beyond_2_53")
 
     def _amended(self, before: OrderId, order_id: OrderId) -> None:
         if order_id != before and before in self.truth.names:
@@ -346,9 +346,9 @@ class Auditor:
         self.truth.unshown_cents += fill.fill_id in self._dearer
         if fill.order_id in self.truth.foreign:
             self.truth.strange[fill.fill_id] = fill.order_id
-        self._seen.hit("fill_with_fee" if fill.fee_cents else "fill")
+        self._coverage.hit("fill_with_fee" if fill.fee_cents else "fill")
         if fill.liquidity is Liquidity.MAKER:
-            self._seen.hit("late_fill")
+            self._coverage.hit("late_fill")
 
     def _cents(self, fill: v.FillBooked) -> int:
         """The cents that came by a fill; below zero where they went."""
@@ -441,16 +441,16 @@ class Auditor:
         for each in self.flight.possible(market):
             if each.is_bid is is_bid:
                 continue
-            self._seen.hit("cross_checked")
+            self._coverage.hit("cross_checked")
             meets = min(each.levels) <= level if is_bid else max(each.levels) >= level
             text = f"{side} {outcome} {price} on {market} meets our {each.levels}"
             check(not meets, "B11", text)
 
     def _counted(self, market: MarketId, before: tuple[dict[tuple[str, str], int], int]) -> None:
         """B3 with what has just been sent."""
-        self._seen.hit("limit_checked")
+        self._coverage.hit("limit_checked")
         if self.flight.is_under_way(market):
-            self._seen.hit("limit_with_flight")
+            self._coverage.hit("limit_with_flight")
         if len(self.exposure.ladder_of(market)) > 1:
-            self._seen.hit("limit_on_ladder")
+            self._coverage.hit("limit_on_ladder")
         self.exposure.within(market, before)

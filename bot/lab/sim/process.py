@@ -128,7 +128,7 @@ class Process:
         configured: m.Configuration,
         remake: Remake,
         auditor: Auditor,
-        seen: EventCounts,
+        coverage: EventCounts,
         clock: HostClock,
         now_ns: int,
         *,
@@ -164,10 +164,10 @@ class Process:
         self.keeps_effects = keeps_effects
         self._effects: list[bytes] | None = [] if keeps_effects else None
         self._auditor = auditor
-        self._seen = seen
+        self._coverage = coverage
         bucket = None if first is None else first.traffic.bucket
         began_ns = clock.to_host_ns(now_ns)
-        self.traffic: Traffic = Traffic(self.settings, auditor.truth, seen, began_ns, bucket)
+        self.traffic: Traffic = Traffic(self.settings, auditor.truth, coverage, began_ns, bucket)
         self.feed = FeedWatch()
         self.decided = Decided(auditor.truth, auditor.exposure)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
@@ -243,7 +243,7 @@ class Process:
         self._quiet += 1
         if sent or isinstance(event, m.Response) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
-            self._lives_are_monotone(event)
+            self._orders_are_monotone(event)
         return effects
 
     def _on_control_event(self, event: m.Event) -> None:
@@ -272,7 +272,7 @@ class Process:
 
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
         """B3: what the file says is in force once noted, and a rollback loosens no limit."""
-        self._seen.hit(note.name)
+        self._coverage.hit(note.name)
         before, self.in_force = self.settings, self.trader.reconfiguration.configured
         self.settings = self.in_force.settings
         if note.name == "config_rolled_back":
@@ -294,9 +294,9 @@ class Process:
                 self._auditor.flight.on_rejected(request.order)
         elif isinstance(replied.answer, m.Unknown):
             if isinstance(request, m.AmendResting):
-                self._seen.hit("amend_unknown")
+                self._coverage.hit("amend_unknown")
             elif isinstance(request, m.CancelResting):
-                self._seen.hit("cancel_unknown")
+                self._coverage.hit("cancel_unknown")
 
     def _on_sent(self, effect: m.Send, now_ns: int) -> None:
         request = effect.request
@@ -311,7 +311,7 @@ class Process:
             if isinstance(request, m.Create):
                 self._may_quote(request.order.market_id, now_ns)
                 if self.is_successor:
-                    self._seen.hit("create_after_restart")
+                    self._coverage.hit("create_after_restart")
             elif isinstance(request, m.AmendResting):
                 side = self._auditor.truth.side_of.get(request.order_id)
                 if side is not None:
@@ -375,7 +375,7 @@ class Process:
                 check(now_ns - since_ns < _PULL_NS, "B13" if why else "B4", text)
         self._left_ns = waiting
 
-    def _lives_are_monotone(self, event: m.Event) -> None:
+    def _orders_are_monotone(self, event: m.Event) -> None:
         """B7, B8: filled never falls, the ended stay ended, only an answer ends an unknown."""
         unknowns = False
         for own, state, filled in self._before.values():

@@ -51,7 +51,7 @@ FRAME_FAULTS: Final = (
     "frame_crossed",
     "frame_stale",  # an older book of the rung once more
 )
-EPISODES: Final = {
+TIMED_FAULTS: Final = {
     "feed_stall": "channel",
     "feed_close": "channel",
     "half_open": "channel",  # the channel falls silent and is closed after the pong deadline
@@ -101,7 +101,7 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     **dict.fromkeys((*REQUEST_FAULTS, *WRITE_FAULTS), (0.004, 0.06)),
     **dict.fromkeys(READ_FAULTS, (0.02, 0.4)),
     **dict.fromkeys(FRAME_FAULTS, (0.005, 0.1)),
-    **dict.fromkeys(EPISODES, (0.5, 2.5)),
+    **dict.fromkeys(TIMED_FAULTS, (0.5, 2.5)),
 }
 """The lowest and the highest rate of each fault in any seed: the chance for each request or frame,
 and the expected number of an episode in a safety phase."""
@@ -142,7 +142,7 @@ _OTHERS_OF_ROWS: Final[dict[str, tuple[str, ...]]] = {
     "readings": (*READINGS, "says_duplicate", "lost_after"),
 }
 ROWS: Final[dict[str, tuple[str, ...]]] = {
-    row: (*others, *(name for name, its in EPISODES.items() if row in its.split()))
+    row: (*others, *(name for name, its in TIMED_FAULTS.items() if row in its.split()))
     for row, others in _OTHERS_OF_ROWS.items()
 }
 """A profile for each row of A of docs/fault-model.md, in its order, and what its worlds have."""
@@ -175,10 +175,10 @@ _RARER: Final = {**dict.fromkeys(READINGS, 0.1), "second_series": 0.1}
 
 
 @dataclass(frozen=True)
-class Odds:
+class SimScenario:
     """Everything drawn for a seed. Times in ns. near: limits of `NEAR` that are as near as those of
     one rung and one outcome; the others follow from these. first: where these are of the second
-    series of an account, the odds of the first."""
+    series of an account, the scenario of the first."""
 
     seed: int
     strategy: str
@@ -219,7 +219,7 @@ class Odds:
     variants: dict[str, str] = field(default_factory=dict)  # of `VARIANTS`, the values drawn
     without: tuple[str, ...] = ()  # faults and variants left out though drawn
     events: int = 0  # go on until so many events
-    first: "Odds | None" = None
+    first: "SimScenario | None" = None
 
     def lines(self) -> str:
         return "\n".join(f"  {name} = {value}" for name, value in asdict(self).items())
@@ -264,7 +264,7 @@ class Odds:
         return {name: times * self.rates[name] for name in names if name in self.rates}
 
 
-def draw(seed: int, profile: str = "swarm") -> Odds:
+def draw(seed: int, profile: str = "swarm") -> SimScenario:
     """The scenario of one seed under a profile, the same for ever. swarm: each fault absent in most
     seeds. brutal: every fault, often. One of `ROWS`: the faults of that row, most of them, often.
     Raises ValueError for another profile."""
@@ -290,7 +290,7 @@ def draw(seed: int, profile: str = "swarm") -> Odds:
     return shape if is_calm else replace(shape, rates=_rates(seed, RANGES, 0.4))
 
 
-def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
+def _of_row(shape: SimScenario, names: tuple[str, ...]) -> SimScenario:
     apart = (*READINGS, "second_series", "standby", "strangers")
     variants = {
         **_variants(shape.seed, [each for each in VARIANTS if each not in apart]),
@@ -300,7 +300,7 @@ def _of_row(shape: Odds, names: tuple[str, ...]) -> Odds:
     return replace(shape, variants=variants, rates=_rates(shape.seed, own, 0.75, least=0.25))
 
 
-def _lagging(shape: Odds) -> Odds:
+def _lagging(shape: SimScenario) -> SimScenario:
     rng = random.Random(f"lag {shape.seed}")
     lag_ns = rng.choice((SECOND, 3 * SECOND, 5 * SECOND))
     return replace(
@@ -314,7 +314,7 @@ def _lagging(shape: Odds) -> Odds:
     )
 
 
-def _calm_enough(shape: Odds) -> Odds:
+def _calm_enough(shape: SimScenario) -> SimScenario:
     return replace(
         shape,
         near=(),
@@ -349,14 +349,14 @@ def _rates(
     return drawn
 
 
-def _shape(seed: int, profile: str) -> Odds:
+def _shape(seed: int, profile: str) -> SimScenario:
     rng = random.Random(f"odds {seed}")
     trust_lag_ns = rng.choice((SECOND // 2, SECOND, SECOND, 5 * SECOND + 200 * MS))
     slow_lag_ns = int(trust_lag_ns * rng.choice((0.05, 0.5, 0.95)))
     event_loss_cents = rng.choice((600, 2_000, 20_000))
     rungs = rng.choice(((1,), (3,), (5,), (2, 3)))
     dead_rung, acks = rng.random() < 0.25, rng.random() < 0.6
-    return Odds(
+    return SimScenario(
         seed=seed,
         profile=profile,
         strategy=rng.choice(("fixed_spread", "fixed_spread", "fixed_spread", "ladder_joint")),
@@ -419,31 +419,31 @@ def _variants(seed: int, names: Iterable[str], part: float | None = None) -> dic
 
 
 def narrowed(
-    odds: Odds,
+    scenario: SimScenario,
     *,
     without: tuple[str, ...] = (),
     until_ns: int | None = None,
     rungs: tuple[int, ...] | None = None,
-) -> Odds:
+) -> SimScenario:
     """The same seed without some faults, with a shorter safety phase, or other rungs. Raises
     ValueError for an unknown fault or a bad number of rungs."""
     _known(without)
     if rungs is not None and not all(1 <= each <= _RUNGS_MAX for each in rungs):
         raise ValueError(f"rungs of an event: accepted: 1 to {_RUNGS_MAX}")
     return replace(
-        odds,
-        without=tuple(dict.fromkeys((*odds.without, *without))),
-        safety_ns=odds.safety_ns if until_ns is None else until_ns,
-        rungs=odds.rungs if rungs is None else rungs,
+        scenario,
+        without=tuple(dict.fromkeys((*scenario.without, *without))),
+        safety_ns=scenario.safety_ns if until_ns is None else until_ns,
+        rungs=scenario.rungs if rungs is None else rungs,
     )
 
 
-def often(odds: Odds, names: tuple[str, ...]) -> Odds:
+def often(scenario: SimScenario, names: tuple[str, ...]) -> SimScenario:
     """The same world with these faults at their highest rate. Raises ValueError for an unknown
     fault."""
     _known(names)
     most = {name: RANGES[name][1] for name in names if name in RANGES}
-    return replace(odds, rates={**odds.rates, **most})
+    return replace(scenario, rates={**scenario.rates, **most})
 
 
 def _known(names: tuple[str, ...]) -> None:
@@ -471,38 +471,38 @@ _OF_THE_PROCESS: Final = (
 _PCT: Final = 100
 
 
-def second_of(odds: Odds) -> Odds | None:
-    if odds.first is not None or odds.second_series is None:
+def second_of(scenario: SimScenario) -> SimScenario | None:
+    if scenario.first is not None or scenario.second_series is None:
         return None
-    rng = random.Random(f"second {odds.seed}")
+    rng = random.Random(f"second {scenario.seed}")
     rungs = rng.choice(((1,), (2,), (3,), (1, 2)))
     event_loss_cents = rng.choice((600, 2_000, 20_000))
     return replace(
-        odds,
-        seed=odds.seed + _SEEDS,
-        first=odds,
+        scenario,
+        seed=scenario.seed + _SEEDS,
+        first=scenario,
         rungs=rungs,
         event_loss_cents=event_loss_cents,
         series_loss_cents=int(event_loss_cents * rng.choice((0.7, 1.0)) * len(rungs)),
         rung_position_qty=rng.choice((8, 30, 200)),
         order_qty=rng.choice((4, 6, 25)),
         lot_qty=rng.choice((3, 10)),
-        crowd_per_second=odds.crowd_per_second / 2,
+        crowd_per_second=scenario.crowd_per_second / 2,
         dead_rung=False,
-        creates_per_minute=max(60, 30 * sum(rungs)) if odds.creates_per_minute else 0,
-        rates={name: rate for name, rate in odds.rates.items() if name not in _OF_THE_PROCESS},
+        creates_per_minute=max(60, 30 * sum(rungs)) if scenario.creates_per_minute else 0,
+        rates={name: rate for name, rate in scenario.rates.items() if name not in _OF_THE_PROCESS},
     )
 
 
-def series_of(odds: Odds) -> tuple[Ticker, tuple[Ticker, ...]]:
+def series_of(scenario: SimScenario) -> tuple[Ticker, tuple[Ticker, ...]]:
     first, second = SERIES
-    if odds.first is not None:
+    if scenario.first is not None:
         return second, (first,)
-    return first, () if odds.second_series is None else (second,)
+    return first, () if scenario.second_series is None else (second,)
 
 
-def account_loss_cents(odds: Odds) -> int:
-    first = odds.first or odds
+def account_loss_cents(scenario: SimScenario) -> int:
+    first = scenario.first or scenario
     second = second_of(first)
     if second is None or not first.second_series:
         return 0
@@ -510,5 +510,5 @@ def account_loss_cents(odds: Odds) -> int:
     return both * first.second_series // _PCT
 
 
-def _series_loss_cents(odds: Odds) -> int:
-    return odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
+def _series_loss_cents(scenario: SimScenario) -> int:
+    return scenario.series_loss_cents or scenario.event_loss_cents * len(scenario.rungs)

@@ -241,8 +241,8 @@ class Tokens:
 class Bucket:
     """The tokens of one process, and how long it has to wait by what was answered."""
 
-    def __init__(self, budget: BudgetSettings, seen: EventCounts, now_ns: int) -> None:
-        self._seen = seen
+    def __init__(self, budget: BudgetSettings, coverage: EventCounts, now_ns: int) -> None:
+        self._coverage = coverage
         self._rate, self._reserve_e9 = budget.rate_per_second, budget.reserve * SECOND
         self._tokens = Tokens(budget.rate_per_second, budget.burst, now_ns)
         self.closed_until_ns = 0
@@ -256,7 +256,7 @@ class Bucket:
         if isinstance(request, m.Create) and not request.again:
             check(not reserved, "B5", "a create took a reserved token")
         elif reserved and isinstance(request, m.CancelResting):
-            self._seen.hit("cancel_from_reserve")
+            self._coverage.hit("cancel_from_reserve")
 
     def is_dry(self, now_ns: int) -> bool:
         return self._tokens.level_e9(now_ns) - 2 * SECOND < self._reserve_e9
@@ -318,13 +318,13 @@ class Traffic:
         self,
         settings: TraderSettings,
         truth: Truth,
-        seen: EventCounts,
+        coverage: EventCounts,
         now_ns: int,
         bucket: Bucket | None = None,
     ) -> None:
         self._truth = truth
         self._writes_max = settings.pace.requests_in_flight
-        self.bucket = Bucket(settings.budget, seen, now_ns) if bucket is None else bucket
+        self.bucket = Bucket(settings.budget, coverage, now_ns) if bucket is None else bucket
         self.rates = Rates(settings, now_ns)
         self._in_flight: dict[m.RequestId, tuple[m.Send, int]] = {}
         self._writes: dict[str, m.RequestId] = {}

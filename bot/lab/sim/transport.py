@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.io.client.answers import answer_of
-from bot.lab.exchange.assumptions import BEFALLING, Dice, befall
+from bot.lab.exchange.assumptions import BEFALLING, FaultDraws, befall
 from bot.lab.exchange.exchange import Response, refusal
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
@@ -35,10 +35,10 @@ class Channel:
     def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
         self._rng = rng
-        odds = world.odds
-        dice = random.Random(f"frame dice {odds.seed}")
-        self._dice = Dice(dice, odds.rates_of(FRAME_FAULTS), odds.without)
-        self._low_ns, high_ns = odds.one_way_ns
+        scenario = world.scenario
+        dice = random.Random(f"frame dice {scenario.seed}")
+        self._dice = FaultDraws(dice, scenario.rates_of(FRAME_FAULTS), scenario.without)
+        self._low_ns, high_ns = scenario.one_way_ns
         self._span_ns = high_ns - self._low_ns
         self._process: Process | None = None
         self._connection = 0
@@ -58,7 +58,7 @@ class Channel:
         self._process = process
         self._connection += 1
         self.rungs = ()
-        self._world.seen.hit("feed_opened")
+        self._world.coverage.hit("feed_opened")
         self._world.deliver(process, m.FeedOpened())
         self._ping(self._connection)
         if self._wanted is not None:
@@ -114,13 +114,13 @@ class Channel:
         def arrive() -> None:
             if connection != self._connection or process is not self._process:
                 return
-            world.seen.hit("subscribed")
+            world.coverage.hit("subscribed")
             if self.refusing:
-                world.seen.fault("subscribe_refused_frame")
+                world.coverage.fault("subscribe_refused_frame")
                 self._push(m.SubscriptionRefused("unknown_target", "drawn"))
                 return
             self.rungs = wanted.rungs
-            if world.odds.acks:
+            if world.scenario.acks:
                 self._push(m.SubscriptionAccepted())
                 for market in wanted.rungs:
                     self._frame(world.exchange.front.book_update(market, world.now_ns))
@@ -148,7 +148,7 @@ class Channel:
         world = self._world
         prints_come = self.silent.get(frame.market_id)
         if prints_come is not None and not (prints_come and type(frame) is m.Trade):
-            world.seen.fault("silent_frame")
+            world.coverage.fault("silent_frame")
             return
         fault = self._dice.roll() if world.faulty else ""
         if type(frame) is m.BookUpdate:
@@ -157,7 +157,7 @@ class Channel:
             self._push(frame)
             return
         if self._befalls(fault, frame):
-            world.seen.fault(fault if type(frame) is m.BookUpdate else f"{fault}:print")
+            world.coverage.fault(fault if type(frame) is m.BookUpdate else f"{fault}:print")
 
     def _remember(self, frame: m.BookUpdate) -> None:
         kept = self._kept.get(frame.market_id, 0)
@@ -166,11 +166,11 @@ class Channel:
             self._older[frame.market_id] = frame
         world = self._world
         if frame.market_id == world.crowd.dead:
-            world.seen.hit("dead_book")
+            world.coverage.hit("dead_book")
         elif kept % 4 == 0 and frame.bids and frame.asks:
             best = (frame.bids[0][0], frame.asks[0][0])
             if any(level in best for level in world.auditor.own_levels(frame.market_id)):
-                world.seen.hit("own_at_touch")
+                world.coverage.hit("own_at_touch")
 
     def _befalls(self, fault: str, frame: m.BookUpdate | m.Trade) -> bool:
         """True if the fault had an occasion; else the frame comes as it is."""
@@ -241,21 +241,23 @@ class Network:
     def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
         self._world = world
         self._rng = rng
-        odds = world.odds
-        dice = random.Random(f"request dice {odds.seed}")
+        scenario = world.scenario
+        dice = random.Random(f"request dice {scenario.seed}")
         # Writes are few, and so are reads of books: what befalls them is drawn more often.
-        writes = odds.rates_of((*REQUEST_FAULTS, *WRITE_FAULTS), 2)
-        writes.update(odds.rates_of(["late_commit"], 5))
-        reads = odds.rates_of((*REQUEST_FAULTS, *READ_FAULTS))
-        books = odds.rates_of(("book_emptied", "book_unavailable"), 3)
-        self._books = Dice(random.Random(f"book dice {odds.seed}"), books, odds.without)
-        self._writes = Dice(dice, writes, odds.without)
-        self._reads = Dice(dice, reads, odds.without)
-        self._low_ns, high_ns = odds.one_way_ns
+        writes = scenario.rates_of((*REQUEST_FAULTS, *WRITE_FAULTS), 2)
+        writes.update(scenario.rates_of(["late_commit"], 5))
+        reads = scenario.rates_of((*REQUEST_FAULTS, *READ_FAULTS))
+        books = scenario.rates_of(("book_emptied", "book_unavailable"), 3)
+        self._books = FaultDraws(
+            random.Random(f"book dice {scenario.seed}"), books, scenario.without
+        )
+        self._writes = FaultDraws(dice, writes, scenario.without)
+        self._reads = FaultDraws(dice, reads, scenario.without)
+        self._low_ns, high_ns = scenario.one_way_ns
         self._span_ns = high_ns - self._low_ns
-        self._timeout_ns = odds.timeout_ns
+        self._timeout_ns = scenario.timeout_ns
         self._last_arrival_ns = 0
-        self._says_duplicate = odds.has("says_duplicate")
+        self._says_duplicate = scenario.has("says_duplicate")
         self.outage = False  # outage, revoked: what an episode does to every request meanwhile
         self.revoked = False
         self.stubborn = False  # to every create that is sent again
@@ -266,7 +268,7 @@ class Network:
         return self._low_ns + int(self._rng.random() * self._span_ns)
 
     def _note(self, call: RequestUnderWay) -> None:
-        self._world.seen.fault(f"{call.fault}:{call.kind}")
+        self._world.coverage.fault(f"{call.fault}:{call.kind}")
 
     # --- out --------------------------------------------------------------------------------------
 
@@ -275,10 +277,10 @@ class Network:
         call = RequestUnderWay(process, effect, world.now_ns)
         if world.faulty:
             call.fault = (self._reads if call.kind == "read" else self._writes).roll()
-        world.seen.hit(call.kind)
+        world.coverage.hit(call.kind)
         if self.outage or call.fault == "not_connected":
             if self.outage:
-                world.seen.fault("outage_request")
+                world.coverage.fault("outage_request")
             else:
                 self._note(call)
             world.auditor.flight.copy_ends(call.request)
@@ -288,7 +290,7 @@ class Network:
         if call.fault == "late_commit":
             self._note(call)
             self._gives_up(call)
-            slow_ns = self._timeout_ns + int(self._rng.random() * world.odds.late_ns)
+            slow_ns = self._timeout_ns + int(self._rng.random() * world.scenario.late_ns)
         elif call.fault == "delayed":
             self._note(call)
             slow_ns = int(self._rng.random() * self._timeout_ns)
@@ -306,7 +308,7 @@ class Network:
         response = self._response(call)
         world.auditor.flight.copy_ends(call.request)
         if call.is_again and isinstance(response.answer, m.Rejected):
-            world.seen.hit("resend_refused")
+            world.coverage.hit("resend_refused")
         if call.answered:
             return
         back_ns = self._one_way()
@@ -320,10 +322,10 @@ class Network:
     def _response(self, call: RequestUnderWay) -> Response:
         world, fault = self._world, call.fault
         if self.revoked and call.send.key is m.Key.TRADE:
-            world.seen.fault("revoked_request")
+            world.coverage.fault("revoked_request")
             return Response(refusal(Code.UNAUTHENTICATED), None, None)
         if world.now_ns - self._last_arrival_ns < MS:
-            world.seen.hit("bunched")
+            world.coverage.hit("bunched")
         self._last_arrival_ns = world.now_ns
         response = befall(fault, lambda: self._asked(call))
         if fault in BEFALLING:
@@ -344,7 +346,7 @@ class Network:
         instead = self._instead(call)
         if instead is not None:
             return Response(instead, None, None)
-        is_stale = call.kind == "read" and self._rng.random() < world.odds.slow_read
+        is_stale = call.kind == "read" and self._rng.random() < world.scenario.slow_read
         known = world.auditor.flight.order_of
         is_new = isinstance(request, m.Create) and request.order.client_order_id not in known
         front = world.exchange.front
@@ -355,7 +357,7 @@ class Network:
             answer = self._written(call, request, response.answer, is_new=is_new)
         else:
             if (front.stale if is_stale else front.replica).next_due_ns() is not None:
-                world.seen.hit("stale_read")
+                world.coverage.hit("stale_read")
             answer = self._on_read_answer(call, request, response.answer)
         return response._replace(answer=answer)
 
@@ -367,7 +369,7 @@ class Network:
             self._note(call)
             return refusal(Code.ORDER_NOT_FOUND)
         if call.is_again and self.stubborn:
-            self._world.seen.fault("resend_barred")
+            self._world.coverage.fault("resend_barred")
             return m.Rejected(422, "invalid_request", "")
         return None
 
@@ -376,25 +378,25 @@ class Network:
     def _written(
         self, call: RequestUnderWay, request: m.Write, answer: m.Answer, *, is_new: bool
     ) -> m.Answer:
-        seen = self._world.seen
+        coverage = self._world.coverage
         if isinstance(answer, m.Rejected):
-            seen.hit(f"{answer.code}:{call.kind}")
+            coverage.hit(f"{answer.code}:{call.kind}")
         if not isinstance(answer, m.Ok):
             return answer
         if call.is_again and self._says_duplicate and self._world.faulty:
-            seen.fault("says_duplicate:create")
+            coverage.fault("says_duplicate:create")
             return refusal(Code.DUPLICATE_ORDER_ID)
         if call.fault == "duplicated" and _is_repeatable(request):
             self._note(call)
             self._second_copy(request)
         if call.is_again and is_new:
-            seen.hit("resend_landed")
+            coverage.hit("resend_landed")
         if isinstance(answer.body, m.CancelBody) and answer.body.reduced_by:
             order = answer.body.order
             if order.filled_qty < order.qty - answer.body.reduced_by:
-                seen.hit("cancel_after_fill")
+                coverage.hit("cancel_after_fill")
         if call.fault == "late_commit":
-            seen.hit(f"landed_late:{call.kind}")
+            coverage.hit(f"landed_late:{call.kind}")
         return self._about_another(call, answer) if self.foreign_replies else answer
 
     def _second_copy(self, request: m.Write) -> None:
@@ -421,7 +423,7 @@ class Network:
         elif world.process is self._foreign_to:
             return answer  # a second one in a life is a contradiction
         self._foreign_to = world.process
-        world.seen.fault(f"foreign_reply:{call.kind}")
+        world.coverage.fault(f"foreign_reply:{call.kind}")
         name = world.auditor.truth.names[order.order_id]
         shown = shown_order(order, created_ns=order.created_ns, client_order_id=name)
         if isinstance(body, m.CancelBody):
@@ -431,12 +433,12 @@ class Network:
     # --- reads ------------------------------------------------------------------------------------
 
     def _on_read_answer(self, call: RequestUnderWay, request: m.Read, answer: m.Answer) -> m.Answer:
-        seen = self._world.seen
+        coverage = self._world.coverage
         if getattr(request, "cursor", ""):
-            seen.hit("page")
+            coverage.hit("page")
         body = answer.body if isinstance(answer, m.Ok) else None
         if isinstance(body, m.BookBody) and is_zero(body.book.as_of):
-            seen.hit("zero_book")
+            coverage.hit("zero_book")
         if call.fault == "" and isinstance(request, m.ReadBook) and self._world.faulty:
             call.fault = self._books.roll()
         spoiled = spoiled_read(call.fault, request, answer, self._rng)

@@ -24,7 +24,7 @@ from bot.lab.exchange.exchange import (
     cancel_shown,
     refusal,
 )
-from bot.lab.sim.scenario import SECOND, Odds, series_of
+from bot.lab.sim.scenario import SECOND, SimScenario, series_of
 from bot.lab.sim.scenario import SERIES as ALL_SERIES
 from venue.engine import messages as v
 from venue.engine.engine import Engine
@@ -66,36 +66,38 @@ class SimulatedVenue:
     frames: what becomes visible on the channel, each command's public events, in order,
     `fast_lag_ns` late."""
 
-    def __init__(self, odds: Odds, start_ns: int, first: "SimulatedVenue | None" = None) -> None:
+    def __init__(
+        self, scenario: SimScenario, start_ns: int, first: "SimulatedVenue | None" = None
+    ) -> None:
         if first is None:
             self.front = Exchange(
                 self,
                 (),
                 start_ns,
                 order_id_key=b"simulated",
-                pages=PageLimits(*[odds.page_limit] * 4),
-                read_lag_ns=odds.fast_lag_ns,
-                stale_lag_ns=odds.slow_lag_ns,
+                pages=PageLimits(*[scenario.page_limit] * 4),
+                read_lag_ns=scenario.fast_lag_ns,
+                stale_lag_ns=scenario.slow_lag_ns,
             )
-            self.readings = OtherReadings(odds, self.front)
+            self.readings = OtherReadings(scenario, self.front)
             self._series: list[SimulatedVenue] = []
         else:
             self.front, self.readings, self._series = first.front, first.readings, first._series
         self._first_event = _SECOND_FROM * len(self._series)
         self._series.append(self)
         self.engine, self.watchers = self.front.engine, self.front.watchers
-        self.series, _ = series_of(odds)
+        self.series, _ = series_of(scenario)
         self.markets: dict[Ticker, list[MarketId]] = {}
         self.tapes: dict[MarketId, LevelBook] = {}
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
         self._strikes: dict[Ticker, list[int]] = {}
-        self._lag_ns = odds.fast_lag_ns
-        self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
+        self._lag_ns = scenario.fast_lag_ns
+        self._rates = FeeRate.parse(scenario.maker_fee_rate), FeeRate.parse(scenario.fee_rate)
         # Of every event, also of one that is listed later: moods tell the time by it.
         self._resolves_ns = start_ns + RESOLUTION_NS
         if first is None:
             self.execute(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
-        for event, rungs in enumerate(odds.rungs):
+        for event, rungs in enumerate(scenario.rungs):
             ticker = self.list_event(start_ns)
             for rung in range(rungs):
                 self.list_rung(ticker, self.rung_id(event, rung), start_ns)
@@ -150,8 +152,8 @@ class SimulatedVenue:
             now_ns,
         )
 
-    def open_accounts(self, odds: Odds, now_ns: int) -> None:
-        cash = {MAKER: Cents(odds.cash_cents), **dict.fromkeys(CROWD, _CROWD_CENTS)}
+    def open_accounts(self, scenario: SimScenario, now_ns: int) -> None:
+        cash = {MAKER: Cents(scenario.cash_cents), **dict.fromkeys(CROWD, _CROWD_CENTS)}
         for command in accounts(cash):
             self.execute(command, now_ns)
 
@@ -207,12 +209,12 @@ class OtherReadings(GapReading):
     """The readings that a seed has drawn. dearer: fills, by their ids, that cost a cent more than
     they show."""
 
-    def __init__(self, odds: Odds, exchange: Exchange) -> None:
-        self._variant = odds.variant
-        self._rates = FeeRate.parse(odds.fee_rate), FeeRate.parse(odds.maker_fee_rate)
+    def __init__(self, scenario: SimScenario, exchange: Exchange) -> None:
+        self._variant = scenario.variant
+        self._rates = FeeRate.parse(scenario.fee_rate), FeeRate.parse(scenario.maker_fee_rate)
         self._exchange = exchange
-        self._changes_ids = odds.variant("amend_ids") != ""
-        self._status = int(odds.variant("success_status", "0"))
+        self._changes_ids = scenario.variant("amend_ids") != ""
+        self._status = int(scenario.variant("success_status", "0"))
         self._halted: set[MarketId] = set()
         self._shown: dict[OrderId, OrderId] = {}  # by the engine's
         self._engines: dict[OrderId, OrderId] = {}  # by the one that is shown now
@@ -350,11 +352,11 @@ class BuyingCrowd:
     """Traders that only buy, YES or NO, so that no holdings need to be kept. value: what a YES
     share of each market is thought to be worth, cents."""
 
-    def __init__(self, odds: Odds, exchange: SimulatedVenue, rng: random.Random) -> None:
+    def __init__(self, scenario: SimScenario, exchange: SimulatedVenue, rng: random.Random) -> None:
         self._exchange = exchange
-        self._prefix = "" if odds.first is None else "second-"
+        self._prefix = "" if scenario.first is None else "second-"
         self._rng = rng
-        self._shock = odds.shock
+        self._shock = scenario.shock
         self._made = 0
         self._floors: dict[MarketId, list[OrderId]] = {}
         self._patient: dict[MarketId, deque[OrderId]] = {}
@@ -368,7 +370,7 @@ class BuyingCrowd:
                 self.value[market] = max(6.0, top - index * rng.uniform(8.0, 18.0))
                 self._patient[market] = deque()
         self._markets = list(self.value)
-        self.dead = self._markets[-1] if odds.dead_rung and len(self._markets) > 1 else None
+        self.dead = self._markets[-1] if scenario.dead_rung and len(self._markets) > 1 else None
 
     def place_floors(self, now_ns: int) -> None:
         for market in self._markets:

@@ -30,8 +30,8 @@ from bot.lab import pool
 from bot.lab.backtest.lookahead import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders, winners
-from bot.lab.evaluate.results import code_digest, digest_of, draws_of
-from bot.lab.evaluate.run import AVERAGED, live, settings_for
+from bot.lab.evaluate.results import code_digest, digest_of, random_inputs_of
+from bot.lab.evaluate.run import AVERAGED, run_strategy, settings_for
 from bot.lab.evaluate.scenarios import Scenario, SeedFault, is_held_out, span
 from bot.lab.evaluate.timeout import Stalled
 from bot.lab.exchange.assumptions import Terms
@@ -246,7 +246,7 @@ class TrialConfig:
             )
         return Setup(trader, config.choice, str(self._source.path.parent.absolute()))
 
-    def probe(self, dimensions: Sequence[Dimension], *, is_lived: bool) -> None:
+    def probe(self, dimensions: Sequence[Dimension], *, has_runs: bool) -> None:
         """Try each key alone. Raises SpaceFault if no value is accepted or, where runs follow, if
         no value changes anything."""
         chosen = any(each.key == "strategy.name" for each in dimensions)
@@ -262,7 +262,7 @@ class TrialConfig:
             if not found:
                 raise SpaceFault(f"--over {each.key}: no value is accepted: {text}")
             # A single value may be the one that the file has.
-            if is_lived and len(found) > 1 and set(found) == {self.base.digest}:
+            if has_runs and len(found) > 1 and set(found) == {self.base.digest}:
                 where = "in worlds" if self._world is not None else "on tapes"
                 raise SpaceFault(f"--over {each.key}: nothing that is lived {where} hangs on it")
 
@@ -348,7 +348,9 @@ def measure(job: Job) -> dict[str, float]:
     case, trader = job.case, job.setup.trader
     make = Makers(Path(job.setup.folder))(job.setup.choice)
     if isinstance(case, WorldCase):
-        life = live(case.world, draws_of(case.world, case.seed), make, settings=trader)
+        life = run_strategy(
+            case.world, random_inputs_of(case.world, case.seed), make, settings=trader
+        )
         if life.errors:
             raise _StrategyRaised(life.errors, life.fault)
         values = {name: life.figure(name) for name in IN_WORLDS}
