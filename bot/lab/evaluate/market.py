@@ -26,8 +26,10 @@ from bot.lab.exchange.exchange import (
     PaperAccount,
     ShownBook,
     accounts,
+    buy_order,
+    print_of,
 )
-from bot.lab.sim.venue import PROJECT, SERIES, market_id
+from bot.lab.sim.venue import PROJECT, SERIES, event_listing, market_id, market_listing
 from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.money import (
@@ -44,8 +46,8 @@ from venue.wire.money import (
     canonical,
     fee_cents,
 )
-from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker, UserId
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.names import MarketId, OrderId, Ticker, UserId
+from venue.wire.requests import Amend, TimeInForce
 
 CASH_CENTS: Final = Cents(10_000_000)  # what the trader begins with: enough that cash never binds
 NOISE: Final = UserId("crowd.noise")
@@ -86,29 +88,10 @@ class TrueValueMarket:
         )
 
     def _listing(self, world: Scenario, strikes: Sequence[int], start_ns: int) -> list[v.Command]:
-        event = v.ListEvent(
-            event_ticker=EVENT,
-            series_ticker=SERIES,
-            project_market_id="cccccccc-0000-4000-8000-000000000000",
-            project_id=PROJECT,
-            title="Acme at the end of the quarter",
-            category="valuation",
-            status=model.EventStatus.OPEN,
-            mutually_exclusive=False,
-            resolution_date_ns=start_ns + world.resolution_ns,
-        )
+        event = event_listing(EVENT, SERIES, 0, 1, start_ns + world.resolution_ns)
+        rates = world.maker_rate, world.taker_rate
         rungs = [
-            v.ListMarket(
-                market_id=market,
-                ticker=Ticker(f"{EVENT}-R{rung}"),
-                event_ticker=EVENT,
-                name=f"above {strikes[rung]}",
-                outcome_label="above",
-                maker_fee_rate=world.maker_rate,
-                taker_fee_rate=world.taker_rate,
-                strike_value=str(strikes[rung]),
-                strike_unit="USD",
-            )
+            market_listing(market, Ticker(f"{EVENT}-R{rung}"), EVENT, strikes[rung], "USD", *rates)
             for rung, market in enumerate(self.markets)
         ]
         return [v.ListCompany(PROJECT, "Acme", "ACME"), event, *rungs]
@@ -153,15 +136,9 @@ class TrueValueMarket:
         """An order of the crowd: it buys YES up to a canonical price, or NO down to one."""
         self._made += 1
         outcome = Outcome.YES if buys else Outcome.NO
-        order = QtyOrder(
-            market,
-            outcome,
-            Side.BUY,
-            canonical(outcome, Price(price)),
-            Qty(qty),
-            TimeInForce.GTC if rests else TimeInForce.IOC,
-            ClientOrderId(f"c{self._made}"),
-        )
+        tif = TimeInForce.GTC if rests else TimeInForce.IOC
+        own_price = canonical(outcome, Price(price))
+        order = buy_order(market, outcome, own_price, qty, tif, f"c{self._made}")
         return self.exchange.execute(v.PlaceOrder(user, order), now_ns)
 
     def resolve(self, pays: Sequence[bool], now_ns: int) -> None:
@@ -173,17 +150,7 @@ class TrueValueMarket:
     # --- the channel ------------------------------------------------------------------------------
 
     def frames(self, now_ns: int) -> list[m.Event]:
-        events: list[m.Event] = [
-            m.Trade(
-                each.market_id,
-                each.at_ns,
-                each.trade_id,
-                each.price,
-                each.qty,
-                (each.taker_outcome is Outcome.YES) == (each.taker_side is Side.BUY),
-            )
-            for each in self.prints
-        ]
+        events: list[m.Event] = [print_of(each) for each in self.prints]
         events += [self.exchange.book_update(market, now_ns) for market in self.changed]
         self.prints.clear()
         self.changed.clear()

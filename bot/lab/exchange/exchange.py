@@ -22,8 +22,19 @@ from venue.wire.errors import CODES, Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
 from venue.wire.model import Liquidity
-from venue.wire.money import PAYOUT_CENTS, BookSide, Cents, Outcome, Price, Qty, Side
-from venue.wire.names import MarketId, Ticker, UserId
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    PRICE_MAX,
+    PRICE_MIN,
+    BookSide,
+    Cents,
+    Outcome,
+    Price,
+    Qty,
+    Side,
+)
+from venue.wire.names import ClientOrderId, MarketId, Ticker, UserId
+from venue.wire.requests import QtyOrder, TimeInForce
 
 MAKER: Final = UserId("maker")  # our account
 _OF_ACCOUNTS: Final = (v.FillBooked, v.PositionChanged, v.BalanceChanged, v.UserAdded)
@@ -286,6 +297,20 @@ def accounts(cash_cents: Mapping[UserId, Cents]) -> list[v.Command]:
         if cents:
             commands.append(v.Deposit(user, cents))
     return commands
+
+
+def print_of(event: v.TradePrinted) -> m.Trade:
+    """A trade as the channel shows it."""
+    bought = (event.taker_outcome is Outcome.YES) is (event.taker_side is Side.BUY)
+    return m.Trade(event.market_id, event.at_ns, event.trade_id, event.price, event.qty, bought)
+
+
+def buy_order(
+    market: MarketId, outcome: Outcome, own_price: int, qty: int, tif: TimeInForce, name: str
+) -> QtyOrder:
+    """An order of others, who only buy. own_price: of the outcome, moved into 1 to 99."""
+    price = Price(min(PRICE_MAX, max(PRICE_MIN, own_price)))
+    return QtyOrder(market, outcome, Side.BUY, price, Qty(qty), tif, ClientOrderId(name))
 
 
 def command_of(request: m.Write) -> v.Command:

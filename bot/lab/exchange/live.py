@@ -20,7 +20,16 @@ import msgspec
 from bot.core import messages as m
 from bot.core.orders.outbox import keep_newest
 from bot.lab.exchange.assumptions import Terms
-from bot.lab.exchange.exchange import MAKER, Exchange, PageLimits, PaperAccount, ShownBook, accounts
+from bot.lab.exchange.exchange import (
+    MAKER,
+    Exchange,
+    PageLimits,
+    PaperAccount,
+    ShownBook,
+    accounts,
+    buy_order,
+    print_of,
+)
 from bot.lab.exchange.queue_model import OwnQueues, QueueModel
 from bot.strategy.api import Levels
 from venue.crowd.picture import picture_of
@@ -37,11 +46,10 @@ from venue.wire.money import (
     Outcome,
     Price,
     Qty,
-    Side,
     book_side,
     canonical,
 )
-from venue.wire.names import ClientOrderId, MarketId, OrderId, UserId
+from venue.wire.names import MarketId, OrderId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 _OTHERS: Final = UserId("tape")
@@ -265,8 +273,8 @@ class LiveMarket:
         """An order of the other account: it buys YES up to a price, or NO down to one."""
         self._made += 1
         outcome = Outcome.YES if side is _BID else Outcome.NO
-        name = ClientOrderId(f"{self._name}{self._made}")
-        return QtyOrder(market, outcome, Side.BUY, canonical(outcome, price), Qty(qty), tif, name)
+        name = f"{self._name}{self._made}"
+        return buy_order(market, outcome, canonical(outcome, price), qty, tif, name)
 
     # --- what the engine says ---------------------------------------------------------------------
 
@@ -294,10 +302,7 @@ class LiveMarket:
         if self._acting_as_print:
             return
         self.marks.setdefault(trade.market_id, 2 * trade.price)
-        bought = (trade.taker_outcome is Outcome.YES) is (trade.taker_side is Side.BUY)
-        self._events.append(
-            m.Trade(trade.market_id, trade.at_ns, trade.trade_id, trade.price, trade.qty, bought)
-        )
+        self._events.append(print_of(trade))
 
     # --- the channel ------------------------------------------------------------------------------
 

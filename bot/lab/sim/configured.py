@@ -20,10 +20,10 @@ from bot.core.settings import (
     KeySettings,
     PaceSettings,
     RiskSettings,
+    StalenessSettings,
     StartSettings,
     Strangers,
     TraderSettings,
-    TrustSettings,
 )
 from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import LIMITS
@@ -65,7 +65,7 @@ def settings_of(scenario: SimScenario) -> TraderSettings:
     series, beside = series_of(scenario)
     return TraderSettings(
         series_ticker=series,
-        beside=beside,
+        other_series=beside,
         risk=risk,
         pace=PaceSettings(
             dwell_ns=scenario.dwell_ns,
@@ -73,7 +73,7 @@ def settings_of(scenario: SimScenario) -> TraderSettings:
             resize_pct=scenario.resize_pct,
         ),
         budget=BudgetSettings(rate_per_second=rate, burst=burst, reserve=reserve),
-        trust=TrustSettings(read_lag_ns=scenario.trust_lag_ns),
+        staleness=StalenessSettings(read_lag_ns=scenario.trust_lag_ns),
         breakers=_breakers(scenario, risk),
         start=StartSettings(strangers=Strangers(scenario.strangers)),
         keys=KeySettings(standby=scenario.variant("standby") != ""),

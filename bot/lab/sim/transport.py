@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bot.core import messages as m
 from bot.io.client.answers import answer_of
 from bot.lab.exchange.assumptions import BEFALLING, FaultDraws, befall
-from bot.lab.exchange.exchange import Response, refusal
+from bot.lab.exchange.exchange import Response, print_of, refusal
 from bot.lab.sim.process import Process
 from bot.lab.sim.scenario import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
 from venue.engine import messages as v
@@ -17,7 +17,7 @@ from venue.views.account import shown_order
 from venue.wire import model
 from venue.wire.errors import Code
 from venue.wire.instant import is_zero
-from venue.wire.money import Outcome, Qty, Side
+from venue.wire.money import Qty
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
@@ -134,12 +134,7 @@ class Channel:
             if isinstance(event, v.LevelChanged):
                 changed[event.market_id] = None
             elif isinstance(event, v.TradePrinted) and event.market_id in self.rungs:
-                bought = (event.taker_outcome is Outcome.YES) == (event.taker_side is Side.BUY)
-                self._frame(
-                    m.Trade(
-                        event.market_id, event.at_ns, event.trade_id, event.price, event.qty, bought
-                    )
-                )
+                self._frame(print_of(event))
         for market in changed:
             if market in self.rungs:
                 self._frame(exchange.front.book_update(market, now_ns))

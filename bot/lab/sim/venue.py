@@ -21,6 +21,7 @@ from bot.lab.exchange.exchange import (
     PageLimits,
     ShownBook,
     accounts,
+    buy_order,
     cancel_shown,
     refusal,
 )
@@ -32,7 +33,6 @@ from venue.wire import codec, model
 from venue.wire.errors import Code
 from venue.wire.model import TERMINAL, Liquidity, OrderStatus
 from venue.wire.money import (
-    PRICE_MAX,
     PRICE_MIN,
     BookSide,
     Cents,
@@ -45,8 +45,8 @@ from venue.wire.money import (
     complement,
     fee_cents,
 )
-from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker, UserId
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.names import MarketId, OrderId, ProjectId, Ticker, UserId
+from venue.wire.requests import Amend, TimeInForce
 
 SERIES = ALL_SERIES[0]
 PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
@@ -59,6 +59,44 @@ _CROWD_CENTS = Cents(1_000_000_000)
 
 def market_id(event: int, rung: int) -> MarketId:
     return MarketId(f"bbbbbbbb-{event:04d}-4000-8000-{rung:012d}")
+
+
+def event_listing(
+    ticker: Ticker, series: Ticker, number: int, quarter: int, resolves_ns: int
+) -> v.ListEvent:
+    return v.ListEvent(
+        event_ticker=ticker,
+        series_ticker=series,
+        project_market_id=f"cccccccc-{number:04d}-4000-8000-{0:012d}",
+        project_id=PROJECT,
+        title=f"Acme at the end of quarter {quarter}",
+        category="valuation",
+        status=model.EventStatus.OPEN,
+        mutually_exclusive=False,
+        resolution_date_ns=resolves_ns,
+    )
+
+
+def market_listing(
+    market: MarketId,
+    ticker: Ticker,
+    event: Ticker,
+    strike: int,
+    unit: str,
+    maker_rate: FeeRate,
+    taker_rate: FeeRate,
+) -> v.ListMarket:
+    return v.ListMarket(
+        market_id=market,
+        ticker=ticker,
+        event_ticker=event,
+        name=f"above {strike}",
+        outcome_label="above",
+        maker_fee_rate=maker_rate,
+        taker_fee_rate=taker_rate,
+        strike_value=str(strike),
+        strike_unit=unit,
+    )
 
 
 class SimulatedVenue:
@@ -108,20 +146,9 @@ class SimulatedVenue:
     def list_event(self, now_ns: int) -> Ticker:
         event = len(self.markets)
         ticker = Ticker(f"{self.series}-27Q{event + 1}")
-        self.execute(
-            v.ListEvent(
-                event_ticker=ticker,
-                series_ticker=self.series,
-                project_market_id=f"cccccccc-{event + self._first_event:04d}-4000-8000-{0:012d}",
-                project_id=PROJECT,
-                title=f"Acme at the end of quarter {event + 1}",
-                category="valuation",
-                status=model.EventStatus.OPEN,
-                mutually_exclusive=False,
-                resolution_date_ns=self._resolves_ns,
-            ),
-            now_ns,
-        )
+        number = event + self._first_event
+        listing = event_listing(ticker, self.series, number, event + 1, self._resolves_ns)
+        self.execute(listing, now_ns)
         self.markets[ticker] = []
         return ticker
 
@@ -136,21 +163,9 @@ class SimulatedVenue:
         strikes.insert(place, strike)
         self.markets[event].insert(place, market)
         self.tapes[market] = LevelBook(now_ns)
-        maker_rate, taker_rate = self._rates
-        self.execute(
-            v.ListMarket(
-                market_id=market,
-                ticker=Ticker(f"{event}-{strike}B"),
-                event_ticker=event,
-                name=f"above {strike}",
-                outcome_label="above",
-                maker_fee_rate=maker_rate,
-                taker_fee_rate=taker_rate,
-                strike_value=str(strike),
-                strike_unit="USD billions",
-            ),
-            now_ns,
-        )
+        ticker = Ticker(f"{event}-{strike}B")
+        listing = market_listing(market, ticker, event, strike, "USD billions", *self._rates)
+        self.execute(listing, now_ns)
 
     def open_accounts(self, scenario: SimScenario, now_ns: int) -> None:
         cash = {MAKER: Cents(scenario.cash_cents), **dict.fromkeys(CROWD, _CROWD_CENTS)}
@@ -523,15 +538,8 @@ class BuyingCrowd:
     ) -> OrderId | None:
         """Buy for somebody, the bot's account among them; the order if any of it rests."""
         self._made += 1
-        order = QtyOrder(
-            market,
-            outcome,
-            Side.BUY,
-            Price(min(PRICE_MAX, max(PRICE_MIN, price))),
-            Qty(qty),
-            tif,
-            ClientOrderId(f"{self._prefix}crowd-{self._made}"),
-        )
+        name = f"{self._prefix}crowd-{self._made}"
+        order = buy_order(market, outcome, price, qty, tif, name)
         answer = self._exchange.execute(v.PlaceOrder(user, order), now_ns)
         if isinstance(answer, v.Placed) and answer.order.remaining_qty:
             return answer.order.order_id

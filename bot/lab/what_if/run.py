@@ -23,7 +23,7 @@ from bot.lab.exchange.assumptions import Latency, Terms
 from bot.lab.exchange.exchange import MAKER, PaperAccount
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.trader_run import IDLE_NS, TermsLink, TraderRun
+from bot.lab.exchange.trader_run import TermsLink, TraderRun, alone
 from bot.lab.journal_market import JournalMarket, MarketEvent
 from bot.lab.own_orders import OwnFill, OwnOrders, RestingChange
 from bot.lab.progress import Progress, no_progress
@@ -222,18 +222,13 @@ class WhatIfRun:
             driver.schedule_at(at_ns, partial(self._happens, event))
         for at_ns, command in market.states:
             driver.schedule_at(at_ns, partial(self._operated, command))
-        started = self._started
-        began = m.Started(
-            started.boot_nonce,
-            (),
-            started.new_account,
+        began = structs.replace(
+            self._started,
+            open_intents=(),
+            working=(),
             journal=m.JournalFate.FOUND,
-            latched=started.latched,
             configured=_alone(self._setup.configured),
-            winners=started.winners,
-            complete_fill=started.complete_fill,
-            fills_since=started.fills_since,
-            event_cash=started.event_cash,
+            paper=False,
         )
         with ended_when_stalled():
             run.deliver([began])
@@ -270,11 +265,7 @@ def _latency(trips_ns: Sequence[int]) -> Latency:
 
 
 def _alone(configured: m.Configuration) -> m.Configuration:
-    """The configuration without the series beside it, of which only is known what they did then. A
-    process that stands still is recognised by a silence of more than two idle turns."""
-    had = configured.settings
-    trust = structs.replace(had.trust, gap_ns=max(had.trust.gap_ns, 2 * IDLE_NS))
-    return structs.replace(configured, settings=structs.replace(had, trust=trust, beside=()))
+    return structs.replace(configured, settings=alone(configured.settings))
 
 
 class WhatIfMarket(LiveMarket):
