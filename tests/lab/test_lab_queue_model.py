@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.lab.exchange.queue_model import CAUTIOUS_MODELS, QueueModel, QueuePosition
+from bot.lab.exchange.queue_model import (
+    CAUTIOUS_MODELS,
+    QueueModel,
+    QueuePosition,
+    parse_queue_models,
+)
 
 BOTH = pytest.mark.parametrize("bound", CAUTIOUS_MODELS)
 
@@ -152,3 +157,8 @@ def test_the_likely_place_is_never_behind_the_averse_one(before, steps):
             place.on_book(others, ts_ns)
         assert 0 <= likely.ahead <= averse.ahead + 1e-9
         assert math.isfinite(likely.ahead)
+
+
+def test_the_names_of_version_0_1_are_still_read():
+    assert parse_queue_models("kind, averse") == (QueueModel.PESSIMISTIC, QueueModel.OPTIMISTIC)
+    assert QueueModel("likely") is QueueModel.EXPECTED

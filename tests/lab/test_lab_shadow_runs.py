@@ -149,7 +149,7 @@ def test_a_candidate_that_fails_is_stopped_and_explained_and_the_others_go_on(ma
     failed = [score for score in scores if score.name == "c0"]
     assert all(why in score.stopped and not score.resting for score in failed)
     others = [score for score in scores if score.name == "c1"]
-    assert [score.bound for score in others] == ["averse", "likely"]
+    assert [score.bound for score in others] == ["pessimistic", "expected"]
     assert all(not score.stopped and score.decisions > 10 for score in others)
 
 

@@ -254,4 +254,4 @@ def test_a_reading_that_there_is_not_is_told_with_its_option(tmp_path):
     over = keys("strategy.params.levels=1,2")
     result = swept("--config", CONFIG, "--data", tmp_path, *over, "--reading", "avers")
     assert result.exit_code == 2
-    assert "--reading avers: want some of averse, likely, kind" in result.output
+    assert "--reading avers: want some of pessimistic, expected, optimistic" in result.output

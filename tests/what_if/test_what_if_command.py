@@ -55,7 +55,7 @@ def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
     assert done.exit_code == 0, done.output
     for word in (
         "changed  pace.dwell_ms: 500 -> 100",
-        "under averse",
+        "under pessimistic",
         "under likely",
         "happened",
         "model error",
@@ -63,7 +63,7 @@ def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
         "the model on the unchanged configuration",
         "worst case $",
         "requests: create",
-        "quotes, averse",
+        "quotes, pessimistic",
     ):
         assert word in done.stdout
 
@@ -72,7 +72,7 @@ def test_as_json_every_side_has_the_same_figures(state):
     told = json.loads(
         invoke(state, "--set", "risk.order_qty=5", "--bound", "likely", "--json").stdout
     )
-    assert [played["reading"] for played in told["played"]] == ["likely"]
+    assert [played["reading"] for played in told["played"]] == ["expected"]
     for played in told["played"]:
         assert played["unchanged"].keys() == played["changed"].keys() == told["happened"].keys()
         for name in ("unchanged", "changed"):
@@ -112,7 +112,7 @@ def test_a_strategy_that_is_at_fault_is_told_with_what_it_did_first(state, tmp_p
     path.write_text(FAULTY)
     asked = (state, "--set", f"strategy.name={path}", "--bound", "averse")
     assert re.search(
-        r"^averse, changed: \d+ strategy errors, the first: .*ValueError: no idea",
+        r"^pessimistic, changed: \d+ strategy errors, the first: .*ValueError: no idea",
         invoke(*asked).stdout,
         re.MULTILINE,
     )

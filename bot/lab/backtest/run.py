@@ -234,13 +234,13 @@ LIMITS: Final = {
     Kind.BOOKS: "replayed history does not react to us: no result about size",
     Kind.TOPS: "no sizes and no prints were recorded: fills only where others come to our price, "
     "of sizes made up; all readings of the queue are one",
-    Kind.TRADES: "books are made up around prints; averse fills what trades through our price, "
-    "kind all that trades at it",
+    Kind.TRADES: "books are made up around prints; pessimistic fills what trades through our "
+    "price, optimistic all that trades at it",
 }
 """What a kind of tape cannot say."""
 
 _HEAD: Final = (
-    f"{'tape':<18} {'queue':<7} {'events':>6} {'profit $':>10} {'fees $':>8} {'fills':>6} "
+    f"{'tape':<18} {'queue':<11} {'events':>6} {'profit $':>10} {'fees $':>8} {'fills':>6} "
     f"{'came':>7} {'took':>6} {'of prints':>9} {'requests':>8} {'worst $':>8} {'ev/s':>7}"
 )
 
@@ -264,7 +264,7 @@ def _row(tape: str, reading: QueueModel, rows: Sequence[Result]) -> str:
     cpu_s = sum(row.cpu_s for row in mine)
     rate = sum(row.events for row in mine) / cpu_s if cpu_s else 0.0
     return (
-        f"{tape:<18} {reading:<7} {len(mine):6d} "
+        f"{tape:<18} {reading:<11} {len(mine):6d} "
         f"{sum(row.net_millicents for row in mine) / 100_000:10.2f} "
         f"{sum(row.fees_cents for row in mine) / 100:8.2f} "
         f"{sum(row.fills for row in mine):6d} "
@@ -304,5 +304,5 @@ def notes(results: Sequence[Result]) -> list[str]:
             if _under(rows, reading)
         }
         if net.get(QueueModel.PESSIMISTIC, 1) <= 0 < max(net.values()):
-            lines.append(f"{tape}: a profit that averse does not have is none")
+            lines.append(f"{tape}: a profit that pessimistic does not have is none")
     return lines

@@ -28,11 +28,22 @@ class QueueModel(enum.StrEnum):
     """Who cancelled, where only sizes are seen. Pessimistic and optimistic are bounds of what would
     have filled, the one between is a guess."""
 
-    PESSIMISTIC = "averse"  # those behind us, as far as there is anybody
-    EXPECTED = "likely"
+    PESSIMISTIC = "pessimistic"  # those behind us, if there are any
+    EXPECTED = "expected"
     """One before us with the chance a^n / (a^n + b^n) of `a` shares before and `b` behind."""
-    OPTIMISTIC = "kind"  # those before us, as far as there is anybody
+    OPTIMISTIC = "optimistic"  # those before us, if there are any
 
+    @classmethod
+    def _missing_(cls, value: object) -> "QueueModel | None":
+        return _OLD_NAMES.get(value)
+
+
+_OLD_NAMES: Final[dict[object, QueueModel]] = {
+    "averse": QueueModel.PESSIMISTIC,
+    "likely": QueueModel.EXPECTED,
+    "kind": QueueModel.OPTIMISTIC,
+}
+"""The names of version 0.1, which are read for one version."""
 
 CAUTIOUS_MODELS: Final = (QueueModel.PESSIMISTIC, QueueModel.EXPECTED)
 """Those under which a candidate is run in the shadow: nothing is credited to it that may not be."""
@@ -40,10 +51,11 @@ CAUTIOUS_MODELS: Final = (QueueModel.PESSIMISTIC, QueueModel.EXPECTED)
 
 def parse_queue_models(text: str) -> tuple[QueueModel, ...]:
     """The models that a comma-separated text names. Raises ValueError for one that is none."""
-    named = [part.strip() for part in text.split(",")]
-    if not set(named) <= {each.value for each in QueueModel}:
-        raise ValueError(f"{text}: want some of {', '.join(QueueModel)}, such as averse,kind")
-    return tuple(each for each in QueueModel if each.value in named)
+    try:
+        named = [QueueModel(part.strip()) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{text}: want some of {', '.join(QueueModel)}") from None
+    return tuple(each for each in QueueModel if each in named)
 
 
 class QueuePosition:

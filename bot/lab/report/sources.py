@@ -42,7 +42,7 @@ _JOURNAL_LIMITS: Final = (
 )
 _BACKTEST_LIMITS: Final = (
     "Recorded history does not react to us: nothing here is said of larger sizes.",
-    "Between `averse` and `kind`, the bounds of the queue, lies what cannot be known; `likely` is "
+    "Between `pessimistic` and `optimistic` lies what cannot be known; `expected` is "
     "a guess between them, and a profit under it alone is none.",
     "Time between records is made up of turns of the trader.",
 )
@@ -133,7 +133,16 @@ def _saved(path: Path) -> list[Session]:
         kept = msgspec.convert(head, Saved, str_keys=True)
     except msgspec.ValidationError as fault:
         raise NoSource(f"{path}: a result of another version: {fault}") from None
-    return kept.sessions if kept.whole else broken_off(kept.sessions)
+    sessions = [_renamed(each) for each in kept.sessions]
+    return sessions if kept.whole else broken_off(sessions)
+
+
+def _renamed(session: Session) -> Session:
+    """The session with the queue model's name of now: version 0.1 had others."""
+    result, bound = session.result, QueueModel(session.bound).value
+    if result is not None:
+        result = msgspec.structs.replace(result, bound=bound)
+    return msgspec.structs.replace(session, bound=bound, result=result)
 
 
 def broken_off(sessions: Sequence[Session]) -> list[Session]:
