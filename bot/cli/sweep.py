@@ -297,7 +297,7 @@ def _swept(sweep: "SweepResult", search: "tuple[Search, int]", jobs: int, cluste
         except trials.RunnerFault as fault:
             typer.echo(str(fault), err=True)
     if not sweep.trials:
-        fail(EXIT_LEFT_OVER, "ended before the configuration as it stands was lived on every case")
+        fail(EXIT_LEFT_OVER, "ended before the base configuration was lived on every case")
     return whole
 
 

@@ -1,11 +1,9 @@
-"""How good the fair curve is on recorded ladders whose outcomes are known: Brier and reliability.
+"""Scores the fair curve on recorded ladders with known outcomes: Brier score and reliability.
 
-At fixed instants, and just before it trades, each rung is forecast three ways by what had been
-recorded by then: the fair curve, the last trade, and the raw middle. On a tape of trades alone the
-raw middle is that of the newest prices at which a taker bought YES and sold it. Only forecasts made
-three ways are compared. Outcomes are read here and nowhere near a curve; which rungs were recorded
-may leak them all the same (the data's own notes say so), and old prices gain by such a leak, for
-they stay apart; where a rung trades next cannot.
+At fixed instants and before each trade, a rung is forecast by the fair curve, the last trade and
+the raw middle (on a tape of trades, of the newest prices bought and sold at). Only forecasts made
+three ways are compared. No curve sees outcomes; which rungs were recorded may leak them all the
+same.
 """
 
 import itertools

@@ -1,8 +1,7 @@
-"""Virtual time: the one loop in which simulations, backtests, evaluations and what-if runs happen.
+"""The one loop in virtual time, for simulations, backtests, evaluations and what-if runs.
 
-One thread and one queue of acts. Nothing here reads a clock: the same acts in the same order give
-the same run. Of one instant acts come by their rank, those of one rank in the order in which they
-were scheduled, and the ticks of traders come last.
+One queue of acts, and no clock: equal acts give an equal run. At one instant acts run by rank, then
+in the order of scheduling; ticks of traders come last.
 """
 
 import heapq
@@ -33,7 +32,7 @@ class Driver:
         self.schedule_at(self.now_ns + delay_ns, act, rank)
 
     def run_until(self, until_ns: int, is_done: Callable[[], bool] | None = None) -> bool:
-        """Carry out what is due up to and including an instant. is_done: asked after each act; True
+        """Run the acts up to and including an instant. is_done: asked after each act; True
         ends the run there. Returns whether it did."""
         queue, pop = self._queue, heapq.heappop
         while queue and queue[0][0] <= until_ns:
@@ -46,7 +45,7 @@ class Driver:
         return False
 
     def reach(self, at_ns: int) -> None:
-        """Carry out what is due before an instant and be there, for what the caller does first."""
+        """Run the acts before an instant and reach it, for the caller to act first."""
         self.run_until(at_ns - 1)
         self.now_ns = at_ns
 

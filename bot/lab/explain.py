@@ -1,8 +1,7 @@
 """Explains why an order was created, amended or cancelled, by replaying the run up to that request.
 
-The trader is a pure function of its events. A replayed trader therefore holds, at the event that
-caused a request, the same book, curve, quotes, limits and plan as the first one. Nothing of this is
-written while trading, so it costs a running bot nothing.
+A replayed trader holds, at the event that caused a request, the same book, curve, quotes, limits
+and plan as the first one. So explaining costs a running bot nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +38,7 @@ from venue.wire.names import ClientOrderId, MarketId, Ticker
 
 class InventoryShift(msgspec.Struct, frozen=True):
     """One quote as it was, and as it would have been without a share held on any rung. cents: how
-    far what is held moved it, above 0 up; None where one of the two does not stand."""
+    far the inventory moved it, above 0 up; None if one of the two is missing."""
 
     side: BookSide
     level: int  # its place on its side, 0 at the touch
@@ -130,7 +129,7 @@ class StrategyRecorder:
         return None
 
 
-# --- what is told of one decision: prices are canonical YES cents, times the bot's clock ----------
+# --- one decision: prices are canonical YES cents, times the bot's clock ----------
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -165,7 +164,7 @@ class Limits(msgspec.Struct, frozen=True):
     worst_cents: Cents  # the loss of the event at worst
 
 
-class Beside(msgspec.Struct, frozen=True):
+class NeighbourOrder(msgspec.Struct, frozen=True):
     """Another order of ours on that side of the rung at that time."""
 
     client_order_id: ClientOrderId
@@ -183,7 +182,7 @@ class Choice(msgspec.Struct, frozen=True):
     value_cents: float
     keeps_place: bool | None
     place_cents: float | None  # what the order's place in its queue was worth then
-    beside: tuple[Beside, ...]
+    beside: tuple[NeighbourOrder, ...]
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -251,7 +250,7 @@ class Explainer:
         self._calls: dict[Ticker, int] = {}
         self._watched: tuple[OrderRequest, OrderHistory] | None = None
         self._spent: list[tuple[Token, Limits | None]] = []
-        # Every token passes here on its way; the purse may be shared with series beside it.
+        # Every token passes here; other series may share the budget.
         purse = self.trader.out.purse
         self._tokens, self._spend = purse.tokens, purse.spend
         purse.spend = self._spend_watched  # type: ignore[method-assign]
@@ -264,7 +263,7 @@ class Explainer:
     def trader(self) -> Trader:
         return self._again.trader
 
-    # --- what is asked ----------------------------------------------------------------------------
+    # --- requests and instants --------------------------------------------------------------------
 
     def of_deeds(
         self, life: OrderHistory, deeds: Sequence[OrderRequest]
@@ -281,7 +280,7 @@ class Explainer:
     def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
         """What was believed and wanted of a rung at an instant; None if it was not known yet.
         ticker: of the rung, or its part after a dash. Raises JournalFault as `of_deeds` does."""
-        # What has arrived is taken in right before a Beat: the last one tells how far it had come.
+        # What has arrived is taken in right before a Tick: the last one shows how far it had come.
         until = 0
         with suppress(JournalFault):  # the run comes to the damage by itself
             for placed in placed_entries(self._again.run.paths):
@@ -334,7 +333,7 @@ class Explainer:
 
     def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
-        # One that is older than what is believed changes nothing.
+        # An older book changes nothing.
         if rung is not None and rung.book.ts_ns == seen.ts_ns:
             at_ns = placed.entry.at_ns
             self._books[seen.market_id] = Frame(
@@ -493,8 +492,8 @@ class Explainer:
     ) -> Choice:
         assert life is not None
         about = {id(w.order): w for w in rung.wishes if not isinstance(w, CreateAction)}
-        beside = tuple(
-            Beside(
+        neighbours = tuple(
+            NeighbourOrder(
                 own.client_order_id,
                 own.yes_price,
                 own.remaining,
@@ -512,9 +511,9 @@ class Explainer:
             )
         if wish is None:
             return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
-                          beside)  # fmt: skip
+                          neighbours)  # fmt: skip
         keeps = wish.keeps_place if isinstance(wish, AmendAction) else None
-        return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
+        return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, neighbours)
 
 
 _KINDS: Final = {CreateAction: "create", AmendAction: "amend", CancelAction: "cancel"}

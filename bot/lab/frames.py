@@ -1,15 +1,14 @@
 """A run as pandas dataframes, for notebooks: quotes, curve, fills and markouts.
 
-Each function takes a state directory or a segment, of which the newest run is told, or a file that
-`bot backtest --save` wrote. Books and requests are tables of `bot export --parquet`. The columns of
-a frame are in `COLUMNS`, with their types; units stand in the names: `_cents` canonical YES cents,
-`_ns` nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
+Each function takes a state directory (of which it shows the newest run), a segment, or a file of
+`bot backtest --save`. `COLUMNS` has columns and types: `_cents` canonical YES cents, `_ns`
+nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
 
     from bot.lab.frames import fills, markouts
     fills("state/demo").groupby("ticker")["qty"].sum()
 
-Reliving a run takes as long as the trader took of the processor then; the last few are remembered.
-A frame that ends before its run did comes with a `CutShortWarning`, which says where and why.
+A replay takes as long as the trader took; the last few are cached. A frame that ends before its run
+comes with a `CutShortWarning`.
 """
 
 import math
@@ -95,7 +94,7 @@ def curve(
     source: Source, *, every_s: float = _EVERY_S, config: Source | None = None
 ) -> "DataFrame":
     """A row for each rung every `every_s` seconds: fair value and its sd, others' best prices,
-    shares held. Arguments and faults as of `quotes`."""
+    inventory. Arguments and faults as of `quotes`."""
     return _framed("curve", _sessions(source, every_s, config), _curve)
 
 

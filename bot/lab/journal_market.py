@@ -1,9 +1,8 @@
 """The market that a journalled run met, without us: others' books and prints by the venue's clock.
 
-Our shares are taken off every book, as `bot.lab.own_orders` knows them of each instant. A print
-that filled us stays: it is there for whoever would have met it. What we took is given back: it
-stands on at its price while the size there is what we left, `GIVEN_BACK_NS` at most; the print of
-it goes.
+Our shares are taken off every book (`bot.lab.own_orders`). A print that filled us stays for others
+to meet. What we took goes back into the book while the size there is what we left,
+`GIVEN_BACK_NS` at most; its print is removed.
 """
 
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ GIVEN_BACK_NS: Final = 10 * NS_PER_SECOND
 """What we took goes on standing for so long at most, where we do not take it."""
 
 _CLOCKS_AGREE_NS: Final = NS_PER_SECOND
-"""A lowest delay of the channel below this one says that both clocks are one."""
+"""A lowest latency of the channel below this one says that both clocks are one."""
 
 _HAPPENS_AGAIN: Final = (*UNCAUSED, m.JournalFailed, m.ConfigRefused)
 """Events that come again when they came then."""
@@ -42,9 +41,9 @@ class MarketEvent(Struct, frozen=True):
 class JournalMarket:
     """What a run met. Instants are the bot's clock, but for stamps of the venue."""
 
-    def __init__(self, beside: tuple[Ticker, ...] = ()) -> None:
-        """beside: series that traded in the same process; nothing of them is taken in."""
-        self._beside = beside
+    def __init__(self, other_series: tuple[Ticker, ...] = ()) -> None:
+        """other_series: those of the same process, which are ignored."""
+        self._other_series = other_series
         self.own = OwnOrders()
         self.nonce = ""
         self.begun_ns = self.ended_ns = 0
@@ -62,7 +61,7 @@ class JournalMarket:
         self.cash_cents: Cents | None = None  # at the start; None where no read showed it
         self.holdings: list[tuple[MarketId, Outcome, int]] = []  # shares at the start
         self.write_trips_ns: list[int] = []
-        self.read_trips_ns: list[int] = []  # round trips of answered requests
+        self.read_trips_ns: list[int] = []  # latencies of answered requests
         self.books = self.own_books = self.unfit_books = self.crossed_books = 0
         """How many there were, showed shares of ours, showed fewer than we had, and were crossed
         without ours. The last are left out: no trader believed them."""
@@ -70,7 +69,7 @@ class JournalMarket:
         self.taken_prints = 0  # prints that we made as taker
         self.clock_ahead_ns = 0
         """How far the bot's clock is ahead of the venue's; 0 where they agree."""
-        self.feed_ns = NS_PER_MS  # median delay of the channel
+        self.feed_ns = NS_PER_MS  # median latency of the channel
         self._frames: list[tuple[int, m.BookUpdate]] = []
         self._newest: dict[MarketId, m.BookUpdate] = {}
         self._prints: dict[str, tuple[int, m.Trade]] = {}
@@ -84,7 +83,7 @@ class JournalMarket:
         self.own.on_message(message)
         match message:
             case m.BookUpdate():
-                # One that is shown again, to whoever subscribes again, is no other book.
+                # A book repeated after a new subscription is no other book.
                 if self._newest.get(message.market_id) != message:
                     self._newest[message.market_id] = message
                     self._frames.append((at_ns, message))
@@ -110,7 +109,9 @@ class JournalMarket:
             case m.SeriesBody():
                 for event in body.events:
                     # What cannot be read is passed over, as the trader does.
-                    if fold_ticker(event.series_ticker) not in self._beside and is_readable(event):
+                    if fold_ticker(event.series_ticker) not in self._other_series and is_readable(
+                        event
+                    ):
                         self._listed(at_ns, event)
             case m.BalanceBody() if self.cash_cents is None:
                 self.cash_cents = body.balance.total_cents
@@ -148,7 +149,7 @@ class JournalMarket:
     def build_history(self) -> None:
         self._compare_clocks()
         shift_ns = self.clock_ahead_ns
-        # A walk of the fills shows those of earlier runs, too, and those of series beside it.
+        # A walk of the fills shows those of earlier runs, too, and those of other series.
         self.fills = [
             fill
             for fill in self.own.fills()
@@ -228,14 +229,14 @@ class JournalMarket:
 
 def read_market(
     entries: Iterable[Placed],
-    beside: tuple[Ticker, ...] = (),
+    other_series: tuple[Ticker, ...] = (),
     until: Until = TO_THE_END,
     *,
     ends_at_payout: bool = False,
 ) -> JournalMarket:
     """The market that these entries show. ends_at_payout: True to stop once a rung resolves. Raises
     JournalFault."""
-    market = JournalMarket(beside)
+    market = JournalMarket(other_series)
     for placed in entries:
         at_ns, message = placed.entry.at_ns, placed.entry.message
         if type(message) in EVENTS and until.has_passed(at_ns, placed.number, placed.place):

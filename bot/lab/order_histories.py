@@ -1,8 +1,7 @@
-"""The lives of orders as the journal tells them: every request about each of them, and its answer.
+"""What a journal says of each order: every request about it, with its answer.
 
-Read straight from the entries, run after run, with no trader: whatever the program or its
-configuration was then, this can be told. A run that adopts an order of an earlier one goes on with
-the same life.
+It reads entries without a trader, whatever the program or configuration was. A run that adopts an
+order of an earlier one continues its history.
 """
 
 from collections.abc import Sequence
@@ -78,7 +77,9 @@ class OrderHistory(msgspec.Struct, kw_only=True):
     order_ids: list[OrderId]  # those the venue gave it, newest last
     deeds: list[OrderRequest]
     inherited: list[str]  # of the runs that found it as an earlier one's, the nonces
-    shown: str = ""  # its status as the venue told it last, and shown_ns: when, by the bot's clock
+    shown: str = (
+        ""  # its status as the venue showed it last, and shown_ns: when, by the bot's clock
+    )
     shown_ns: int = 0
     filled: Qty = Qty(0)
 

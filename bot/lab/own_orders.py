@@ -1,11 +1,9 @@
-"""Our orders and fills by the venue's own clock, from what its answers showed of them.
+"""Our orders and fills by the venue's own clock, from its responses.
 
-An answer shows an order as of its last change, a list of fills has each with its instant, however
-late either comes: put in order they say what rested of ours at any instant. An order rests from its
-creation; each showing of it holds from its update on; each fill of it as maker takes off its shares
-at its instant. Fills up to the shares that a showing has as filled are in it, also where they are
-stamped later than the order. Of a create without an answer nothing is known until a read shows its
-order. What has a time, outcome or side that cannot be read is passed over, as the bot books none.
+An order rests from its creation; each response holds from its update time on; each maker fill takes
+off its shares at its time. Fills that a response already counts are in it, even with a later stamp.
+A create without a response is unknown until a read shows its order. Unreadable times, outcomes and
+sides are skipped.
 """
 
 from bisect import bisect_right
@@ -154,7 +152,7 @@ class OwnOrders:
         known = self._orders.get(order.order_id)
         if known is None:
             known = self._orders[order.order_id] = OwnOrder(order, *own, created_ns)
-        # A create that is sent again is answered with a fresh instant: the first one counts.
+        # A create that is retried is answered with a fresh instant: the first one counts.
         known.created_ns = min(known.created_ns, created_ns)
         rests = order.remaining_qty if order.status in model.RESTING else 0
         before = known.shown.get(at_ns)

@@ -1,11 +1,10 @@
 """A paper run on a live feed: the market is the venue's, our orders and our cash stay here.
 
-Reads of the series and its books go to the real venue, by `PublicVenue`, which has no way to write.
-Everything that is ours goes to a local exchange, and the channel shows both together. What changes
-the exchange is in a command log, the venue's own (`venue.storage`), before anybody is answered. The
-next run applies the log again and has the same cash, positions, fills and orders. What the log does
-not hold is the market: until a book has been shown again, nothing fills, and then our orders are
-behind everything in it.
+Reads of the series and its books go to the venue by `PublicVenue`, which cannot write. Ours goes to
+a local exchange, and the channel shows both. Changes are in the venue's command log
+(`venue.storage`) before anybody is answered, so the next run has the same cash, positions, fills
+and orders. The log has no market: nothing fills until a new book, and then our orders are behind
+everything in it.
 """
 
 import asyncio
@@ -46,7 +45,7 @@ _FORGOTTEN_EVERY: Final = 1_000
 
 _LATE_NS_MAX: Final = 60 * NS_PER_SECOND
 _UNREAD_ROUND_TRIP_NS: Final = NS_PER_SECOND // 100
-"""The round trip of an order before any read has been timed."""
+"""The latency of an order before any read has been timed."""
 
 
 class PaperFault(OperatorError):
@@ -275,7 +274,7 @@ class PaperVenue:
         if isinstance(body, m.SeriesBody):
             held = {market_id for (market_id, _), qty in self._market.account.shares.items() if qty}
             self._market.on_series(body.events, self._paper.clock.exchange_ns())
-            self._tell_paid(body.events, held)
+            self._log_payouts(body.events, held)
         elif isinstance(body, m.BookBody):
             body = m.BookBody(self._book(body.book))
         self._publish()
@@ -301,7 +300,7 @@ class PaperVenue:
             asks=tuple(model.Level(*each) for each in asks),
         )
 
-    def _tell_paid(self, events: tuple[model.Event, ...], held: set[MarketId]) -> None:
+    def _log_payouts(self, events: tuple[model.Event, ...], held: set[MarketId]) -> None:
         """Log what a resolved market of which shares were held paid: the venue names no winner."""
         for market in (each for event in events for each in event.markets):
             if market.state is model.MarketState.RESOLVED and market.market_id in held:
@@ -315,7 +314,7 @@ class PaperVenue:
     # --- the channel ------------------------------------------------------------------------------
 
     def subscribe(self, wish: m.SubscribeTo) -> None:
-        """Make the set exactly this. What is no longer in it is not seen until it is again."""
+        """Replace the set. Markets outside of it are not seen."""
         followed = frozenset(wish.rungs)
         self._market.on_gap(self._followed - followed)
         self._followed = followed

@@ -1,4 +1,4 @@
-"""Work in several processes of this machine, with the results in the order of what was asked."""
+"""Work in several processes, with the results in the order of the items."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -87,7 +87,7 @@ def deaf() -> None:
 
 
 def _end_with_parent() -> None:
-    """A pool tells its processes of its end; one that was killed tells nobody."""
+    """End with a parent that was killed: then no pool ends this process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

@@ -1,4 +1,4 @@
-"""Counts rows as they pass, and tells now and then how many did, for who waits for the work."""
+"""Counts rows as they pass and reports progress now and then; and parses whole numbers."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar

@@ -1,12 +1,11 @@
-"""Gives the events of a journalled run to a fresh trader and compares its effects with those kept.
+"""Replays journalled runs: a fresh trader gets the same events, and its effects must be the same
+bytes.
 
-The trader is a pure function of its events, so its effects are those in the journal, to the byte:
-requests and timers, notes and the end. Where one differs, another program wrote the journal, or
-something read a clock, drew a random number, or went through a set.
+A difference means another program, a clock, a random number, or a set. Not differences: effects
+that a crash left unwritten; answers after the end; notes of shadow candidates.
 
-These are no differences: effects of the last event that a crash left unwritten; answers after the
-end, which the loop journals without giving them to the trader; notes of shadow candidates, which
-earlier programs journaled.
+Series of one process share a request budget and a loss limit, so they are replayed together. The
+loop takes turns, each ended by a `Tick`; the instants of all ticks are the order of all turns.
 """
 
 import time

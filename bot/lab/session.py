@@ -1,7 +1,7 @@
-"""Reads journals: their runs, the entries of a run with their places, and what a run was.
+"""Reads journals: their runs, and the entries of a run with their places.
 
-A run begins a segment of its own with its `Started`, and has every segment up to the next one's.
-The beginning of an old run may be gone with the segments that are no longer kept.
+A run begins a segment with its `Started` and has every segment up to the next run's. Old segments
+may be gone, and with them the beginning of a run.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ UNCAUSED: Final = (
     m.LatchCleared,
     m.Reconfigured,
 )
-"""Events that no request of ours brought about, but for the frames of the market. Whoever trades in
+"""Events that no request of ours brought about, but for the frames of the market. A trader in
 the market of a run gets them when the run did."""
 
 _BEGINS_WITHIN: Final = 64
@@ -61,7 +61,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where in the journal an entry stands: its segment, and its number there, from 1."""
+    """An entry of the journal: its segment, and its number there, from 1."""
 
     segment: str
     entry: int

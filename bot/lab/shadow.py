@@ -1,9 +1,8 @@
-"""Candidates in the shadow of a run: each a trader of its own, fed by the journal of the run.
+"""Shadow candidates of a run: each a trader of its own, fed by the run's journal.
 
-Our own orders are taken out of the books and our own takes out of the prints, by what the answers
-of the next seconds show of them: so the candidates live a little behind the run. A market that
-resolved pays a candidate once the run knows its winner, or what it was last worth when its event
-leaves.
+Our own orders are taken out of books and our takes out of prints, as the responses of the next two
+seconds show them. A resolved market pays a candidate once the run knows its winner, or its last
+worth when its event leaves.
 """
 
 from collections import deque
@@ -141,7 +140,7 @@ class CandidateRun:
         return True
 
     def stop_trading(self, why: str) -> None:
-        """Its orders are cancelled, and no more are made; what it holds it goes on to hold."""
+        """Its orders are cancelled, and no more are made; its inventory it goes on to hold."""
         self.stopped = why
         self._run.deliver([m.StopRequested(why)])
 

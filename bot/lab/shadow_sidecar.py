@@ -1,7 +1,6 @@
-"""The candidates of a live run, in a process of their own that follows its journal.
+"""The candidates of a live run, in a process that follows its journal and cannot slow or stop it.
 
-They can neither slow the run nor stop it: nothing but the journal leads to them. Where they do not
-keep up with it, they drop out and say so. The process ends with the bot, whose pipe it reads.
+Candidates that do not keep up drop out. The process ends with the bot, whose pipe it reads.
 """
 
 import asyncio

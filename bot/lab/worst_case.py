@@ -1,7 +1,7 @@
-"""The worst case of given holdings and orders, outcome by outcome, and the room that is left.
+"""The worst case of given inventory and orders by outcome, and the room that is left.
 
-The sums are those of `bot.core.risk.exposure`. Holdings and orders come from the status page of a
-running bot, from a YAML file or from options. Nothing here sends an order.
+The sums are those of `bot.core.risk.exposure`. Input comes from a status page, a YAML file or
+options.
 """
 
 import itertools
@@ -116,7 +116,7 @@ def events_of_status(body: bytes, where: str) -> list[GivenEvent]:
 
 
 def _event_of_report(event: EventReport) -> GivenEvent:
-    """What is held and live is taken as it is: it may be beyond what a file or option may say."""
+    """Inventory and live orders may exceed what a file or option accepts."""
     rungs = [
         GivenRung.model_construct(
             label=rung.ticker,
@@ -133,7 +133,7 @@ def _event_of_report(event: EventReport) -> GivenEvent:
         GivenOrder.model_construct(
             rung=rung.ticker,
             side=order.side,
-            # The limits count an order at the worst price that an amend on its way allows.
+            # The limits count an order at the worst price that an amend in flight allows.
             price=order.price
             if order.worst_price is None
             else canonical(order.outcome, order.worst_price),
@@ -180,7 +180,7 @@ _ORDER_WANTED: Final = "RUNG:bid:45:10 or RUNG:ask:55:10: side, price in cents o
 
 
 def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
-    """Replace a rung's holdings by those of a text such as `RUNG=yes:10,no:5`. With `@45` the
+    """Replace a rung's inventory by those of a text such as `RUNG=yes:10,no:5`. With `@45` the
     difference is bought or sold at that price, fee included; else the cash stays. event_meant:
     decides between rungs of one label. Raises WhatIfFault for another form, price or rung."""
     option = f"--hold {text}"
@@ -201,7 +201,7 @@ def add_holding(events: Sequence[GivenEvent], text: str, event_meant: str = "") 
 
 
 def add_order(events: Sequence[GivenEvent], text: str, event_meant: str = "") -> None:
-    """Add an order told as `RUNG:bid:45:10`. Raises as `add_holding` does."""
+    """Add an order such as `RUNG:bid:45:10`. Raises as `add_holding` does."""
     option = f"--order {text}"
     parts = _ORDER.fullmatch(text)
     if parts is None:
@@ -275,7 +275,7 @@ class EventAnswer(msgspec.Struct, frozen=True):
     event: str
     outcomes: tuple[OutcomeAnswer, ...]
     worst_cents: Cents  # over all outcomes
-    limits: tuple[BreakerReport, ...]  # what is used up, and what the other events leave of it
+    limits: tuple[BreakerReport, ...]  # used, and left by the other events
     within: bool  # True if none is exceeded
     rungs: tuple[RungAnswer, ...]
 

@@ -14,7 +14,7 @@ import msgspec
 from bot.lab.sim.run import Summary, run_seed
 from bot.lab.sim.scenario import LAG, ROWS, SimScenario, draw, often
 
-SWARM_SEEDS = 48
+SWARM_SEEDS = 45
 BRUTAL_SEEDS = 8
 HALTED_SEEDS = range(11_000, 11_008)
 """Worlds whose venue halts often: who asks a halted one rarely is rarely refused."""
@@ -22,8 +22,9 @@ HALTED_SEEDS = range(11_000, 11_008)
 REFUSED_SEEDS = range(12_005, 12_013)
 """Worlds whose venue often calls a request invalid: who asks it no more is rarely told."""
 
-ROW_SEEDS = range(13_000, 13_004)
-"""Of each row of model A, and of late reads."""
+ROW_SEEDS = (13_001, 13_003)
+"""Of each row of model A, and of late reads: without those whose hours of maintenance, in which
+nothing happens, took more time than all other seeds of the rows."""
 
 BLOCK = 10
 WAIT_S = 900.0

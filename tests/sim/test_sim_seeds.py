@@ -6,7 +6,7 @@ from bot.lab.sim.coverage import missed, table
 from bot.lab.sim.run import Summary
 from tests.sim.blocks import BLOCKS, block, shared_folder
 
-SEEDS_MIN = 100
+SEEDS_MIN = 80
 EVENTS_MIN = 500_000
 FAULTS_MIN = 20_000
 MEETINGS_MIN = 4

@@ -1,12 +1,7 @@
-"""Finds strategies that look ahead: their quotes with the future there and cut off are compared.
+"""Finds strategies that look ahead, by comparing their quotes with the future present and cut off.
 
-Each run is a process of its own. The first has the whole tape and plays it up to the last cut; each
-other is given nothing newer than its cut. Answers are compared through the quiet behind a cut,
-until the next record happens: by then a strategy has been given all that its tape holds. Nobody may
-open the data meanwhile: an audit hook of the interpreter sees every file that Python code opens, by
-whatever name.
-
-See docs/lab.md (Looking ahead) and docs/pricing.md#section-4-ahead.
+Each run has a process of its own, whose tape ends at its cut (docs/lab.md, Looking ahead). An audit
+hook sees every file that Python code opens, so that nobody else reads the data.
 """
 
 import os
@@ -33,7 +28,7 @@ CUTS: Final = 3
 
 PLAYS: Final = CUTS + 1  # how often an event is played, where nothing is found
 _NEAR: Final = 40  # a cut lies no further from its place than one part in so many of the records
-RAISED: Final = b"it raised"  # what is written down where there was no answer
+RAISED: Final = b"it raised"  # recorded where there was no answer
 
 
 class CutRun(msgspec.Struct, frozen=True):
@@ -200,7 +195,7 @@ def _difference(
 # --- who opens the data ---------------------------------------------------------------------------
 
 _OPENS: Final = frozenset({"open", "os.link", "os.rename"})
-"""Events that begin with the path of what is opened, or can be by another name from then on."""
+"""Events whose first argument is a path that is opened, or gets another name."""
 
 
 class _Opens:
@@ -221,7 +216,7 @@ class _Opens:
         path = os.path.realpath(os.fsdecode(named))
         if path == self.config or _is_code(path):
             return
-        # By a folder that is open what is in it can be opened without its path.
+        # An open folder gives access to its files without their paths.
         if f"{path}{os.sep}".startswith(self.folders) and path not in self.opened:
             self.opened.append(path)
 

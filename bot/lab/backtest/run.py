@@ -1,7 +1,4 @@
-"""One event of a tape under one reading of its queues: the whole trader, and what came of it.
-
-One thread, virtual time, no shell, no journal.
-"""
+"""Runs the whole trader on one event of a tape under one queue model, in virtual time."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +23,7 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
 
-CONFIDENCE: Final = 0.95  # what is said of a recorded price of what the ladder is about
+CONFIDENCE: Final = 0.95  # the confidence of a recorded index price
 _PING_NS: Final = 5 * NS_PER_SECOND // 2
 _HOUR_NS: Final = 3600 * NS_PER_SECOND
 _NONCE: Final = "b0" * 10
@@ -40,7 +37,7 @@ Progress = Callable[[int], bool]
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it. Money in cents, net in thousandths of one.
 
-    settled: `outcome` where every rung paid what the tape says, `mid` where holdings are marked at
+    settled: `outcome` where every rung paid what the tape says, `mid` where inventory is marked at
     the last middle, `part` where some rungs paid and those of the others are. faults: by kind, how
     often each befell a request. ledger_difference_cents: the trader's account less the venue's as
     read last, None unless both were read.
@@ -157,7 +154,7 @@ class Backtest:
     # --- what came of it --------------------------------------------------------------------------
 
     def result(self, winners: Winners | None, cpu_s: float = 0.0) -> Result:
-        """Rungs with a known winner pay if the whole tape was played; other holdings count at the
+        """Rungs with a known winner pay if the whole tape was played; other inventory counts at the
         last middle. Raises DoesNotClose when the fills and the venue's ledger differ."""
         whole = self._records == len(self._tape.lines)
         known = winners if winners is not None and whole else {}

@@ -36,7 +36,7 @@ FILES: Final = (_CATALOG, "tape.jsonl.gz", "underlying.jsonl.gz")
 """All of a folder that is ever read as a tape; the last may be missing."""
 
 _MADE: Final[dict[Path, tuple[Path, tempfile.TemporaryDirectory[str]]]] = {}
-"""By the folder of each tape that was made here: what it was made of, and what is cleared away."""
+"""By the folder of each tape that was made here: its source, and the folder to delete."""
 
 
 def tape_folders(folder: Path) -> tuple[Path, ...]:
@@ -67,8 +67,8 @@ def read_tapes(folder: Path) -> Iterator[Tape]:
         if folder not in _MADE:
             raise
         source, _ = _MADE[folder]
-        told = str(fault).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
-        raise TapeFault(f"{source}: as a tape: {told}") from None
+        text = str(fault).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
+        raise TapeFault(f"{source}: as a tape: {text}") from None
 
 
 @functools.cache
@@ -123,8 +123,8 @@ def write_tape(folder: Path, into: Path) -> None:
         run = next(runs(folder), None)
         paths = segments(folder) if run is None else run.paths
         entries = placed_entries(paths, from_the_start=run is not None)
-        beside = () if run is None else beside_of(run)
-        market = read_market(_up_to_damage(entries, warnings), beside)
+        others = () if run is None else beside_of(run)
+        market = read_market(_up_to_damage(entries, warnings), others)
     except JournalFault as fault:
         raise TapeFault(str(fault)) from None
     if not market.history:
@@ -195,11 +195,11 @@ def _rung(market: JournalMarket, rung: model.Market, unit: str) -> dict[str, Any
     becomes a bracket that is alone."""
     strike = rung.strike_value
     winner = market.winners.get(rung.market_id) or None
-    told = {"ticker": rung.ticker, "strike": strike or "0", "outcome": winner}
+    row = {"ticker": rung.ticker, "strike": strike or "0", "outcome": winner}
     if not strike:
-        return told | {"floor": "0", "cap": "0"}
+        return row | {"floor": "0", "cap": "0"}
     times = dollars_per_unit(rung.strike_unit) // dollars_per_unit(unit)
-    return told if times == 1 else told | {"strike": f"{Decimal(strike) * times:f}"}
+    return row if times == 1 else row | {"strike": f"{Decimal(strike) * times:f}"}
 
 
 def _warnings(market: JournalMarket) -> Iterator[str]:
@@ -215,7 +215,7 @@ def _warnings(market: JournalMarket) -> Iterator[str]:
     if market.taken_prints:
         yield (
             f"{market.taken_prints} prints that we made as taker were left out; what they took "
-            f"stands on for {GIVEN_BACK_NS // NS_PER_SECOND} s at most"
+            f"stays for {GIVEN_BACK_NS // NS_PER_SECOND} s at most"
         )
     if met := sum(each.filled_us for each in market.history):
         yield f"{met} prints came to orders of ours; they stay in it"

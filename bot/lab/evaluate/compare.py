@@ -1,8 +1,7 @@
-"""From runs to findings: points, frontiers, claims at equal risk, what a budget costs.
+"""From runs to findings: points, frontiers, claims at equal risk, the cost of a budget.
 
-The setting of each strategy is chosen on the tuning seeds, and everything reported is of the report
-seeds. The first entry is the champion; each claim is that it gains more than another at equal risk.
-See docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
+Settings are chosen on the tuning seeds; everything reported is of the report seeds. The first entry
+is the champion. See docs/strategies.md, "The protocol", and docs/pricing.md#section-3-protocol.
 """
 
 import math
@@ -67,7 +66,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     sd: float
     gain: Interval
     chosen_gain: Interval  # at `sd`, that of its chosen one
-    profit_gain: Interval  # as `gain`, of profits, holdings and all
+    profit_gain: Interval  # as `gain`, of profits, inventory and all
     ratio_gain: Interval  # of edge over sd, at the chosen settings
     p: float  # of the gain, corrected over every claim made
     wins: int

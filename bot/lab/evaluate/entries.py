@@ -1,8 +1,4 @@
-"""What is compared with what: each entry is a strategy with the values of its risk parameter.
-
-That is what an operator turns to trade less or more risk; a frontier is drawn by sweeping it. Where
-a strategy has none, its size is swept instead.
-"""
+"""The entries of a comparison: strategies with the values of their risk parameter or size."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,4 @@
-"""The market of an evaluation: a crowd's orders around the true values, and the books they make.
-
-Reads show what the engine did at once.
-"""
+"""The market of an evaluation: a crowd's orders around the true values. Reads have no lag."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -176,7 +173,7 @@ class TrueValueMarket:
         return found
 
     def worst_cents(self) -> int:
-        """What the trader may lose at worst by its holdings and resting orders, in cents. Computed
+        """What the trader may lose at worst by its inventory and resting orders, in cents. Computed
         outcome by outcome from the venue's own state; nothing of the trader's computation is used.
         """
         orders = [
@@ -238,7 +235,7 @@ class DrawnCrowd:
             self._venue.trade(NOISE, market, now_ns, buys=act.buys, price=act.limit, qty=act.qty)
 
     def _informed(self, act: Informed, now_ns: int) -> None:
-        """Somebody who knows the value takes what is off by more than the taker's fee."""
+        """An informed taker takes orders that are off by more than the fee."""
         trade, market = self._venue.trade, self._venue.markets[act.rung]
         fair_mc = self._true_path.fairs(now_ns - self._start_ns)[act.rung]
         bid, ask = self._venue.best(market)

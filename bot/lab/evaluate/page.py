@@ -1,7 +1,4 @@
-"""The findings of an evaluation: Markdown tables for docs/strategies.md, and a page with plots.
-
-The page shows the same tables, made from the Markdown. Nulls stay in, worst cells are marked.
-"""
+"""The findings of an evaluation: Markdown tables for docs/strategies.md, and a page with plots."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

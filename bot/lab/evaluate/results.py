@@ -1,8 +1,7 @@
-"""The results of runs: made in several processes, kept in a file, never made twice.
+"""Runs tasks in several processes and keeps their results in a file, so that none runs twice.
 
-The key of a result names strategy, parameters, world, seed and the code that it depends on: an
-evaluation that was broken off goes on where it stopped, and a changed line of code makes all of it
-new.
+A result's key names strategy, parameters, world, seed and code: an interrupted evaluation resumes,
+and a changed line of code makes all of it new.
 """
 
 import ast
@@ -184,7 +183,7 @@ def tasks_of(
     seeds: Iterable[int],
     folder: Path = _ROOT,
 ) -> dict[str, Task]:
-    """Every run of an evaluation by key, seed by seed, so that what is there early is balanced."""
+    """Every run of an evaluation by key, seed by seed, so that early results are balanced."""
     tasks = (
         Task(entry, params, world, seed, folder)
         for seed in seeds

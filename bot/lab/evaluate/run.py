@@ -1,8 +1,6 @@
-"""One run: a whole trader in one world, driven in virtual time, and what came of it.
+"""Runs a whole trader in one world, in virtual time, and measures the result.
 
-One thread, no shell, no journal: events into `Trader.receive`, effects out to the engine after the
-latency that was drawn for them. The same seed, world, strategy and code give the same result. See
-docs/pricing.md#section-3-metrics.
+Seed, world, strategy and code decide it. See docs/pricing.md#section-3-metrics.
 """
 
 import itertools
@@ -85,7 +83,7 @@ class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run; the defaults are those of doing nothing. Money in cents.
 
     net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, sum
-    over the path of the variance of what holdings would gain until the next point
+    over the path of the variance of what inventory would gain until the next point
     (`TruePath.move_variances`). edge_by_gain: cents^2, each change of spread - fees times what
     inventory had gained by then, summed. No gain can be foreseen, so its mean is that of the whole
     edge times the whole gain. drawdown: the deepest fall of the marked profit, outcome left out.
@@ -201,7 +199,7 @@ class DrawnLink:
         return takes_ns, takes_ns // 2
 
     def respond(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
-        """Half of the unknown are carried out, and what is refused for pace is not."""
+        """Half of the unknown are carried out, rate-limited ones are not."""
         chance = self._chances.pop(send.request_id)
         unknown, refused = NATURE.unknown_share, NATURE.refused_share
         came = None

@@ -1,13 +1,11 @@
-"""The worlds in which strategies are compared, their seeds, and what happens in one whatever the
-trader does: the true values and the crowd's acts.
+"""The worlds in which strategies are compared: seeds, true values, and the acts of the crowd.
 
-A step is the unit of pace: noise, makers and informed takers act so often a step. One path of the
-log value, with fair values along it in whole millicents, so that accounts made of them are exact.
-Each stream of draws depends on the seed and its own name alone, and worlds of one seed differ by
-thinning the same draws: what one trader does or draws shifts no other's.
+A step is the unit of pace. Fair values are whole millicents, so that accounts made of them are
+exact. Each stream of draws depends on the seed and its name alone, and worlds of one seed thin the
+same draws: nothing that one trader does shifts another's.
 
-See docs/pricing.md#section-3-world, and #section-1b for the covariance of what rungs pay; for that
-of the next move the tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
+See docs/pricing.md#section-3-world, and #section-1b for the covariance of payouts; for that of the
+next move the tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
 """
 
 import enum
@@ -112,7 +110,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """`theme-toxic-fees4x-latency10x`; what is as in the reference is left out."""
+        """`theme-toxic-fees4x-latency10x`; equal parts are left out."""
         parts = ["theme" if self.theme else "independent", str(self.flow)]
         if self.fees != 1:
             parts.append(f"fees{self.fees}x")
@@ -219,8 +217,8 @@ def blocks_named(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range 
             )
     if tuned is not None and tuned.start < reported.stop and reported.start < tuned.stop:
         raise SeedFault(
-            f"--tune {span(tuned)} shares seeds with --seeds {span(reported)}: what is chosen on a "
-            "seed says nothing there; take others, or leave --tune out and have that said"
+            f"--tune {span(tuned)} shares seeds with --seeds {span(reported)}: a choice "
+            "on a seed proves nothing there; take others, or leave --tune out and have that said"
         )
     return reported, tuned
 
@@ -301,7 +299,7 @@ class TruePath:
 
     def move_variances(self, held: Ints) -> Floats:
         """Cents^2, for each point before the outcome: the variance, as known at that point, of what
-        the holdings gain until the next one. held: shares by point and rung, NO below zero.
+        the inventory gains until the next one. held: shares by point and rung, NO below zero.
 
         Their sum over a path has the mean of what was gained, squared: gains before and after a
         point are uncorrelated, whatever is held and why. The covariance of two rungs is a series;

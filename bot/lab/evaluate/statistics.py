@@ -1,9 +1,8 @@
-"""What chance allows: paired bootstrap, frontiers at equal risk, Holm's correction, and how much of
-the best of many trials is their number.
+"""Paired bootstrap, frontiers at equal risk, Holm's correction, and the best of many trials.
 
-Strategies are compared on the same seeds only, and every interval resamples seeds for both at once.
-Resampling is seeded, so the same results give the same page. Means and risks leave out the luck of
-what was held where its distribution is known: docs/strategies.md, "The account".
+Strategies are compared on the same seeds, and every seeded resample draws seeds for both at once.
+Means and risks leave out the luck of inventory where its distribution is known: docs/strategies.md,
+"The account".
 
 Glasserman, Monte Carlo Methods in Financial Engineering (2003), 4.1; Hesterberg, What teachers
 should know about the bootstrap (2015), of few cases; Abramowitz, Stegun, Handbook of Mathematical
@@ -66,7 +65,7 @@ class Sample(NamedTuple):
     """The runs of a frontier: a row by seed for each setting, seeds in one order everywhere.
 
     held: the variance of what lies between the two, as it was known before it came; its mean is
-    that of the difference squared. edges_by_gains: each change of an edge by what holdings had
+    that of the difference squared. edges_by_gains: each change of an edge by what inventory had
     gained by then, summed over the run;
     """
 
@@ -99,11 +98,11 @@ class Sample(NamedTuple):
         return _beyond_rounding(np.sqrt(np.maximum(variance, least)), self.nets)
 
     def _shared(self) -> Floats:
-        """The covariance of the edge and what holdings gain, by setting.
+        """The covariance of the edge and what inventory gains, by setting.
 
         Of a part of the edge only the gains before it can share anything with it, and of those an
         edge that came steadily, as large as that of the other seeds, takes the luck: both are zero
-        on average, and what is left varies by little more than half of a plain covariance.
+        on average, and the rest varies by little more than half of a plain covariance.
         """
         count = self.edges.shape[-1]
         of_others = (self.edges.sum(axis=-1, keepdims=True) - self.edges) / (count - 1)
@@ -142,7 +141,7 @@ def interval(value: float, drawn: Floats, cases: int) -> Interval:
     """The percentile interval of an estimate, and the two-sided share beyond zero.
 
     cases: what was drawn from. Of fewer than CASES_MIN the interval has no ends and the share is 1.
-    Few cases that are drawn again lie too close together: what is drawn is moved away from the
+    Few cases that are drawn again lie too close together: each is moved away from the
     estimate by as much as Student's interval of a mean is wider. The share is at least one of the
     resamples plus one, for no bootstrap proves more, and at least the chance that without any
     difference all cases lie on one side.
@@ -207,7 +206,7 @@ def drawn_difference(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> tuple[float, Floats]:
     """As `difference_at_equal_sd`: the estimate, and its value for each row of places. Frontiers
-    and sds are drawn anew each time."""
+    and sds are drawn again each time."""
     at = np.array(sds)
 
     def offered(sample: Sample) -> Floats:

@@ -1,11 +1,9 @@
-"""Ends a life whose strategy does not come back, or ends the program.
+"""A timeout for a strategy's answer, and a guard against a strategy that ends the program.
 
-A timer of the whole life looks once a second at what runs. A call of a strategy that is seen again
-by every one of ten looks more is ended by an exception that no `except Exception` of it catches. So
-a decision costs nothing, and a host that stood still meanwhile, which is one look, ends no life.
-
-What this cannot do: signals reach the main thread alone, so in another (a worker of Dask) no life
-is ended; and a call inside C code ends when that code returns to Python.
+A timer looks once a second at what runs. A call that eleven looks in a row see gets an exception
+that `except Exception` does not catch. So decisions cost nothing, and a paused host, which is one
+look, has no effect. Signals reach the main thread alone, and a call inside C ends only when it
+returns.
 """
 
 import signal

@@ -1,7 +1,6 @@
-"""What a backtest assumes: latencies, fees, cash, read lag, and the faults that befall requests.
+"""What a backtest assumes: latencies, fees, cash, read lag, and faults of requests.
 
-A backtest draws faults from a separate stream, so that the same seed with another rate draws the
-same latencies. The simulator draws them together with its own.
+Faults have a stream of their own, so that another rate draws the same latencies.
 """
 
 import math
@@ -30,7 +29,7 @@ _MILLISECONDS: Final = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,6})?", re.ASCII)
 _MS_MAX: Final = 60_000
 
 KEPT_MAX: Final = 1_000
-"""Of more measured round trips so many quantiles are kept: the same distribution."""
+"""Of more measured latencies so many quantiles are kept: the same distribution."""
 
 LATENCIES: Final = (
     "whole milliseconds, such as 30ms, or lognormal:30ms:0.5 (median in whole milliseconds, sigma "
@@ -40,7 +39,7 @@ LATENCIES: Final = (
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """A round trip of a request. median_ns >= 0; sigma: standard deviation of its logarithm, 0 for
+    """A latency of a request. median_ns >= 0; sigma: standard deviation of its logarithm, 0 for
     a constant one, and each way half of it, drawn by itself. measured_ns: where any are, one of
     them is drawn for each request, and each way is half of that."""
 
@@ -64,7 +63,7 @@ class Latency(msgspec.Struct, frozen=True):
 
     @classmethod
     def measured(cls, path: Path) -> "Latency":
-        """The round trips that a file has. Raises ValueError as `parse` does."""
+        """The latencies that a file has. Raises ValueError as `parse` does."""
         try:
             is_journal = path.is_dir() or path.suffix in (".log", ".arc")
             found = sorted(_of_journal(path) if is_journal else _of_text(path))
@@ -109,7 +108,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 def milliseconds(
     text: str, wanted: str = "whole milliseconds, 0ms to 999999ms, such as 30ms"
 ) -> int:
-    """Nanoseconds of a text such as 30ms. Raises ValueError, with what is wanted, for others."""
+    """Nanoseconds of a text such as 30ms. Raises ValueError naming the accepted form."""
     found = _DURATION.fullmatch(text)
     if found is None:
         raise ValueError(f"{text}: want {wanted}")
@@ -162,8 +161,7 @@ FAILURES: Final = {
     "lost_before": (False, "no answer in time"),
     "lost_after": (True, "no answer in time"),
 }
-"""Nobody can tell from outside whether it was carried out: whether it was, and what is left of the
-answer."""
+"""Unknown from outside: whether it was carried out, and the rest of the response."""
 
 BEFALLING: Final = (*REFUSALS, *FAILURES)
 

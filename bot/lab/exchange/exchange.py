@@ -1,9 +1,8 @@
-"""The venue of a run in virtual time: the real engine, what we may read of it, and the front door.
+"""The venue of a run in virtual time: the real engine behind a front door.
 
-Creates, amends, cancels, fees, reserves and ids are the engine's. Who else trades is a
-`MarketSource`: a recorded market, a crowd, a world of true values. How the venue reads the gaps of
-its interface is a `GapReading`. Reads show our account as it was `read_lag_ns` ago; every request
-costs a token of the credential that signs it.
+Who else trades is a `MarketSource`: a recorded market, a crowd, a world of true values. How the
+venue reads the gaps of its interface is a `GapReading`. Reads show our account as of `read_lag_ns`
+ago; every request spends a token of its key's rate limit.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -53,7 +52,7 @@ class Response(NamedTuple):
 
     answer: m.Answer
     tokens: int | None  # whole ones left of its credential, None where that is not said
-    away_ns: int | None  # how long to stay away, where it was refused for pace
+    away_ns: int | None  # how long to stay away, where it was rate limited
     waited_ns: int = 0  # how long it takes beyond the way back
 
 
@@ -93,7 +92,7 @@ class LevelBook:
 
 
 Watcher = Callable[[v.Command, v.Answer, list[v.Event], int], None]
-"""What is called with every command, its answer, its events and the time."""
+"""Called with every command, its answer, its events and the time."""
 
 
 class MarketSource(Protocol):
@@ -156,7 +155,7 @@ class Exchange:
         reading: GapReading | None = None,
     ) -> None:
         """setup: commands that list markets and open accounts; the engine must accept them.
-        stale_lag_ns: the lag of a slower copy of the read side, and both show books; None: books
+        stale_lag_ns: the lag of a stale copy of the read side, and both show books; None: books
         are read from the source."""
         self.engine = Engine(order_id_key=order_id_key)
         self.refused: dict[str, int] = {}  # refusals by code
@@ -166,7 +165,7 @@ class Exchange:
         self.replica = self.stale = Replica(read_lag_ns)
         self._reads_books = stale_lag_ns is not None
         if stale_lag_ns is not None:
-            self.stale = Replica(stale_lag_ns)  # what those show that reach the slower copy
+            self.stale = Replica(stale_lag_ns)  # what those show that reach the stale copy
         self._source = source
         self._pages = pages
         self._buckets: dict[m.Key, TokenBucket] = {}
@@ -388,7 +387,7 @@ class DoesNotClose(Exception):
 
 
 class PaperAccount:
-    """Cash gained, shares held and fees paid."""
+    """Cash gained, inventory and fees paid."""
 
     def __init__(self) -> None:
         self.cash_cents = 0

@@ -1,13 +1,12 @@
-"""A market of others around our orders: its books and prints, and what they do to us.
+"""A market of others around our orders: live frames or a tape, and what they do to us.
 
-What others do to our orders becomes an order of a second account at that moment: a print that
-reaches us takes us; depth that we reach for rests there while we do, and is cancelled afterwards. A
-print fills no more than its own size, from the touch outward; at our price it has first to use up
-the queue before us. Others that come to rest at our price or through it would have met us: they
-fill us once a refresh.
+A print that reaches us becomes an order of a second account that takes ours: up to its size, from
+the touch outward, after the queue in front of us. Depth that we reach for rests while we do. Others
+that come to our price or through it fill us once a refresh. The channel shows their depth less what
+we took, and our own orders. Stamps of others order their frames; all that we see has our own clock.
 
-The channel shows the depth of others less what we took of it, with our own orders in it. Stamps of
-others order their books and prints; everything that we are shown is of our own clock.
+Whole books say all. Best prices have no sizes and prints: sizes are made up. Of trades alone the
+book is made up around them (`venue.crowd.picture`), and only prints fill us.
 """
 
 import enum
@@ -74,7 +73,7 @@ class Depth:
         self._taken: dict[tuple[BookSide, Price], int] = {}
 
     def clear_book(self) -> None:
-        """Frames were lost: what is there is not known until it is shown again."""
+        """Frames were lost: the book is unknown until the next one."""
         self.show_book((), (), 0)
         self._taken.clear()
 

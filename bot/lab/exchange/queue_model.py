@@ -1,12 +1,9 @@
-"""Our resting orders in the queues of a recorded market: how many shares are before each.
+"""Our resting orders in the queues of a recorded market: how many shares are in front of each.
 
-A book shows sizes and no order of arrival. All shares that are there when we come are before us;
-prints at our price take from the front. Everything else that leaves was cancelled, and no book
-shows from where in the queue. Shares that come later are behind us. There are never more before us
-than the book shows. `QueueModel` says how cancels are read.
-
-A book speaks of everything up to its own instant. So a print that is not newer is in it, whichever
-of the two comes first: traded shares are not counted as cancelled ones as well.
+Books show sizes without order of arrival. All shares there when we come are in front; prints at our
+price take from the front; everything else that leaves was cancelled, and `QueueModel` says where.
+Later shares are behind us. A print that is not newer than a book is in it already, so it counts
+once.
 
 See docs/pricing.md#section-4; docs/limits.md.
 """

@@ -1,8 +1,7 @@
-"""One trader on one market in virtual time: its requests, its channel and its turns.
+"""Runs one trader on one market in virtual time: its requests, its channel and its ticks.
 
-Whatever happens at the venue reaches the trader as long later as the link between them says, and a
-request the venue likewise: the trader is only ever given what had arrived. Of one instant the
-market comes first, then what is under way, then the trader's own turn.
+Everything reaches trader and venue after the latency of their link. At one instant the market comes
+first, then all in flight, then the trader's tick.
 """
 
 import random
@@ -61,7 +60,7 @@ class Link(Protocol):
     period_ns: int | None
 
     def ways_ns(self, send: m.Send) -> tuple[int, int]:
-        """How long a request is under way, and its answer."""
+        """How long a request is in flight, and its answer."""
 
     def respond(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
         """A request arrives at the venue, or something befalls it."""

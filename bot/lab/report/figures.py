@@ -158,7 +158,7 @@ def _ladder(session: Session, _clock: TimeAxis, _up: Span) -> str:
     moment, levels = shown
     names = rung_names([session.rungs[each.rung] for each in levels])
     plot = Plot((-0.5, len(levels) - 0.5), (0.0, float(PAYOUT_CENTS)), height=300, right=20)
-    room = max(map(len, names)) / 80  # so many letters fit beside each other
+    room = max(map(len, names)) / 80  # so many letters fit in a row
     every = max(1, math.ceil(len(names) * room))
     plot.marks_across([(at, name) for at, name in enumerate(names) if at % every == 0], "rung")
     plot.marks_up("YES cents")

@@ -1,7 +1,4 @@
-"""The report as one HTML file: each figure of up to three sessions side by side.
-
-Words or a table say what each plot shows. A plot without data says why in its place.
-"""
+"""The report as one HTML file, up to three sessions side by side, and the comparison of two."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -37,7 +34,7 @@ class Group(msgspec.Struct, frozen=True):
     """Up to three sessions side by side."""
 
     title: str
-    labels: tuple[str, ...]  # what stands over each
+    labels: tuple[str, ...]  # the heading of each
     sessions: tuple[Session, ...]
     compared: bool = False  # True for two of which the second is shown as a difference to the first
 
@@ -153,9 +150,7 @@ def _limits(group: Group) -> str:
         if each.moments
     ]
     items = "".join(f"<li>{escaped(line)}</li>" for line in dict.fromkeys(lines))
-    return (
-        f"<ul>{items}<li>What each mode can show stands in docs/limits.md of the program.</li></ul>"
-    )
+    return f"<ul>{items}<li>What each mode can show: docs/limits.md of the program.</li></ul>"
 
 
 def _events(results: Sequence[Result], shown: int) -> str:
@@ -273,7 +268,7 @@ def _profit(moments: Sequence[SessionSample], at_ns: int) -> float:
     return moments[place].profit_millicents / MILLI if place >= 0 else 0.0
 
 
-# --- what is said ---------------------------------------------------------------------------------
+# --- the comparison in words and figures ----------------------------------------------------------
 
 
 def differences(first: Session, second: Session) -> str:

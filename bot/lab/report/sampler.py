@@ -1,8 +1,4 @@
-"""Samples a trader's run for its report, event by event: a replayed journal, or a backtest.
-
-It reads and decides nothing. Memory is bounded: every other moment goes whenever there are too
-many.
-"""
+"""Samples a trader's run for its report: a replayed journal or a backtest. It decides nothing."""
 
 import zlib
 from collections import Counter

@@ -1,7 +1,7 @@
-"""What a report knows of one run: plain values, sampled while the run goes on or is replayed.
+"""What a report knows of one run, sampled while the run goes on or is replayed.
 
-Money in cents or, where named so, thousandths of one; times in nanoseconds since 1970 by the bot's
-clock, of a backtest by the recorded one; prices canonical YES cents; sizes shares.
+Money in cents or, where named so, thousandths of one; times by the bot's clock (of a backtest the
+recorded one), nanoseconds; prices canonical YES cents; sizes shares.
 """
 
 from collections.abc import Sequence
@@ -183,7 +183,7 @@ class Saved(msgspec.Struct, kw_only=True):
 PARTS: Final = {
     "spread": "captured by trading away from fair",
     "adverse": "moves within ten seconds of a fill",
-    "drift": "later moves of what is held: inventory",
+    "drift": "later moves of the inventory",
     "settlement": "the last move, to what was paid out",
     "fees": "paid",
 }

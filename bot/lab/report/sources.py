@@ -1,6 +1,4 @@
-"""Makes sessions: of the newest run in a state directory, replayed, and of backtests, played here,
-in other processes, or read from a file.
-"""
+"""Makes sessions: from a replayed run, from backtests, or from a saved file."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,4 @@
-"""What a simulated bot is configured with, what its operator makes of that while it runs, and a
-strategy that now and then loses its mind.
-"""
+"""The configuration of a simulated bot, its operator's changes, and a strategy with faults."""
 
 import hashlib
 import random
@@ -62,10 +60,10 @@ def settings_of(scenario: SimScenario) -> TraderSettings:
         risk = msgspec.structs.replace(risk, flat_ns=int(flat_ms) * MS)
     if scenario.second_series is not None:
         risk = msgspec.structs.replace(risk, account_loss_cents=Cents(account_loss_cents(scenario)))
-    series, beside = series_of(scenario)
+    series, others = series_of(scenario)
     return TraderSettings(
         series_ticker=series,
-        other_series=beside,
+        other_series=others,
         risk=risk,
         pace=PaceSettings(
             dwell_ns=scenario.dwell_ns,
@@ -104,13 +102,13 @@ def _drawn(scenario: SimScenario) -> dict[str, Any]:
 def _made(name: str, drawn: dict[str, Any]) -> Strategy:
     kind = find_strategy(name, Path())
     known = kind.Params.model_fields
-    told = {key: drawn[key] for key in drawn if key in known}
+    params = {key: drawn[key] for key in drawn if key in known}
     try:
-        return made(kind, kind.Params(**told))
+        return made(kind, kind.Params(**params))
     except pydantic.ValidationError as refused:
-        # Of somebody's own strategy a name may mean another range: there its default stands.
+        # Of somebody's own strategy a name may mean another range: its default is used then.
         wrong = {error["loc"][0] for error in refused.errors() if error["loc"]}
-    return made(kind, kind.Params(**{key: told[key] for key in told if key not in wrong}))
+    return made(kind, kind.Params(**{key: params[key] for key in params if key not in wrong}))
 
 
 def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
@@ -235,7 +233,7 @@ class FaultyStrategy(Strategy):
         }
 
     def _asked(self, view: EventView) -> Quotes:
-        """What the other wants; its own faults are told from those of moods. Raises as it does."""
+        """What the other wants; its own faults are counted apart. Raises as it does."""
         try:
             wanted = self._inner.quote(view)
         except _ANY_FAULT as fault:

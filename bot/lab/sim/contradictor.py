@@ -1,7 +1,4 @@
-"""A venue that contradicts itself in one way, from a drawn instant on and for good (fault model B).
-
-Everything else is calm. Some kinds wait for an occasion: a fill that is booked, a cancelled order.
-"""
+"""A venue that contradicts itself in one way from a drawn instant on (fault model B)."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -183,7 +180,7 @@ class Contradictor(GapReading):
         clock_ns = self._world.exchange.front.clock_ns
         if not clock_ns:
             return
-        # One that the venue stamped before its newest step may still be on its way.
+        # One that the venue stamped before its newest step may still be in flight.
         if (
             isinstance(event, m.BookUpdate)
             and event.ts_ns <= self._world.now_ns + clock_ns
@@ -193,7 +190,7 @@ class Contradictor(GapReading):
         if any(isinstance(each, m.Noted) and each.name == _STEPPED for each in effects):
             self._shown.clear()
 
-    # --- what is said -----------------------------------------------------------------------------
+    # --- responses ------------------------------------------------------------------------------
 
     def interpret_write(self, request: m.Write) -> m.Write | m.Answer:
         """The write that the venue takes this one for: of an id given twice, the later order."""

@@ -1,7 +1,4 @@
-"""What happened in a world, counted by name, and which rows of the failure catalogue that meets.
-
-A row is met when what it describes has befallen the bot or the venue, counted once each time.
-"""
+"""Counts what happened in a world by name, and maps the names to rows of the failure catalogue."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -37,7 +34,7 @@ class CatalogueRow(NamedTuple):
 
     number: int
     title: str
-    marks: tuple[str, ...]  # names counted by `EventCounts`, in which * stands for anything
+    marks: tuple[str, ...]  # names counted by `EventCounts`, with * for any text
 
 
 _LOST: Final = (

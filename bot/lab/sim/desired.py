@@ -1,9 +1,7 @@
-"""B2: what rests against what is wanted, once the faults have stopped.
+"""B2: compares what rests with what the trader wants, once the faults have stopped.
 
-Wanted is the trader's own word; what rests is the engine's. An order may stand as far from its
-quote as the settings tolerate. A side may miss its quotes that a refusal has parked, whose very
-order the venue was made to refuse (B12), or whose price would reach too far through the best one of
-others; and any side may lack what a limit leaves no room for.
+Resting orders are the engine's, targets the trader's. A side may miss quotes that a reject blocks
+(B12), whose price reaches too far through the best of others, or that a limit leaves no room for.
 """
 
 from collections import Counter
@@ -46,7 +44,7 @@ def differences(world: "SimulatedWorld") -> list[str]:
     found = out + _apart(world, quotes, excused)
     if not found:
         return []
-    # A plan is dear to draw, and tells of the orders that the venue will not be asked for again.
+    # A plan is dear to draw, and shows the orders that the venue will not be asked for again.
     plan = process.trader.plan(process.clock.to_host_ns(world.now_ns))
     excused |= {
         _place(rung.market_id, each.side)
@@ -79,7 +77,7 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
         if ladder.conduct.fault:
             continue
         if any(abs(truth.net(rung.market_id)) > most_held for rung in ladder.rungs):
-            continue  # it was lowered under what is held, and so were limits that follow from it
+            continue  # it was lowered below the inventory, and so were limits that follow from it
         for rung in ladder.rungs:
             market = rung.market_id
             if rung.blocked or market in truth.resolved or exposure.is_tight(market, total):

@@ -1,9 +1,7 @@
-"""The auditor of one series: what must hold of the account, by the engine's events and the traffic.
+"""Audits one series by the engine's events and the traffic: limits, exposure, crossing orders.
 
-It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
-again, from what the engine says it did and from what has left towards it. A limit (B3) is judged
-whenever something leaves: what is in use then is within it, or no more than it was just before. So
-what is above a limit that was lowered, or that somebody else has filled, may only shrink.
+It shares no arithmetic with the trader. A limit (B3) is checked whenever something leaves: the use
+is within it, or no more than just before. So what exceeds a lowered limit may only shrink.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,7 +123,7 @@ class Exposure:
         return value
 
     def cost_unknown(self) -> None:
-        """What is held has cost nothing, as far as a bot without its journal knows."""
+        """Inventory have cost nothing, as far as a bot without its journal knows."""
         self._history = dict(self.truth.cash)
 
     def on_listed(self, event: Ticker, market: MarketId) -> None:
@@ -144,13 +142,13 @@ class Exposure:
         event = self._event_of[market]
         self._gone[event] = self._gone.get(event, 0) + abs(self.truth.net(market))
 
-    # --- what is in use ---------------------------------------------------------------------------
+    # --- limits in use ----------------------------------------------------------------------------
 
     def _live(self, market: MarketId, *, bare: bool) -> list[Possible]:
         return [] if bare else self.flight.possible(market)
 
     def used(self, event: Ticker, *, bare: bool = False) -> dict[str, int]:
-        """Of the limits of an event. bare: by what is held alone. Outcome b of a ladder: the b
+        """Of the limits of an event. bare: by inventory alone. Outcome b of a ladder: the b
         lowest rungs pay YES, the others NO; a resolved rung rules some out. Net is 0 without an
         order on that side. Gross is counted rung by rung, as if each could fail."""
         net = bids = asks = gross = 0
@@ -228,7 +226,7 @@ class Exposure:
     # --- whether that may be ----------------------------------------------------------------------
 
     def before(self, market: MarketId) -> tuple[Use, int]:
-        """What is in use where a write to this market may change it, for `within` once it left."""
+        """The use where a write to this market may change it, for `within` once it left."""
         return self._in_use((self._event_of[market],)), self.account.loses_cents()
 
     def within(self, market: MarketId, before: tuple[Use, int]) -> None:
@@ -244,7 +242,7 @@ class Exposure:
         events = tuple(self._markets)
         use, bare = self._in_use(events), self._in_use(events, bare=True)
         return [
-            f"{name} of {place}: {use[name, place]}, {bare[name, place]} by what is held"
+            f"{name} of {place}: {use[name, place]}, {bare[name, place]} by shares held"
             for name, place in self._beyond(use)
             if use[name, place] > bare[name, place]
         ]
@@ -365,7 +363,7 @@ class Auditor:
         return [level_of(order.outcome, order.price) for order in here.values()]
 
     def on_payout(self, market: MarketId, winner: Outcome) -> None:
-        """A market is about to resolve, and pays what is held of the winner."""
+        """A market is about to resolve, and pays the shares of the winner."""
         event, truth = self.exposure.event_of(market), self.truth
         cents = DOLLAR * truth.held.get((market, winner), 0)
         self.exposure.on_payout(market)

@@ -1,7 +1,7 @@
-"""FaultSchedule: what befalls a world for a while, when, and how it ends.
+"""Faults that last for a while: when they come and how they end.
 
-Each kind is a method that begins it; one that takes longer yields how long to wait before it goes
-on. Each kind has a stream of its own, so that leaving one out shifts no other.
+Each kind is a method that begins it; one that takes longer yields its waits, in ns. Each has a
+stream of its own, so that leaving one out shifts no other.
 """
 
 import random
@@ -42,7 +42,7 @@ _PULLED_NS: Final = 5 * SECOND
 _LISTED_MAX: Final = 6
 _EVENTS_MAX: Final = 4
 _LEARNED_NS: Final = 12 * SECOND
-"""Until a rung that was listed is quoted as the others are: the series has been read anew."""
+"""Until a rung that was listed is quoted as the others are: the series has been read again."""
 
 
 class FaultSchedule:
@@ -132,7 +132,7 @@ class FaultSchedule:
         self._world.channel.refusing = True
         yield for_ns
         self._world.channel.refusing = False
-        yield 5 * SECOND  # a refused set is sent again after so long
+        yield 5 * SECOND  # a refused set is retried after so long
 
     # --- the process ------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class FaultSchedule:
         self._world.replace(process, rng.randint(1, 2_000) * MS, rng)
 
     def _lost_journal(self, for_ns: int, rng: random.Random) -> Steps:
-        # What is on its way has arrived before the host is set up anew.
+        # Requests in flight arrive before the host is set up again.
         down_ns = max(
             for_ns, self._world.scenario.timeout_ns + self._world.scenario.late_ns + SECOND
         )
@@ -423,6 +423,6 @@ class FaultSchedule:
             self._apply(v.CancelOrder(MAKER, order_id))
         world.process.effects_left = None
         if world.process.settings.breakers.creates_per_minute:
-            # A person who has looked lets everything be counted anew.
+            # A person who has looked restarts all counters.
             world.latch = ""
             world.deliver(world.process, m.LatchCleared())

@@ -45,7 +45,7 @@ _UNKNOWN_MAX_NS: Final = 20 * SECOND
 _SPEND_CLEARS_NS: Final = 40 * SECOND  # foreign spend is over half a minute after it was last seen
 _LATE_NS: Final = 9 * SECOND  # longer than prints that came late block in silence
 _BY_TURNS_NS: Final = 8 * SECOND
-"""Longer than orders that a limit leaves no room beside each other take to move by turns."""
+"""Longer than orders that exclude each other under a limit take to move by turns."""
 
 _OTHERS_OPEN_NS: Final = 16 * SECOND
 """Longer than a series waits for others of the account to open their books."""
@@ -172,9 +172,9 @@ def _settle(world: "SimulatedWorld") -> None:
     for each in world.worlds:
         quoting = world.wait(within_ns, partial(_is_quoting, each))
         check(quoting, "B2", f"not quoting: {why_not(each)}")
-        # What is shown now may be news once more; then quotes stay away, as after its faults.
+        # The present book may trip the jump guard; then quotes stay away, as after its faults.
         _come_back(each)
-        # A write without an answer is sent again, once there is a token for it.
+        # A write without an answer is retried, once there is a token for it.
         world.wait(_UNKNOWN_MAX_NS, partial(_knows_all, each))
 
 
@@ -226,7 +226,7 @@ def _was_provoked(finding: str, world: "SimulatedWorld") -> bool:
 
 
 def _converge(world: "SimulatedWorld") -> None:
-    """B2: what rests becomes what is wanted."""
+    """B2: resting orders become the targets."""
     process = world.process
     findings, observed = process.trader.out.findings, False
 
@@ -262,7 +262,7 @@ def _converge(world: "SimulatedWorld") -> None:
     for has_reason, more_ns in late:
         if not done and has_reason():
             done = world.wait(more_ns, lambda: not differences(world))
-    check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
+    check(done, "B2", f"resting orders are not the targets: {why_not(world)}")
 
 
 def _among_new_events_ns(world: "SimulatedWorld") -> int:
@@ -296,7 +296,7 @@ def _flatten(world: "SimulatedWorld") -> None:
     world.deliver(world.process, m.FlattenRequested("all is quiet"))
     world.wait(SECOND + 2 * world.scenario.trust_lag_ns)
     before = {market: truth.net(market) for market in world.exchange.all_markets()}
-    # A breaker drawn low would trip amid trades, and rightly.
+    # A breaker drawn low would trip during trades, and rightly.
     if not world.process.settings.breakers.creates_per_minute:
         until_ns = world.now_ns + _TRADES_NS
         world.schedule_after(0, lambda: world.crowd_acts(until_ns))
@@ -308,7 +308,7 @@ def _flatten(world: "SimulatedWorld") -> None:
     world.deliver(world.process, m.ResumeRequested())
     _settle(world)
     _converge(world)
-    # Levels that come back beside shares held are put together in steps, ten seconds apart.
+    # Levels that come back with inventory is put together in steps, ten seconds apart.
     world.wait(_ROUTES_NS)
     _stay_still(world)
 
@@ -319,7 +319,7 @@ def _restart(world: "SimulatedWorld") -> None:
     rng = random.Random(f"quiet restart {world.scenario.seed} {world.driver.steps}")
     down_ns = rng.choice((SECOND // 20, 2 * SECOND))
     lost = rng.random() < 0.3
-    # A breaker drawn low would trip amid trades, and rightly.
+    # A breaker drawn low would trip during trades, and rightly.
     if rng.random() < 0.5 and not world.process.settings.breakers.creates_per_minute:
         until_ns = world.now_ns + 3 * SECOND
         world.schedule_after(0, lambda: world.crowd_acts(until_ns))
@@ -415,8 +415,8 @@ def _books_agree(world: "SimulatedWorld") -> None:
         held = trader.ledgers.holdings(market)[outcome is Outcome.NO]
         check(held == qty, "B9", f"{market} {outcome}: {held} booked, {qty} held")
     for market, winner in truth.resolved.items():
-        told = trader.ledgers.settlement.told_winner(market)
-        check(told in (None, winner), "B9", f"{market}: {told} told, {winner} won")
+        noted = trader.ledgers.settlement.told_winner(market)
+        check(noted in (None, winner), "B9", f"{market}: {noted} noted, {winner} won")
     # Cash is the account's, whichever of its series it came by. A payout that the last reads did
     # not show is not booked yet; one of just before the opening is in the opening balance.
     book = trader.ledgers.book

@@ -1,5 +1,4 @@
-"""One life of the bot's process: the pure trader, its log, its clock, its state directory, and what
-it may not do."""
+"""One process of the bot: the trader, its log, clock and state directory, and its invariants."""
 
 import hashlib
 import random
@@ -26,7 +25,7 @@ from venue.wire.requests import QtyOrder
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ANY_FAULT = Exception
-"""`receive` raises nothing for any event: whatever it raises is told as a broken invariant."""
+"""`receive` raises nothing for any event: any exception breaks an invariant."""
 
 _PULL_NS = 400 * MS
 """Within this, of a process that runs, the quotes of a rung that may not be quoted are pulled."""
@@ -85,7 +84,7 @@ class Disk:
             cut = rng.choice((len(data), sure, rng.randint(sure, len(data))))
             self.torn = cut not in (len(data), sure)
             data = data[:cut]
-        # The newest head tells what came before it; one older segment is kept beside it.
+        # The newest head has all that came before; one older segment is kept.
         self._segments = [*self._segments[-1:], data]
 
     def lose(self) -> None:
@@ -120,7 +119,7 @@ class HostClock:
 
 class Process:
     """A trader with its log; it is dead after a crash, and over once finished. uncount: what to do
-    so that a replay counts nothing anew. first: the other series' of the same process, None where
+    so that a replay counts nothing twice. first: the other series' of the same process, None where
     there is none or this is it. turns: which of them took an event, in order."""
 
     def __init__(
@@ -136,10 +135,10 @@ class Process:
         first: "Process | None" = None,
     ) -> None:
         self.first = first
-        self.beside: list[Process] = []  # those that share this one's purse and account
+        self.other_series: list[Process] = []  # those that share this one's purse and account
         self.turns: list[Process] = [] if first is None else first.turns
         if first is not None:
-            first.beside.append(self)
+            first.other_series.append(self)
         self.configured, self.settings = configured, configured.settings
         self.in_force = configured
         self._inheritance: Inheritance | None = None
@@ -401,10 +400,10 @@ class Process:
         """B10: the same events into fresh traders, in the order in which all series of the process
         received them, give the same effects, to the byte. Of the first series of a process alone.
         """
-        for each in (self, *self.beside):
+        for each in (self, *self.other_series):
             each.uncount()
         fresh = {self: self._fresh(None)}
-        for each in self.beside:
+        for each in self.other_series:
             fresh[each] = each._fresh(fresh[self])
         kept = {each: iter(zip(each.log, each._kept(), strict=True)) for each in fresh}
         for each in self.turns:

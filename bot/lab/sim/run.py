@@ -1,5 +1,4 @@
-"""Lives through worlds from their scenario to their end: one seed, many, and every row of the fault
-model; and what a person is shown of a failure."""
+"""Runs worlds: one seed, many, every row of the fault model; and shrinks and shows a failure."""
 
 import shlex
 import time

@@ -1,8 +1,7 @@
-"""What one seed draws: the shape of its world, and which faults befall it how often.
+"""What one seed draws: the shape of its world, and the rate of each fault.
 
-Swarm testing: each fault is left out altogether in many seeds and frequent in others, so that no
-fault always hides behind another. Every fault is drawn from a stream of its own, so that leaving
-one out (`without`) shifts no other.
+Swarm testing: each fault is absent in many seeds and frequent in others. Every fault has a stream
+of its own, so that leaving one out (`without`) shifts no other.
 """
 
 import random
@@ -23,7 +22,7 @@ _RUNGS_MAX: Final = 100
 REQUEST_FAULTS: Final = (
     "not_connected",  # it never left: refused with status 0
     "late_commit",  # carried out after the client gave up waiting
-    "delayed",  # slow on its way out or back; later ones overtake it
+    "delayed",  # slow in flight out or back; later ones overtake it
     "garbled_reply",  # carried out, and the reply is cut, no JSON, or a gateway's page
     "headers_odd",  # X-RateLimit-Remaining is absent, or a thousand million
     *BEFALLING,  # refused by the venue, failed, or lost (`bot.lab.exchange.assumptions`)
@@ -81,7 +80,7 @@ TIMED_FAULTS: Final = {
     "maintenance": "venue",  # ten minutes to an hour without writes, or without a connection
     "outage": "requests",  # nothing connects
     "key_revoked": "venue",
-    "resend_barred": "requests",  # every create sent again is refused, whatever became of it
+    "resend_barred": "requests",  # every create retried is refused, whatever became of it
     "foreign_reply": "requests",  # one response to a write is about another order
     "read_lag": "reads",  # the slow replica falls further behind
     "flicker": "market",  # the best price goes a tick up and down, twenty times a second
@@ -118,8 +117,8 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "amend_qty": ("total",),  # S13: qty of an amend counts what has filled
     "fill_fees": ("each",),  # S16: the fee is rounded up for each fill, and fills show none
     "halted_cancels": ("refused",),  # S23: a halted market takes no cancels
-    "second_cancel": ("refused", "accepted"),  # S31: the other answer to a cancel of what is over
-    "ended_amend": ("404", "409"),  # S43: the answer to an amend of what is over
+    "second_cancel": ("refused", "accepted"),  # S31: the other answer to a cancel of a closed order
+    "ended_amend": ("404", "409"),  # S43: the answer to an amend of a closed order
     "success_status": ("202", "206"),  # S1: the status of every success
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
@@ -386,7 +385,7 @@ def _shape(seed: int, profile: str) -> SimScenario:
         sync_ns=rng.choice((0, MS, 8 * MS)),
         skew_ns=rng.choice((0, -HOUR, HOUR, 137 * MS)),
         drift_ppm=rng.choice((0, 0, 500, -500)),
-        # Never so few that placing everything anew twice, as when a quiet bot is begun anew, and
+        # Never so few that placing everything twice, as when a quiet bot restarts, and
         # topping each order up, would trip it.
         creates_per_minute=random.Random(f"breaker {seed}").choice(
             (0, 0, 0, max(60, 30 * sum(rungs)))

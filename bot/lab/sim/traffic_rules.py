@@ -1,8 +1,8 @@
-"""What one life may do with what a start finds, with rungs that a winner decides, and with books by
-what reached it; and its manners to the venue: its pace, no wait cut short, nothing refused asked
-again, one write an order, bounded flight, nothing new on the side of an unknown order.
+"""What one process may do: with orders at its start, decided rungs and stale books, and its
+manners.
 
-Times are the bot's own but for the `ts` of books, which are the venue's.
+Manners: rate limits, waits, no rejected request again, one write an order in flight, nothing new on
+the side of an unknown order. Times are the bot's own, but the `ts` of books is the venue's.
 """
 
 from collections import deque
@@ -78,7 +78,7 @@ class Decided:
 
     def _set_winner(self, market: MarketId, winner: Outcome) -> None:
         won = self._truth.resolved.get(market)
-        check(winner is won, "B9", f"{market}: {winner} told, {won} won")
+        check(winner is won, "B9", f"{market}: {winner} noted, {won} won")
         self._winners[market] = winner
 
     def decided_by(self, market: MarketId) -> str:
@@ -233,7 +233,7 @@ class Tokens:
         return min(self._burst_e9, self._level_e9 + flowed)
 
     def spend(self, now_ns: int) -> int:
-        """Take one; what is left, times 10**9, below zero where there was none."""
+        """Take one; returns the rest, times 10**9, below zero where there was none."""
         self._level_e9, self._at_ns = self.level_e9(now_ns) - SECOND, now_ns
         return self._level_e9
 
@@ -278,7 +278,7 @@ class Rates:
         self.on_settings(settings, now_ns)
 
     def on_settings(self, settings: TraderSettings, now_ns: int) -> None:
-        """Other settings: what they bear at most is forgiven anew."""
+        """Other settings: throttles start full again."""
         self._settings = settings
         self._markets: dict[MarketId, Tokens] = {}
         self._all = Tokens(settings.pace.writes_per_second, settings.pace.writes_burst, now_ns)
@@ -363,7 +363,7 @@ class Traffic:
         check(writes <= self._writes_max, "B14", f"{writes} writes in flight")
         check(not self.is_wrong(side, now_ns), "B12", f"{order} after such a one was refused")
         for name, where in self._unknown.items():
-            check(where != side, "B1", f"{order} beside the unknown {name}")
+            check(where != side, "B1", f"{order} next to the unknown {name}")
         self.rates.on_write(order.market_id, now_ns)
         self.rates.on_create(now_ns)
 
@@ -414,7 +414,7 @@ class Traffic:
             self.is_kept_away, self._kept_away_ns = True, now_ns
 
     def _taken_in(self, sent_ns: int, *, again: bool = False) -> None:
-        # A create that is sent again may have landed long ago, and only be shown.
+        # A create that is retried may have landed long ago, and only be shown.
         if sent_ns >= self._kept_away_ns and not again:
             self.is_kept_away = False
 

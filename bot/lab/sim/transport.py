@@ -1,5 +1,4 @@
-"""Between bot and venue: the subscription channel, requests and their answers, and what befalls
-them."""
+"""Between bot and venue: the channel, requests and responses in flight, and their faults."""
 
 import random
 from typing import TYPE_CHECKING, Final
@@ -29,7 +28,7 @@ _RECONNECT_NS: Final = 250 * MS
 
 
 class Channel:
-    """One connection at a time; what is not delivered on it is lost with it. silent: rungs whose
+    """One connection at a time; frames not delivered on it are lost. silent: rungs whose
     frames do not come, and whether their prints do."""
 
     def __init__(self, world: "SimulatedWorld", rng: random.Random) -> None:
@@ -255,7 +254,7 @@ class Network:
         self._says_duplicate = scenario.has("says_duplicate")
         self.outage = False  # outage, revoked: what an episode does to every request meanwhile
         self.revoked = False
-        self.stubborn = False  # to every create that is sent again
+        self.stubborn = False  # to every create that is retried
         self.foreign_replies = 0  # so many more writes get a response about another order
         self._foreign_to: object = None  # the life that had one
 
@@ -336,7 +335,7 @@ class Network:
         return response
 
     def _asked(self, call: RequestUnderWay) -> Response:
-        """The venue carries a request out, or refuses it for what is the matter with it alone."""
+        """The venue carries a request out, or rejects it for its own fault."""
         request, world = call.request, self._world
         instead = self._instead(call)
         if instead is not None:

@@ -1,8 +1,6 @@
-"""The one read of the venue's truth: the maker's account by the engine's events, and what of the
-bot's writes may be live.
+"""Reads the venue's truth: our account by the engine's events, and which writes may be live.
 
-A write counts from when it left until it is over for certain: every copy of it has arrived or can
-no more, and the bot has been answered.
+A write counts from when it left until no copy can arrive any more and the bot has a response.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -197,10 +195,10 @@ class Flight:
         landing = sum(may_rest(each) for key in open_rungs for each in self._landing[key].values())
         return sum(1 for _ in self._truth.ours()) + landing
 
-    # --- on its way -------------------------------------------------------------------------------
+    # --- in flight -------------------------------------------------------------------------------
 
     def on_create_sent(self, request: m.Create) -> None:
-        """B1: one client_order_id has one body. B12: a create is sent again as what it was."""
+        """B1: one client_order_id has one body. B12: a create is retried as what it was."""
         name = request.order.client_order_id
         known = self.bodies.get(name)
         check(known is None or known == request.body, "B1", "a client_order_id with two bodies")

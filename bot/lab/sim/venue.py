@@ -1,7 +1,7 @@
-"""The market of a simulated world: the events of one series of the account, and their books.
+"""The markets of a simulated world, and the crowd that trades there around wandering values.
 
-The exchange has two copies of the read side that lag differently, so that two reads in a row may go
-back in time, as an asynchronously projected read side may.
+The read side has two copies with different lag, so two reads may go back in time. The crowd acts in
+bursts: most acts move a level and few trade, so most frames are books.
 """
 
 import random
@@ -194,7 +194,7 @@ class SimulatedVenue:
                 series.frames.append((now_ns + series._lag_ns, public))
 
     def execute_write(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
-        """Whoever can be reached is in the engine already."""
+        """All others are in the engine already."""
         return self.execute(command, now_ns)
 
     def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
@@ -364,7 +364,7 @@ _PATIENT_MAX = 6  # small quotes that rest on one market at once
 
 
 class BuyingCrowd:
-    """Traders that only buy, YES or NO, so that no holdings need to be kept. value: what a YES
+    """Traders that only buy, YES or NO, so that no inventory needs to be kept. value: what a YES
     share of each market is thought to be worth, cents."""
 
     def __init__(self, scenario: SimScenario, exchange: SimulatedVenue, rng: random.Random) -> None:
@@ -378,7 +378,7 @@ class BuyingCrowd:
         self._flickers: dict[MarketId, OrderId] = {}
         self.value: dict[MarketId, float] = {}
         self._left: dict[MarketId, None] = {}
-        self.takes = True  # whether values move, and some of them take what is offered
+        self.takes = True  # True: values move, and some of the crowd take
         for markets in exchange.markets.values():
             top = rng.uniform(55.0, 90.0)
             for index, market in enumerate(markets):

@@ -1,10 +1,8 @@
 """A simulated world in virtual time: traders, network, channel, venue and faults under one seed.
 
-Where the account trades two series the second one has a world of its own, on the same venue, in
-the same process and at the same time.
-
-One thread, one queue of acts. Everything is drawn from the seed; the same seed gives the same
-world, to the byte. Failures are raised as `Broken`.
+A second series on the account has a world of its own, on the same venue and in the same process.
+One thread, and everything is drawn from the seed: the same seed gives the same world, to the byte.
+Failures raise `Broken`.
 """
 
 import hashlib
@@ -86,9 +84,9 @@ class SimulatedWorld:
         self._publish_ns = 0
         self.processes: list[Process] = []
         self.process = self.new_process()
-        beside = second_of(scenario)
-        if beside is not None:
-            self.second = SimulatedWorld(beside, replays=replays, first=self)
+        second = second_of(scenario)
+        if second is not None:
+            self.second = SimulatedWorld(second, replays=replays, first=self)
         self._worlds: tuple[SimulatedWorld, ...] = (
             (self,) if self.second is None else (self, self.second)
         )
@@ -123,7 +121,7 @@ class SimulatedWorld:
 
         def remake(choice: m.StrategyChoice) -> Callable[[], Strategy]:
             make = strategy_of(choice)
-            # A replay makes its strategies anew: what they do then is not counted again.
+            # A replay makes new strategies, whose faults are not counted again.
             return lambda: FaultyStrategy(
                 make(), self.strategy_faults, START_NS, skew_ns, counting[0]
             )
@@ -204,7 +202,7 @@ class SimulatedWorld:
         for effect in effects[left:]:
             if isinstance(effect, m.Send):
                 self.auditor.flight.never_left(effect.request)
-        # What is performed before reaches the venue; then the process is gone.
+        # Effects before it reach the venue; then the process is gone.
         self.schedule_after(0, lambda: self.fault_schedule.crash_now(process))
         process.effects_left = None
         return effects[:left]
@@ -222,7 +220,7 @@ class SimulatedWorld:
             self.latch = ""
             self.deliver(self.process, m.LatchCleared())
 
-        # Where all is counted anew when the faults stop, a person may take longer.
+        # A person may take longer where counters restart with the end of the faults.
         self.schedule_after(
             _LONG_LATCH_NS if self.scenario.creates_per_minute else _LATCH_NS, cleared
         )

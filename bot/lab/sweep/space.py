@@ -1,7 +1,6 @@
-"""What a sweep goes over: keys of the configuration with the values that each may take, and which
-of them it tries next.
+"""The keys that a sweep varies, with their values, and which settings it tries next.
 
-Values stay texts, as the YAML would hold them; the configuration checks them as it checks the file.
+Values stay texts, as in the YAML; the configuration checks them as it checks the file.
 """
 
 import itertools
@@ -98,7 +97,7 @@ def space(texts: Sequence[str]) -> tuple[Dimension, ...]:
         if keys.count(key) > 1:
             raise SpaceFault(f"--over {key}: given twice")
         if any(other.startswith(f"{key}.") for other in keys):
-            raise SpaceFault(f"--over {key}: another key stands inside of it")
+            raise SpaceFault(f"--over {key}: another key is inside of it")
     return found
 
 
@@ -148,7 +147,7 @@ def _range(key: str, said: str, parts: Sequence[str]) -> Dimension:
     return Dimension(key, values, ordered=True)
 
 
-# --- what is tried --------------------------------------------------------------------------------
+# --- proposals --------------------------------------------------------------------------------
 
 
 def size_of(dimensions: Sequence[Dimension]) -> int | None:

@@ -1,7 +1,8 @@
-"""A sweep: trials are proposed, lived on every case, kept and learned from, round by round.
+"""Runs a sweep round by round, and says what to believe of its trials.
 
-Every trial has the same cases. A search learns the first part of them alone (`splits`), so that
-no proposal knows anything of the cases that judge the choice.
+Every trial has the same cases, and every interval resamples cases for both sides at once. A search
+learns the first part of the cases alone (`splits`), so no proposal knows the cases that judge the
+choice.
 """
 
 import itertools
@@ -22,7 +23,7 @@ SPLITS: Final = 4  # unless said otherwise, and unless there are too few cases f
 
 
 class Aim(msgspec.Struct, frozen=True):
-    """What is sought: the mean over cases of a number, less `risk` times its standard deviation."""
+    """The objective: the mean over cases of a number, less `risk` times its standard deviation."""
 
     name: str  # of the number in outcomes
     sign: int = 1  # -1 where less of it is better
@@ -63,15 +64,15 @@ def splits_of(cases: int, wanted: int | None) -> tuple[Split, ...]:
 class Trial(msgspec.Struct, omit_defaults=True):
     """One trial."""
 
-    number: int  # from 1; 0 is the configuration as it stands
+    number: int  # from 1; 0 is the base configuration
     settings: Settings
-    values: list[float] = []  # what is sought, by case, empty until all are there
+    values: list[float] = []  # the objective, by case, empty until all are there
     latched: int = 0  # lives that a breaker ended
     fault: str = ""  # why it has none
 
 
 class SweepResult:
-    """One sweep. trials: in the order of their proposal, the configuration as it stands first.
+    """One sweep. trials: in the order of their proposal, the base configuration first.
     code: names the code that its lives depend on."""
 
     def __init__(
@@ -95,8 +96,7 @@ class SweepResult:
 
     @property
     def trials_ever(self) -> int:
-        """How many settings were ever tried with this file of results, without the configuration as
-        it stands."""
+        """Settings ever tried with this file of results, without the base configuration."""
         named = {key.partition("/")[0] for key in self._store.results} | self._tried
         return len(named - {self._jobs({})[0].trial})
 
@@ -123,7 +123,7 @@ class SweepResult:
         if not have_lived([{}]):
             return False
         if fault := self.trials[0].fault:
-            raise TrialFault(f"the configuration as it stands: {fault}")
+            raise TrialFault(f"the base configuration: {fault}")
         past = self.splits[0].past if self.splits else len(self.cases)
         while wanted() and len(self.trials) <= most:
             asked = search.propose(min(ROUND, most + 1 - len(self.trials)))
@@ -186,11 +186,11 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     settings: Settings
-    score: float  # what is sought
+    score: float  # the objective
     mean: float
     sd: float
     least: float
-    gain: Interval  # of its score over that of the configuration as it stands
+    gain: Interval  # of its score over that of the base configuration
     p: float  # of the gain, Holm's over every trial here
     better: int  # better, worse: cases
     worse: int
@@ -199,11 +199,11 @@ class TrialRow(msgspec.Struct, frozen=True, kw_only=True):
 
 class ForwardTest(msgspec.Struct, frozen=True, kw_only=True):
     """A choice by past cases, and what followed. past_score: of the choice, where it was chosen;
-    score and base_score: of the choice and of the configuration as it stands, on what followed."""
+    score and base_score: of the choice and of the base configuration, on what followed."""
 
     past: str
     after: str
-    chosen: int  # number of the trial, 0 for leaving the configuration as it stands
+    chosen: int  # number of the trial, 0 for leaving the base configuration
     settings: Settings
     past_score: float
     score: float
@@ -225,8 +225,8 @@ class Marginal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is reported. followed_gain: of what was chosen over the configuration as it
-    stands, a case, over everything that followed; None without splits."""
+    """Everything that is reported. followed_gain: of the choices over the base configuration, per
+    case that followed; None without splits."""
 
     aim: str
     how: str
@@ -234,14 +234,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     whole: bool  # True if the sweep came to its end
     cases: list[str]
-    base: TrialRow  # the configuration as it stands
+    base: TrialRow  # the base configuration
     rows: list[TrialRow]  # the best first
     failed: list[Trial]
     followed: list[ForwardTest]
     followed_gain: Interval | None
     trials_ever: int  # settings that were ever tried with these results
     deflated: DeflatedRatio | None  # of the best trial's numbers
-    deflated_gain: DeflatedRatio | None  # of their differences from the configuration as it stands
+    deflated_gain: DeflatedRatio | None  # of their differences from the base configuration
     overfitting: Overfitting | None
     marginals: list[Marginal]
     trace: list[float]  # the best score so far, trial by trial
@@ -315,7 +315,7 @@ def _followed(
     after: list[Floats] = []
     for split in splits:
         past, later = nets[:, : split.past], nets[:, split.past : split.until]
-        # Of equals the first: the configuration as it stands before any other.
+        # Of equals the first: the base configuration before any other.
         chosen = int(np.argmax(aim.score(past)))
         after.append(later[[chosen, 0]])
         out.append(

@@ -1,9 +1,8 @@
-"""One trial: a configuration with some of its keys set otherwise, and what it comes to in a case: a
-seed of a world, or a recorded event.
+"""One trial: a configuration with changed keys, and its result in a case (a world's seed or a
+recorded event).
 
-The file's text is changed, not what was made of it: a trial is refused for whatever the file would
-be refused for, and defaults follow as they would. What it comes to is a pure function of the job,
-the same in this process, in another one and on a cluster.
+The file's text is changed and checked as the file is. The result depends on the job alone, in this
+process, in another one and on a cluster.
 """
 
 import copy
@@ -218,7 +217,7 @@ class TrialConfig:
         try:
             return self._setup(finish(draft_of(source)))
         except ConfigFault as fault:
-            # The line of the file does not say what is wrong.
+            # The line of the file does not help.
             lines = [line.removeprefix(f"{source.path}:") for line in fault.faults]
             text = "; ".join(line.partition(": ")[2] for line in lines)
             raise TrialFault(text[:_SHOWN_MAX]) from None

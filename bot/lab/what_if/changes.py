@@ -1,7 +1,7 @@
-"""Another configuration for a journalled run: keys that are set, or a file, checked as YAML is.
+"""Another configuration for a journalled run: keys to set, or a file, checked as YAML is.
 
-The journal's configuration is written out again as the YAML that it came from, the keys that are
-set take their places in it, and the whole is checked as a file is.
+The journal's configuration is written as the YAML that it came from, and the set keys take their
+places in it.
 """
 
 import json
@@ -25,12 +25,12 @@ SECTIONS: Final = ("risk", "pace", "budget", "trust", "news", "curfew", "breaker
 _STRATEGY: Final = "strategy"
 _SETTABLE: Final = (_STRATEGY, *SECTIONS)
 _NO_PART: Final = "strategy.budget_ms"
-_SESSION: Final = "session"  # stands for a file that there is not
+_SESSION: Final = "session"  # instead of a file
 _SET_LINE: Final = 0  # keys that are set stand on a line that no file has
 
 
 class Wanted(Struct, frozen=True):
-    """What is to be tried."""
+    """A configuration to try."""
 
     configured: m.Configuration
     changed: tuple[Change, ...]  # the keys that are other than in the run
@@ -97,7 +97,7 @@ class Trial:
 
 
 def _finished(source: YamlText) -> BotConfig:
-    """The configuration; faults of keys that are set are told by those."""
+    """The configuration; faults of keys that are set name those keys."""
     try:
         return finish(draft_of(source))
     except ConfigFault as fault:
@@ -169,7 +169,7 @@ def _field(section: str) -> str:
 
 
 def _written(value: Any) -> Plain:
-    """A value of JSON as it is written in YAML; what is null is left out."""
+    """A value of JSON as it is written in YAML; nulls are left out."""
     match value:
         case dict():
             return {key: _written(each) for key, each in value.items() if each is not None}

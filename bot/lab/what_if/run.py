@@ -1,7 +1,7 @@
 """Runs the trader again in the market of a journalled run, in virtual time, and measures it.
 
 What no request of ours caused comes when it came: books and prints of others, feed openings and
-gaps, implied values, halts, operator commands. Every request is answered after a round trip drawn
+gaps, implied values, halts, operator commands. Every request is answered after a latency drawn
 from those of the run; requests that failed then do not fail now.
 """
 
@@ -269,7 +269,7 @@ def _alone(configured: m.Configuration) -> m.Configuration:
 
 
 class WhatIfMarket(LiveMarket):
-    """The markets of a run under one queue model, with the holdings of its start. What is left of a
+    """The markets of a run under one queue model, with the inventory of its start. The rest of a
     print that filled us goes to others at its price, whose shares are gone until their size
     changes."""
 
@@ -287,7 +287,7 @@ class WhatIfMarket(LiveMarket):
             for event in market.events.values()
         ]
         super().__init__(catalogue_of(newest), terms, queue_model, begun_ns)
-        # No order is larger than the venue takes; what is held may be.
+        # Inventory may be larger than the largest order.
         parts = [
             (market_id, outcome, min(qty - begin, QTY_MAX))
             for market_id, outcome, qty in market.holdings
