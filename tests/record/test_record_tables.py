@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from bot.lab.export import COLUMNS, opened
 from bot.lab.sim.scenario import draw, narrowed
-from tests.replay.recorded import MOODS, recorded
+from tests.replay.recorded import STRATEGY_FAULTS, recorded
 from venue.wire.instant import NS_PER_SECOND
 
 arrow = pytest.importorskip("pyarrow")
@@ -31,7 +31,7 @@ def export(*arguments):
 def both(tmp_path_factory):
     """One journal as both kinds of file."""
     folder = tmp_path_factory.mktemp("tables")
-    odds = narrowed(draw(17, "calm"), without=MOODS, until_ns=4 * NS_PER_SECOND)
+    odds = narrowed(draw(17, "calm"), without=STRATEGY_FAULTS, until_ns=4 * NS_PER_SECOND)
     recorded(odds, folder / "state")
     done = export(folder / "state", "--csv", folder / "csv", "--parquet", folder / "parquet",
                   "--json")  # fmt: skip

@@ -21,7 +21,7 @@ from bot.lab.sim.scenario import draw, narrowed
 from tests.mutants.bug import planted
 from tests.record.made import journal
 from tests.records.lived import event, fill, market, market_id
-from tests.replay.recorded import MOODS, SANE, Recorded, written
+from tests.replay.recorded import SANE, STRATEGY_FAULTS, Recorded, written
 from tests.scale import cases
 from venue.crowd.tape import BookRecord, closes_ns, decode_record
 from venue.engine import messages as v
@@ -43,7 +43,7 @@ class World:
     """A calm simulated life whose every change of a book is written down without us."""
 
     def __init__(self, folder, seconds: int) -> None:
-        odds = narrowed(draw(17, "calm"), without=MOODS, until_ns=seconds * NS_PER_SECOND)
+        odds = narrowed(draw(17, "calm"), without=STRATEGY_FAULTS, until_ns=seconds * NS_PER_SECOND)
         self.truth: dict[tuple[str, int], Book] = {}
         self._orders: dict[str, v.OrderState] = {}
         folder.mkdir()
