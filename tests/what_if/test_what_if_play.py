@@ -162,7 +162,7 @@ def test_an_order_that_would_take_in_a_halted_market_is_refused_and_takes_nothin
     name = ClientOrderId("o1")
     order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(60), Qty(5), TimeInForce.GTC, name)
     create = m.Create(order, codec.encode_new_order(order), False)
-    answer, *_ = venue.exchange.answer(
+    answer, *_ = venue.exchange.answer_request(
         m.Send(m.RequestId(1), create, "asked for", m.Key.TRADE), ns(2)
     )
     assert answer.code == Code.MARKET_HALTED
