@@ -101,7 +101,7 @@ class Counter:
         """A request arrives; its answer."""
         self._made += 1
         send = m.Send(m.RequestId(self._made), request, "asked for", key)
-        return self.venue.exchange.answer(send, ns(at))
+        return self.venue.exchange.answer_request(send, ns(at))
 
     def buys(self, price, qty, at, outcome=Outcome.YES, tif=TimeInForce.GTC):
         """A purchase arrives; the order as it is shown."""

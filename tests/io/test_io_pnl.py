@@ -167,8 +167,8 @@ def test_candidates_live_a_past_run_in_which_they_did_not_run(tmp_path, lived):
     done = invoke(str(path), "--state-dir", str(state), "--shadow", "--json")
     shadows = json.loads(done.stdout)["shadows"]
     assert [(each["name"], each["bound"]) for each in shadows] == [
-        ("near", "averse"),
-        ("near", "likely"),
+        ("near", "pessimistic"),
+        ("near", "expected"),
     ]
     assert all(each["decisions"] > 0 for each in shadows)
 

@@ -1,7 +1,7 @@
-"""Another configuration for a journalled run: keys that are set, or a file, checked as YAML is.
+"""Another configuration for a journalled run: keys to set, or a file, checked as YAML is.
 
-The journal's configuration is written out again as the YAML that it came from, the keys that are
-set take their places in it, and the whole is checked as a file is.
+The journal's configuration is written as the YAML that it came from, and the set keys take their
+places in it.
 """
 
 import json
@@ -26,36 +26,30 @@ SECTIONS: Final = tuple(SETTINGS_OF)
 _STRATEGY: Final = "strategy"
 _SETTABLE: Final = (_STRATEGY, *SECTIONS)
 _NO_PART: Final = "strategy.budget_ms"
-_SESSION: Final = "session"
-"""Stands for a file that there is not."""
-
-_SET_LINE: Final = 0
-"""Keys that are set stand on a line that no file has."""
+_SESSION: Final = "session"  # instead of a file
+_SET_LINE: Final = 0  # keys that are set stand on a line that no file has
 
 
 class Wanted(Struct, frozen=True):
-    """What is to be tried. changed: the keys that are other than in the run."""
+    """A configuration to try."""
 
     configured: m.Configuration
-    changed: tuple[Change, ...]
+    changed: tuple[Change, ...]  # the keys that are other than in the run
 
 
 class Trial:
-    """Sets of keys, and perhaps a file, to be tried on a run's configuration.
-
-    Raises ConfigFault for a key or value that cannot be.
-    """
+    """Sets of keys, and perhaps a file, to be tried on a run's configuration. Raises ConfigFault
+    for a key or value that cannot be."""
 
     def __init__(self, sets: Sequence[str], file: Path | None, folder: Path) -> None:
-        """sets: texts such as `throttle.dwell_ms=200`. file: instead of what the run had; None: it
-        is what the sets change. folder: what paths of strategy files start from."""
+        """sets: texts such as `throttle.dwell_ms=200`. file: replaces the run's configuration;
+        None: the sets change it. folder: where paths of strategy files start."""
         self._sets = _parsed(sets)
         self.file = file
         self._folder = folder
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing is to be other."""
         return not self._sets and self.file is None
 
     def on(self, then: m.Configuration) -> Wanted:
@@ -85,7 +79,6 @@ class Trial:
         return Wanted(configured, tuple(changed))
 
     def _with_sets(self, base: YamlText) -> YamlText:
-        """The content with the keys that are set."""
         content: dict[str, Plain] = json.loads(json.dumps(base.content))
         lines = dict(base.lines)
         strategy = content.get(_STRATEGY)
@@ -105,7 +98,7 @@ class Trial:
 
 
 def _finished(source: YamlText) -> BotConfig:
-    """The configuration; faults of keys that are set are told by those."""
+    """The configuration; faults of keys that are set name those keys."""
     try:
         return finish(draft_of(source))
     except ConfigFault as fault:
@@ -155,7 +148,6 @@ def _parsed(sets: Sequence[str]) -> dict[Place, Plain]:
 
 
 def _source(then: m.Configuration, folder: Path) -> YamlText:
-    """What a journal says of a configuration, as the content of a file."""
     params = json.loads(then.strategy.params_json, parse_float=Decimal)
     content: dict[str, Plain] = {
         "name": _SESSION,
@@ -173,7 +165,7 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
 
 
 def _written(value: Any) -> Plain:
-    """A value of JSON as it is written in YAML; what is null is left out."""
+    """A value of JSON as it is written in YAML; nulls are left out."""
     match value:
         case dict():
             return {key: _written(each) for key, each in value.items() if each is not None}
