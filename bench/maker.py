@@ -84,9 +84,9 @@ def renewed(
 
     def hear(event: m.Event) -> None:
         if isinstance(event, m.BookUpdate):
-            quoting.saw(_without_ours(stand, event), stand.now_ns)
+            quoting.on_market_data(_without_ours(stand, event), stand.now_ns)
         elif isinstance(event, m.Trade):
-            quoting.saw(event, stand.now_ns)
+            quoting.on_market_data(event, stand.now_ns)
 
     def renew() -> None:
         nonlocal made

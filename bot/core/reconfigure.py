@@ -22,7 +22,7 @@ from bot.core.orders.manager import OrderManager
 from bot.core.orders.outbox import Outbox
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
-from bot.core.quoting.wind_down import WindDownStage
+from bot.core.quoting.guards import WindDownStage
 from bot.core.report import ConfigReport
 from bot.core.risk.effective_limits import no_looser
 from bot.core.settings import TraderSettings

@@ -81,7 +81,6 @@ class Trader:
         )
         self.guard = KillSwitch(settings, self.desk, self.ledgers, self.quoting, self.out)
         self.out.guard = self.guard
-        self.quoting.forgets = self.guard.forget
         self.reconfiguration = Reconfiguration(
             settings,
             make_strategy,
@@ -151,11 +150,14 @@ class Trader:
         match event:
             case m.Tick():
                 self._beat()
-            case m.BookUpdate() | m.Trade() | m.ImpliedValueSeen():
+            case m.BookUpdate() | m.Trade():
                 self.out.counters.frames += 1
-                if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
+                if self.quoting.on_market_data(event, now_ns):
                     self._hints.saw(event, self.desk.live(event.market_id), now_ns)
                     self._due_ns = min(self._due_ns, self._hints.next_due_ns())
+            case m.ImpliedValueSeen():
+                self.out.counters.frames += 1
+                self.quoting.on_implied_value(event, now_ns)
             case m.Response():
                 self._replied(event)
             case m.FeedAlive() | m.SubscriptionAccepted():
@@ -370,7 +372,7 @@ class Trader:
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
         self.ledgers.list_beside(beside, walk.begun_ns - self._trust.read_lag_ns, self._now_ns)
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
-        self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
+        self.guard.forget(self.quoting.take_series(ours, walk.begun_ns, self._now_ns))
 
     def _beat(self) -> None:
         if not self.started_ns or self.phase is Phase.STOPPED:

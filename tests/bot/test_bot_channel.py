@@ -193,7 +193,7 @@ def test_a_quiet_market_is_quoted_on_for_as_long_as_its_book_is_confirmed():
 
 def test_a_book_that_is_never_confirmed_is_stale_after_ten_seconds():
     thin = quoting()
-    since = thin.rung(0).confirmed_ns
+    since = thin.rung(0).state.confirmed_ns
     thin.show = lambda *_: None  # type: ignore[method-assign]
     while thin.now_ns < since + 12 * S:
         after(thin, 100 * MS, m.FeedAlive())
@@ -206,7 +206,7 @@ def test_a_book_that_is_never_confirmed_is_stale_after_ten_seconds():
 def test_a_confirmation_is_sought_before_a_book_is_too_old():
     thin = quoting()
     thin.show = lambda *_: None  # type: ignore[method-assign]
-    since = thin.rung(0).confirmed_ns
+    since = thin.rung(0).state.confirmed_ns
     while thin.now_ns < since + 9 * S:
         after(thin, 100 * MS, m.FeedAlive())
     asked = [at for at in thin.subscribed_ns if at > since]
@@ -450,31 +450,31 @@ def test_an_equal_book_read_by_rest_confirms_ours():
         thin.markets[0].market_id, read(thin, thin.now_ns), thin.now_ns + 7
     )
     assert not thin.rung(0).is_suspect
-    assert thin.rung(0).confirmed_ns == thin.now_ns + 7
+    assert thin.rung(0).state.confirmed_ns == thin.now_ns + 7
 
 
 def test_a_book_captured_well_before_the_newest_print_confirms_nothing():
     thin = quoting()
     thin.run(1)
     thin.show(0)
-    captured_ns, before = thin.now_ns, thin.rung(0).confirmed_ns
+    captured_ns, before = thin.now_ns, thin.rung(0).state.confirmed_ns
     thin.now_ns += 2 * S
     thin.give(trade(thin, thin.now_ns))
     thin.trader.quoting.channel.book_read(
         thin.markets[0].market_id, read(thin, captured_ns), thin.now_ns + 7
     )
-    assert thin.rung(0).confirmed_ns == before
+    assert thin.rung(0).state.confirmed_ns == before
     assert thin.rung(0).is_suspect
 
 
 def test_the_zero_instant_says_nothing():
     thin = quoting()
     thin.run(1)
-    before = thin.rung(0).confirmed_ns
+    before = thin.rung(0).state.confirmed_ns
     answer = read(thin, thin.now_ns, bids=(), asks=())
     zero = msgspec.structs.replace(answer.body.book, as_of=instant.ZERO)
     thin.trader.quoting.channel.book_read(
         thin.markets[0].market_id, m.Ok(m.BookBody(zero)), thin.now_ns + 7
     )
-    assert thin.rung(0).confirmed_ns == before
-    assert thin.rung(0).book.bids != ()
+    assert thin.rung(0).state.confirmed_ns == before
+    assert thin.rung(0).state.bids != ()

@@ -79,7 +79,7 @@ def test_where_nothing_new_may_leave_no_order_gives_way(kept):
     of = Account()
     own = of.rests(40)
     if kept == "suspect":
-        of.rung.suspect_since_ns = T0
+        of.rung.state.suspect_since_ns = T0
     else:
         of.sending.venue.refuses("venue_cancel_only", T0 - 9 * SECOND)
     told = of.sending.held_back(of.rung, merged(own), T0)

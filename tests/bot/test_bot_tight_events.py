@@ -188,7 +188,7 @@ class Several(Thin):
 
     def ts_ns(self, index: int) -> int:
         rung = self.rung(index)
-        return self.now_ns if rung is None else rung.book.ts_ns or self.now_ns
+        return self.now_ns if rung is None else rung.state.ts_ns or self.now_ns
 
     def answer(self, request: m.Request) -> m.Answer:
         answer = super().answer(request)

@@ -14,8 +14,8 @@ from bot.core.orders.outbox import NEVER_NS
 from bot.core.orders.rejects import RejectHistory
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
+from bot.core.quoting.engine import Suspensions
 from bot.core.quoting.market_quoter import MarketQuoter
-from bot.core.quoting.suspensions import Suspensions
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, misread
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND

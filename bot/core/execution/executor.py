@@ -21,10 +21,10 @@ from bot.core.orders.outbox import Outbox
 from bot.core.orders.request_budget import Priority, WriteThrottle
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.guards import WindDownStage
 from bot.core.quoting.lowered_limits import pull_beyond
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.takes import barred, routes
-from bot.core.quoting.wind_down import WindDownStage
 from bot.core.report import Phase, TakeOutcome
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Levels, Take
@@ -91,7 +91,7 @@ def _nearness(row: Ranked) -> tuple[int, float]:
     _, _, rung, candidate = row
     if rung is None or not isinstance(candidate, CreateAction) or candidate.own_side is Side.SELL:
         return -1, 0.0
-    bids, asks = rung.others.shown
+    bids, asks = rung.state.external
     if candidate.side is BookSide.BID:
         behind = bids[0][0] - candidate.price if bids else 0
     else:
@@ -165,12 +165,12 @@ class OrderExecutor:
         else:
             return False
         facing = 1 if side is _BID else 0
-        if not _reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
+        if not _reaches(side, price, (rung.state.bids, rung.state.asks)[facing]):
             return False
         # What it reaches may be an order of ours that is on its way out: that it does not wait for.
-        others = rung.others.left(self._desk.live(rung.market_id))
+        others = rung.state.without_own(self._desk.live(rung.market_id))
         return _reaches(side, price, others[facing]) and not _reaches(
-            side, price, rung.others.shown[facing]
+            side, price, rung.state.external[facing]
         )
 
     # --- cancels ----------------------------------------------------------------------------------

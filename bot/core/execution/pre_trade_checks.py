@@ -161,10 +161,10 @@ class KillSwitch:
     def _through(self, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:
         """Why a price reaches too far through the others' best one; empty when it does not."""
         level, is_bid = canonical(own.outcome, price), own.side is _BID
-        shown, most = rung.book.asks if is_bid else rung.book.bids, self.limits.ticks_through
+        shown, most = rung.state.asks if is_bid else rung.state.bids, self.limits.ticks_through
         if not shown or (level - shown[0][0] if is_bid else shown[0][0] - level) <= most:
             return ""  # the best of others is no nearer than that of all
-        bids, asks = rung.others.left(self._desk.live(rung.market_id))
+        bids, asks = rung.state.without_own(self._desk.live(rung.market_id))
         far = asks if is_bid else bids
         if not far:
             return ""
@@ -225,10 +225,10 @@ class KillSwitch:
                     marks[rung.market_id] = PAYOUT_CENTS if rung.decided is Outcome.YES else 0
                 elif fair is not None:
                     marks[rung.market_id] = fair.value_cents
-                elif rung.book.last_price is not None and not (
+                elif rung.state.last_price is not None and not (
                     rung.is_over and rung.market_id in marks  # the last belief stands
                 ):
-                    marks[rung.market_id] = float(rung.book.last_price)
+                    marks[rung.market_id] = float(rung.state.last_price)
                 elif rung.market_id not in marks:
                     unmarked[rung.market_id] = book.holdings(rung.market_id)
         if len(marks) > known:

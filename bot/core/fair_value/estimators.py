@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.market_data.book import weighted
+from bot.core.market_data.market_state import microprice
 from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
 
@@ -137,7 +137,7 @@ def from_book(bids: Levels, asks: Levels, age_s: float, volatility: float) -> Es
     thinner = bid_size if bid_size < ask_size else ask_size
     if thinner < _SPEAKS_QTY:
         variance *= _SPEAKS_QTY / thinner
-    return Estimate(weighted(bid, bid_size, ask, ask_size), variance)
+    return Estimate(microprice(bid, bid_size, ask, ask_size), variance)
 
 
 def _deep_touch(levels: Levels, away: int) -> tuple[int, int]:

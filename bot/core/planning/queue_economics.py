@@ -22,8 +22,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.market_data.book import size_at
-from bot.core.market_data.queue_position import Queues
+from bot.core.market_data.queue_position import Queues, size_at
 from bot.core.orders.order import OwnOrder
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Levels

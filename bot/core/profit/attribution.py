@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 
 from bot.core.orders.order import UNTAGGED, Tag
+from bot.core.orders.outbox import NEVER_NS
 from bot.core.profit.markouts import ADVERSE, HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.profit.marks import Marks
 from bot.core.report import Against, FillReport, ProfitReport, ProfitRow
@@ -292,6 +293,13 @@ class Attribution:
                 self._groups["rung"].setdefault(_RESOLVED, _Group()).absorb(group)
 
     # --- sampling ---------------------------------------------------------------------------------
+
+    @property
+    def due_ns(self) -> int:
+        """When `sample` has work; 0 while an opening has no price yet."""
+        if self._unpriced:
+            return 0
+        return self._waiting[0][0] if self._waiting else NEVER_NS
 
     def sample(self, now_ns: int) -> None:
         """Take the markouts whose horizon is over, and what was held at the opening in at the first

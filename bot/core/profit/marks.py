@@ -72,7 +72,11 @@ class Marks:
         for place in anew:
             rung = rungs[place]
             market_id = rung.market_id
-            mark = newest[market_id] = _mark(rung)
+            fair, bids, asks = rung.fair_cents, rung.bids, rung.asks
+            mark = newest[market_id] = Mark(
+                None if fair is None else round(fair * MILLI),
+                (bids[0][0] + asks[0][0]) * (MILLI // 2) if bids and asks else None,
+            )
             self._event_of[market_id], self._rungs[market_id] = event, rung
             if mark.fair is not None:
                 self._fairs[market_id] = mark.fair
@@ -121,7 +125,7 @@ class Marks:
         fair, rung = self._fairs.get(market_id), self._rungs.get(market_id)
         if fair is not None or rung is None:
             return fair
-        mid = _mark(rung).mid
+        mid = self._event_of[market_id].newest[market_id].mid
         if mid is None and rung.last_price is not None:
             return rung.last_price * MILLI
         return mid
@@ -159,11 +163,3 @@ def _paid_by(winner: Outcome) -> int:
 def _place_of(event: _EventMarks, at_ns: int) -> int:
     """Where the newest of this instant or before stands; 0 where all are later."""
     return max(0, bisect_right(event.seen, at_ns, key=itemgetter(0)) - 1)
-
-
-def _mark(rung: RungView) -> Mark:
-    fair, bid, ask = rung.fair_cents, rung.best_bid, rung.best_ask
-    return Mark(
-        None if fair is None else round(fair * MILLI),
-        None if bid is None or ask is None else (bid + ask) * (MILLI // 2),
-    )

@@ -1,41 +1,88 @@
-"""The events of the series: what is believed of them, what is wanted there, and what may be sent.
+"""The events of the series: what is known of them, what is wanted there, and what may be sent.
 
-Events of the feed mark a rung's event dirty; a Beat decides dirty events together, newest belief
-only: belief -> view -> strategy -> limits -> wanted quotes -> the changes that reach them. So it
-does one whose quotes were cut, once the other events leave it more than they did then.
+Frames update markets; a tick decides together all events that need it, from the newest state only:
+market state -> view -> strategy -> limits -> wanted quotes -> the actions that reach them. It also
+decides an event whose quotes were cut, once the other events leave it more room than they did then.
 A strategy that raises or returns nonsense has its event pulled; the other events go on.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
 
 from bot.core import messages as m
 from bot.core.account.reconciler import AccountReconciler
-from bot.core.market_data.venue_clock import VenueClock
+from bot.core.market_data.market_state import VenueClock
 from bot.core.orders.manager import OrderManager
+from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.planning.actions import Action, free_shares
 from bot.core.planning.levels import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.feed_monitor import MarketDataMonitor
-from bot.core.quoting.listing_sync import listed_now, refuse_claimed
 from bot.core.quoting.pnl_tracker import PnlTracker
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.supervisor import StrategySupervisor, made_by
-from bot.core.quoting.suspensions import Suspensions
 from bot.core.quoting.takes import leaving
+from bot.core.risk.bounds import lowered
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
-from bot.strategy.api import ImpliedView, Resting, Strategy, Take
+from bot.strategy.api import ImpliedView, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
-from venue.wire.money import Outcome, Side, book_side, canonical
-from venue.wire.names import MarketId, ProjectId
+from venue.wire.money import Outcome, Qty, Side, book_side, canonical
+from venue.wire.names import MarketId, ProjectId, fold_ticker
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 
+_FUNDS_PARK_NS: Final = 10 * NS_PER_SECOND
+_FUNDS_OFTEN_PARK_NS: Final = 60 * NS_PER_SECOND
+"""After a reject for insufficient funds: by then balance and positions have been read again, and
+most of the writes in flight are over."""
+
+
+class Suspensions:
+    """Suspends markets, and sides of markets, on which the venue takes no order of ours for a
+    while; an unknown market never is."""
+
+    def __init__(self, rungs: Mapping[MarketId, MarketQuoter], out: Outbox) -> None:
+        self._rungs = rungs
+        self._out = out
+
+    def market(self, market_id: MarketId, code: str, now_ns: int) -> None:
+        """The venue takes no order on this market until a later read of the series says so."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            rung.park(code, now_ns)
+
+    def side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+        """A request of ours was rejected: no new order on this side of the market for a while."""
+        rung = self._rungs.get(own.market_id)
+        if rung is not None:
+            rung.park_side(own.side, now_ns + for_ns)
+            self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
+
+    def too_large(self, market_id: MarketId, qty: Qty) -> None:
+        """The venue takes no order of so many shares here: smaller ones from now on (S25)."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            ceilings = rung.ladder.ceilings
+            ceilings[market_id] = lowered(ceilings.get(market_id), qty)
+            rung.ladder.dirty = True
+            self._out.note(
+                "warning", "ceiling_learned", ticker=rung.market.ticker, qty=ceilings[market_id]
+            )
+
+    def for_funds(self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False) -> None:
+        """A reject for insufficient funds. often: not the first recent one. The reject of a retried
+        create is about that retry alone: once its fate is known, funds may suffice."""
+        if own.state is not State.LOST:
+            self.side(own, code, _FUNDS_OFTEN_PARK_NS if often else _FUNDS_PARK_NS, now_ns)
+
 
 class QuotingEngine:
-    """Every event of the series. Rungs are found by market id; order of events is by ticker."""
+    """Every event of the series. Rungs are found by market id; events are in order of ticker."""
 
     def __init__(
         self,
@@ -54,11 +101,9 @@ class QuotingEngine:
         self._out = out
         self.ladders: list[EventQuoter] = []
         self._rungs: dict[MarketId, MarketQuoter] = {}
-        self.venue_time = VenueClock()
+        self.clock = VenueClock()
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}  # the newest of each company
-        self.channel = MarketDataMonitor(
-            settings.trust, self.ladders, self._rungs, self.venue_time, out
-        )
+        self.channel = MarketDataMonitor(settings.trust, self.ladders, self._rungs, self.clock, out)
         self.scoring = PnlTracker(desk, ledgers, self.channel, self.ladders, self._rungs, out)
         self.weighing = PortfolioRisk(
             settings.risk, desk, ledgers, self.ladders, self._rungs, account
@@ -67,31 +112,33 @@ class QuotingEngine:
         self.began_ns = 0
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.flattening = ""
-        self.forgets: Callable[[list[MarketId]], None] = lambda _ids: None
         self.supervision = StrategySupervisor(self.ladders, out)
 
     def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
-        """Hold to other settings from the next decision on; each of `ladders` is told by itself."""
+        """Hold to other settings from the next decision on; not for those in `ladders`."""
         self.settings = settings
         self._make_strategy = make_strategy
         self.weighing.reconfigure(settings.risk)
 
     # --- the series -------------------------------------------------------------------------------
 
-    def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
-        """Merge a read of the series: events and rungs come in, or are missing, states change."""
+    def take_series(
+        self, events: Iterable[model.Event], begun_ns: int, now_ns: int
+    ) -> list[MarketId]:
+        """Merge a read of the series: events and rungs come in, or are missing, states change.
+        Returns the rungs of events that were forgotten: nothing of ours is left there."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
         states = {market_id: rung.market.state for market_id, rung in self._rungs.items()}
         believed_from_ns, unreadable = begun_ns - self.settings.trust.read_lag_ns, ""
-        for event in listed_now(events, [ladder.event for ladder in self.ladders]):
+        for event in _listed_now(events, [ladder.event for ladder in self.ladders]):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
                 continue  # it has come and gone without us, or has been forgotten
             try:
-                refuse_claimed(event, self._rungs)
+                _refuse_claimed(event, self._rungs)
                 if ladder is None:
-                    ladder = EventQuoter(event, self.settings, made_by(self._make_strategy))
-                    ladder.began_ns, ladder.venue_time = self.began_ns, self.venue_time
+                    strategy = made_by(self._make_strategy)
+                    ladder = EventQuoter(event, self.settings, strategy, self.clock, self.began_ns)
                 listed = ladder.refresh(event, believed_from_ns, self._make_strategy)
             except ValueError as fault:
                 unreadable = f"{event.event_ticker}: {fault}"
@@ -104,7 +151,7 @@ class QuotingEngine:
                 self._out.note("info", "event_found", event=event.event_ticker)
             for rung in listed:
                 self._rungs[rung.market_id] = rung
-                rung.read_asked_ns = now_ns
+                rung.state.read_asked_ns = now_ns
                 self.weighing.anew(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
@@ -118,11 +165,13 @@ class QuotingEngine:
         self._out.hold("event_unreadable", unreadable)
         self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
+        forgotten: list[MarketId] = []
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
-            self._let_go(ladder)
+            forgotten += self._forget(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
         self.scoring.take_in()
         self.channel.series_changed(now_ns)
+        return forgotten
 
     def _is_over(self, ladder: EventQuoter, now_ns: int) -> bool:
         """True once an event settled long enough ago, and nothing of ours rests or is held there.
@@ -133,24 +182,24 @@ class QuotingEngine:
             and self._ledgers.may_forget(ladder.event, now_ns)
         )
 
-    def _let_go(self, ladder: EventQuoter) -> None:
-        """Forget an event of which nothing is left."""
+    def _forget(self, ladder: EventQuoter) -> list[MarketId]:
+        """Forget an event; its rungs."""
         ids = [rung.market_id for rung in ladder.rungs]
         self.scoring.forget(ladder)
         self._ledgers.forget(ladder.event)
-        self.forgets(ids)
         self.ladders.remove(ladder)
         for market_id in ids:
             del self._rungs[market_id]
         self.weighing.forget(ladder)
         self._out.note("info", "event_left", event=ladder.event.event_ticker)
+        return ids
 
     def rung(self, market_id: MarketId) -> MarketQuoter | None:
         """The rung of a market; None where it is none of the series."""
         return self._rungs.get(market_id)
 
     def is_ours(self, market_id: MarketId) -> bool:
-        """Whether a market is a rung of the series."""
+        """True if a market is a rung of the series."""
         return market_id in self._rungs
 
     def flatten(self, reason: str) -> None:
@@ -179,37 +228,30 @@ class QuotingEngine:
             for yes_qty, no_qty in (self._ledgers.holdings(rung.market_id),)
         )
 
-    # --- the channel ------------------------------------------------------------------------------
+    # --- market data ------------------------------------------------------------------------------
 
-    def saw(self, event: m.BookUpdate | m.Trade | m.ImpliedValueSeen, now_ns: int) -> bool:
-        """Believe a frame. Whether it makes fills of ours likely: a read is worth a token."""
+    def on_market_data(self, event: m.BookUpdate | m.Trade, now_ns: int) -> bool:
+        """Take in a frame. True if orders of ours have probably filled: a read is worth a token."""
         self.channel.heard(now_ns)
-        if isinstance(event, m.ImpliedValueSeen):
-            self._saw_implied(event, now_ns)
-            return False
         rung = self._rungs.get(event.market_id)
-        if rung is None:
+        if rung is None or not self.channel.admits(event, rung, now_ns):
             return False
         own = self._desk.live(event.market_id)
-        if rung.is_news(event):
-            self.venue_time.on_stamp(event.ts_ns, now_ns)
-        if self.venue_time.is_beyond(event.ts_ns, now_ns):
-            self.channel.misdated(rung, now_ns)
-            return False
         if isinstance(event, m.Trade):
-            self.channel.printed(event, now_ns)
-            likely = rung.saw_trade(event, own, now_ns)
-            return likely
-        may_have_filled = rung.saw_book(event, own, self.settings.trust, now_ns)
-        if rung.runs_backwards(now_ns):
+            return rung.on_trade(event, own, now_ns)
+        may_have_filled = rung.state.on_book(
+            event, own, self.settings.trust, now_ns, is_blocked=bool(rung.blocked)
+        )
+        if rung.state.older_since_ns is not None and rung.state.runs_backwards(now_ns):
             self.channel.stepped_back(rung, now_ns)
         return may_have_filled
 
-    def _saw_implied(self, seen: m.ImpliedValueSeen, now_ns: int) -> None:
-        """Keep the newest value of a company that our events are of."""
+    def on_implied_value(self, seen: m.ImpliedValueSeen, now_ns: int) -> None:
+        """Keep the newest value of a company that our events are about."""
+        self.channel.heard(now_ns)
         ladders = [each for each in self.ladders if each.event.project_id == seen.project_id]
         held = self._implied.get(seen.project_id)
-        is_beyond = self.venue_time.is_beyond
+        is_beyond = self.clock.is_beyond
         if held is not None and seen.ts_ns < held.ts_ns and not is_beyond(held.ts_ns, now_ns):
             return
         if ladders and not is_beyond(seen.ts_ns, now_ns):
@@ -217,36 +259,36 @@ class QuotingEngine:
             for ladder in ladders:
                 ladder.dirty = True
 
-    def _implied_view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
+    def implied_view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
         """The implied value of a company; None before the first. Its age is by the venue's clock,
-        as far as that is known: ours may be hours away from it."""
+        as far as that is known: ours may be hours off."""
         seen = self._implied.get(project_id)
         if seen is None:
             return None
-        age_ns = max(0, now_ns + (self.venue_time.ahead_ns or 0) - seen.ts_ns)
+        age_ns = max(0, now_ns + (self.clock.ahead_ns or 0) - seen.ts_ns)
         return ImpliedView(seen.value_dollars, seen.confidence, age_ns / NS_PER_SECOND)
 
     # --- orders and limits ------------------------------------------------------------------------
 
     def orders_changed(self, market_id: MarketId) -> None:
-        """Something about our orders or holdings on a rung is not what it was."""
+        """Our orders or holdings on a rung changed."""
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.orders_changed()
 
     def may_go(self, market_id: MarketId) -> None:
-        """An order of ours on a rung may be to go: the next plan there looks at them anew."""
+        """An order of ours on a rung may have to go: the next plan looks at all of them again."""
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.ours = None
 
     def foreign_in(self, market_ids: Collection[MarketId]) -> None:
-        """Somebody else has orders on these rungs of ours, and on no others: none of ours rests
+        """Somebody else has orders on these rungs of ours, and on no others: ours are cancelled
         there meanwhile."""
         for market_id, rung in self._rungs.items():
             if rung.is_foreign != (market_id in market_ids):
                 rung.is_foreign = not rung.is_foreign
-                rung.doubt()
+                rung.state.judge_ns = 0
 
     def took_over(self, market_id: MarketId) -> None:
         """An order of an earlier run on a rung is ours from here on."""
@@ -263,20 +305,20 @@ class QuotingEngine:
             return  # a take that traded nothing has changed nothing there
         if rung is not None:
             if is_take:
-                rung.own_takes.answered(shown, now_ns)
+                rung.state.on_own_take(shown, now_ns)
             try:
                 at_ns = to_ns(shown.updated_at)
             except ValueError:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
                 return
             if not may_be_old:
-                self.venue_time.on_stamp(at_ns, now_ns)
-            if self.venue_time.is_beyond(at_ns, now_ns):
-                at_ns = now_ns + (self.venue_time.ahead_ns or 0)
-            rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)
+                self.clock.on_stamp(at_ns, now_ns)
+            if self.clock.is_beyond(at_ns, now_ns):
+                at_ns = now_ns + (self.clock.ahead_ns or 0)
+            rung.state.on_own_write(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
     def fills_booked(self, market_id: MarketId) -> None:
-        """Cash or holdings of a rung are not what they were."""
+        """Cash or holdings of a rung changed."""
         self.orders_changed(market_id)
         rung = self._rungs.get(market_id)
         if rung is not None:
@@ -288,10 +330,10 @@ class QuotingEngine:
                 self.weighing.anew(ladder)
 
     def winner_told(self, market_id: MarketId) -> None:
-        """What a rung paid has told its winner."""
+        """The payout of a rung has shown its winner."""
         rung, winner = self._rungs.get(market_id), self._ledgers.settlement.told_winner(market_id)
         if rung is not None and winner is not None:
-            # For the next run, too: nobody can be told it again.
+            # For the next run, too: nobody can see it again.
             self._out.note("debug", "winner_told", market_id=market_id, winner=winner)
             self._decide_by_winners(rung.ladder)
 
@@ -300,13 +342,13 @@ class QuotingEngine:
             self.scoring.moved(rung.market_id)
 
     def filled(self, fill: model.Fill, now_ns: int) -> None:
-        """A fill of ours was booked: the strategy is told."""
+        """A fill of ours was booked: the strategy sees it."""
         rung = self._rungs.get(fill.market_id)
         if rung is not None:
             outcome = Outcome(fill.outcome.value)
             side = book_side(outcome, Side(fill.side.value))
-            rung.news.add(rung.place)
-            rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, now_ns)
+            price = canonical(outcome, fill.outcome_price)
+            rung.state.on_own_fill(side, price, fill.qty, now_ns)
             fair = None if rung.fair is None else rung.fair.value_cents
             rung.ladder.learner.on_own_fill(fill.market_id, fair, side, now_ns)
             self.scoring.filled(rung, fill, now_ns)
@@ -318,69 +360,67 @@ class QuotingEngine:
         return min([ladder.due_ns(now_ns) for ladder in self.ladders], default=NEVER_NS)
 
     def decide(self, may_quote: bool, now_ns: int) -> tuple[list[tuple[MarketQuoter, Action]], int]:
-        """The changes wanted now, rung by rung, and when to look again.
+        """The actions wanted now, rung by rung, and when to look again.
 
-        A plan stands until what it was made of changes, or its time has come: what of it could not
-        be carried out is wished for again as it is. `takes` are those of the answers given now, and
-        of no other: they are never wished for again.
+        A plan holds until its inputs change, or its time has come: actions that could not be
+        carried out are wanted again as they are. `takes` are those of the answers given now, and of
+        no other: they are never wanted again.
         """
         self.takes = []
-        self.scoring.beat(now_ns)
+        if now_ns >= self.scoring.due_ns:
+            self.scoring.beat(now_ns)
         wishes: list[tuple[MarketQuoter, Action]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
             turned = ladder.may_quote != may_quote or now_ns >= ladder.stage_until_ns
-            turned = turned or ladder.news.turns(now_ns)
+            turned = turned or ladder.news_turns(now_ns)
             if ladder.conduct.fault:
                 self.supervision.look(ladder, may_quote, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.conduct.pulled_until_ns))
-            if ladder.dirty or turned or (ladder.is_cut and self.weighing.leaves_more(ladder)):
-                # Pulling everything does not wait for the pace, nor does what follows a resume.
-                if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
-                    self._decide_ladder(ladder, may_quote, now_ns)
+            if (
+                turned
+                or ladder.needs_decision
+                or (ladder.is_cut and self.weighing.leaves_more(ladder))
+            ):
+                # Pulling everything does not wait for the pace, nor does a resume.
+                paced_ns = ladder.decided_ns + self.settings.pace.decide_ns
+                if turned or now_ns >= paced_ns:
+                    self._decide_event(ladder, may_quote, now_ns)
                 else:
-                    again_ns = min(again_ns, ladder.decided_ns + self.settings.pace.decide_ns)
-            if now_ns >= ladder.again_ns:
-                self._plan_ladder(ladder, now_ns)
-            again_ns = min(again_ns, ladder.again_ns)
+                    again_ns = min(again_ns, paced_ns)
             for rung in ladder.rungs:
+                if now_ns >= rung.again_ns:
+                    self._plan(rung, now_ns)
+                if rung.again_ns < again_ns:
+                    again_ns = rung.again_ns
                 if rung.wishes:
                     wishes += [(rung, wish) for wish in rung.wishes]
         return wishes, again_ns
 
-    def _plan_ladder(self, ladder: EventQuoter, now_ns: int) -> None:
-        """Plan the rungs of an event whose plan no longer stands."""
-        is_open = self._ledgers.is_open
-        for rung in ladder.rungs:
-            if now_ns >= rung.again_ns:
-                if rung.ours is None or not is_open:
-                    orders = self._desk.live(rung.market_id)
-                    held = self._ledgers.holdings(rung.market_id)
-                    rung.ours = WorkingOrders(orders, free_shares(*held, orders))
-                rung.plan(rung.ours, now_ns)
-        ladder.again_ns = min([rung.again_ns for rung in ladder.rungs], default=NEVER_NS)
+    def _plan(self, rung: MarketQuoter, now_ns: int) -> None:
+        """Plan a rung whose plan no longer holds."""
+        if rung.ours is None or not self._ledgers.is_open:
+            orders = self._desk.live(rung.market_id)
+            held = self._ledgers.holdings(rung.market_id)
+            rung.ours = WorkingOrders(orders, free_shares(*held, orders))
+        rung.plan(rung.ours, now_ns)
 
-    def _decide_ladder(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
+    def _decide_event(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
         """Decide what is wanted of an event."""
-        ladder.dirty = ladder.is_cut = False
-        ladder.may_quote, ladder.flattening = may_quote, self.flattening
-        ladder.decided_ns = now_ns
+        ladder.begin_decision(self.flattening, now_ns, may_quote=may_quote)
         self._out.counters.decisions += 1
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
-        implied = self._implied_view(ladder.event.project_id, now_ns)
+        implied = self.implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
-        self.scoring.marks.seen(view, now_ns, ladder.telling.anew)
-        ladder.learn(view, now_ns)
-        is_news = ladder.is_news(self._out, now_ns)
+        self.scoring.marks.seen(view, now_ns, ladder.changed)
+        is_pulled = ladder.learn(view, self._out, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (
-            is_news or now_ns < ladder.conduct.pulled_until_ns
+            is_pulled or now_ns < ladder.conduct.pulled_until_ns
         ):
             ladder.want({}, pulled=True)
             return
         try:
-            quotes: Resting = ladder.quotes(view)
-            if ladder.is_bound:
-                quotes = ladder.within_curfew(quotes, view)
+            quotes = ladder.ask(view)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
             self.supervision.raised(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
@@ -390,11 +430,51 @@ class QuotingEngine:
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
-        quotes = self.weighing.cut(ladder, ladder.as_taken(quotes), loss_cents)
-        ladder.want(quotes, pulled=False)
+        ladder.want(self.weighing.cut(ladder, quotes, loss_cents), pulled=False)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wished, ladder.ceilings.get(market_id))
             self.takes.extend((rung, take) for take in takes)
             for fate in dropped:
                 self._out.took(fate)
+
+
+def _listed_now(
+    events: Iterable[model.Event], known: Sequence[model.Event]
+) -> Iterator[model.Event]:
+    """The events of a newer read of the series, their tickers in upper case. A known event that the
+    read lacks comes without any rung, for nobody knows whether they trade; a settled event may
+    leave the list."""
+    shown = set()
+    for event in map(_spelled_event, events):
+        shown.add(event.event_ticker)
+        yield event
+    for event in known:
+        if event.event_ticker not in shown and event.status is not model.EventStatus.SETTLED:
+            yield msgspec.structs.replace(event, markets=())
+
+
+def _spelled_event(event: model.Event) -> model.Event:
+    """The event with its tickers, and those of its rungs, as the venue writes them: they are
+    case-insensitive. A rung belongs to the event that lists it, whatever its own row says."""
+    ticker, series = fold_ticker(event.event_ticker), fold_ticker(event.series_ticker)
+    markets = tuple(
+        msgspec.structs.replace(market, ticker=fold_ticker(market.ticker), event_ticker=ticker)
+        for market in event.markets
+    )
+    return msgspec.structs.replace(
+        event, event_ticker=ticker, series_ticker=series, markets=markets
+    )
+
+
+def _refuse_claimed(event: model.Event, rungs: Mapping[MarketId, MarketQuoter]) -> None:
+    """Raises ValueError if a market of the event is a rung of another event already, or is known
+    under another id: a ticker is permanent and never reassigned."""
+    ids = {rung.market.ticker: market_id for market_id, rung in rungs.items()}
+    for market in event.markets:
+        rung = rungs.get(market.market_id)
+        if rung is not None and rung.ladder.event.event_ticker != event.event_ticker:
+            raise ValueError(f"{market.ticker} is a rung of {rung.ladder.event.event_ticker}")
+        before = ids.get(market.ticker, market.market_id)
+        if rung is None and before != market.market_id:
+            raise ValueError(f"{market.ticker} is market {market.market_id}, and was {before}")

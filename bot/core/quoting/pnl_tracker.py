@@ -47,6 +47,8 @@ class PnlTracker:
         self._taken: dict[MarketId, tuple[int, int]] = {}  # of its shares, those of no fill
         self._moved: dict[MarketId, None] = {}
         self._lag_ns: int | None = None
+        self.due_ns = 0
+        """When `beat` has work; 0 at once."""
 
     # --- what happened ----------------------------------------------------------------------------
 
@@ -61,10 +63,13 @@ class PnlTracker:
                 self._settle(market_id, now_ns)
             self._moved.clear()
             self._compare()
+        is_open = len(self._known) == len(self._rungs) and not self._moved
+        self.due_ns = self._attribution.due_ns if is_open else 0
 
     def filled(self, rung: MarketQuoter, fill: model.Fill, now_ns: int) -> None:
         """A fill of ours was booked, its fee in it."""
         assert fill.fee_cents is not None
+        self.due_ns = 0
         outcome = Outcome(fill.outcome.value)
         side = book_side(outcome, Side(fill.side.value))
         own = self._owner(fill)
@@ -105,6 +110,7 @@ class PnlTracker:
     def moved(self, market_id: MarketId) -> None:
         """The ledger has moved cash or shares of a rung: a fill, or its payout."""
         self._moved[market_id] = None
+        self.due_ns = 0
 
     def _settle(self, market_id: MarketId, now_ns: int) -> None:
         winner = self._ledgers.book.winner(market_id)
@@ -116,6 +122,7 @@ class PnlTracker:
 
     def forget(self, ladder: EventQuoter) -> None:
         """An event leaves, before the ledger forgets it: nothing of it is held any more."""
+        self.due_ns = 0
         event_ticker = ladder.event.event_ticker
         names = {rung.market_id: rung.market.ticker for rung in ladder.rungs}
         self._attribution.forget(names)
@@ -145,6 +152,7 @@ class PnlTracker:
     def take_in(self) -> None:
         """Once the books are open: what is held of rungs that are new here was held before, and
         was paid before, be it by fills read before their rung was. It counts from now on."""
+        self.due_ns = 0
         if len(self._known) == len(self._rungs) or not self._ledgers.is_open:
             return
         self._opened = True

@@ -23,7 +23,7 @@ def leaving(
 ) -> tuple[list[Take], list[TakeOutcome]]:
     """The takes of an answer that may leave this rung, as its market takes them; and why others may
     not. ceiling: the most shares of one order there, None while none is known."""
-    fate = None if rung.is_settled else TakeOutcome.UNSETTLED
+    fate = None if rung.state.settles_ns is None else TakeOutcome.UNSETTLED
     if not rung.may_send:
         fate = TakeOutcome.UNQUOTABLE
     takes: list[Take] = []

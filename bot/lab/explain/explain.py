@@ -15,7 +15,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.build_report import limits_used
 from bot.core.execution.cash_check import CashCheck
-from bot.core.market_data.book import book_seen
+from bot.core.market_data.market_state import frame_of_read
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
@@ -257,14 +257,14 @@ class Explainer:
                     for rung in ladder.rungs
                 }
             elif isinstance(body, m.BookBody):
-                seen = book_seen(body.book)
+                seen = frame_of_read(body.book)
                 if seen is not None:
                     self._saw(seen, step.placed, "read of the book")
 
     def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
         # One that is older than what is believed changes nothing.
-        if rung is not None and rung.book.ts_ns == seen.ts_ns:
+        if rung is not None and rung.state.ts_ns == seen.ts_ns:
             at_ns = placed.entry.at_ns
             self._books[seen.market_id] = Frame(
                 kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
@@ -373,7 +373,7 @@ class Explainer:
             seen=None if view is None else _seen(view, market_id),
             leans=leans,
             leans_fault=fault,
-            answered=ladder.answers.resting.get(market_id, ()) if was_asked else (),
+            answered=ladder.answered.get(market_id, ()) if was_asked else (),
             takes=ladder.takes.get(market_id, ()) if was_asked and not ladder.conduct.fault else (),
             wanted=rung.wanted,
             steady=tuple(rung.planned),

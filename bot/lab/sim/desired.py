@@ -73,7 +73,7 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
     most_held = exposure.limit("position")
     asked: Counter[BookPlace] = Counter()
     for ladder in ladders:
-        for market, quotes in ladder.answers.resting.items():
+        for market, quotes in ladder.answered.items():
             for each in quotes:
                 asked[_place(market, each.side)] += min(each.qty, most)
     total = sum(asked.values())

@@ -221,7 +221,7 @@ _PROVOKED_BY: Final = {
 def _was_provoked(finding: str, world: "SimulatedWorld") -> bool:
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
-        return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
+        return all(rung.state.is_known or cannot_be_known(world, rung) for rung in rungs)
     if finding == "latched" and world.odds.creates_per_minute:
         # A breaker drawn low may trip in quiet, too, by what it had counted before.
         return "creates_per_minute" in world.process.trader.out.findings[finding]
