@@ -20,7 +20,7 @@ from bot.cli.common import (
     state_dir_option,
 )
 from bot.cli.sites import site_of, start_venue
-from bot.io.deferred_signals import remembered
+from bot.io.signals import remembered
 
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig
@@ -95,7 +95,7 @@ def _recorded(
 
     from bot.config.bot_config import finish
     from bot.io import loop
-    from bot.io.state.state_directory import StateDirectory
+    from bot.io.state.locks import StateDirectory
     from venue.wire.names import fold_ticker
 
     enough_files(FILES_OF_A_RUN)
@@ -118,7 +118,7 @@ def _recorded(
             # A tape brings its own series; the configuration cannot know its name.
             series = fold_ticker(named[0])
             settings = msgspec.structs.replace(settings, series_ticker=series)
-        settings = msgspec.structs.replace(settings, beside=())
+        settings = msgspec.structs.replace(settings, other_series=())
         config = msgspec.structs.replace(config, trader=settings)
         return loop.run(_record, config, site, state.path, run_ns)
 
@@ -128,7 +128,7 @@ async def _record(config: "BotConfig", site: "Site", state: Path, run_ns: int | 
     from bot.io.client.preflight import series_obstacle
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.logs.logs import SecretRedactor, configure_logs
+    from bot.io.logs import SecretRedactor, configure_logs
     from bot.io.run.recording import Recording
     from bot.io.run.session import SiteFault
 

@@ -10,8 +10,8 @@ from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock
 from bot.config.bot_config import finish, read_draft
 from bot.core.orders.order import State
 from bot.lab.backtest.run import Backtest
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate
 
@@ -47,7 +47,11 @@ def lived(cash_cents: int, seconds: int = 60):
             looks += 1
             for market in venue.markets:
                 live = run.trader.desk.live(market)
-                sides = {own.side for own in live if own.state in (State.OPEN, State.AMENDING)}
+                sides = {
+                    own.book_side
+                    for own in live
+                    if own.state in (State.OPEN, State.PENDING_REPLACE)
+                }
                 quoted.update((market, side) for side in sides)
 
     run.observed(look).run()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bot.core.market_data.market_state import MarketState, VenueClock, microprice
 from bot.core.messages import BookUpdate, Trade
 from bot.core.orders.order import OwnOrder, State
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from bot.strategy.api import Levels
 from tests.bot import made
 from tests.bot.made import MARKET, T0
@@ -19,7 +19,7 @@ from venue.wire.requests import TimeInForce
 
 S = NS_PER_SECOND
 BID, ASK = BookSide.BID, BookSide.ASK
-TRUST = TrustSettings()
+TRUST = StalenessSettings()
 
 
 def levels(*pairs: tuple[int, int]) -> Levels:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bot.config.breakers import Breakers, beyond_caps
+from bot.config.sections import Breakers, beyond_caps
 from bot.core import messages as m
 from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
@@ -114,7 +114,7 @@ def test_no_settings_let_an_order_past_a_compiled_cap(
         if amends
         else m.Create(own.intent.order, codec.encode_new_order(own.intent.order), False)
     )
-    through = own.level - ask if own.side is BookSide.BID else bid - own.level
+    through = own.yes_price - ask if own.book_side is BookSide.BID else bid - own.yes_price
     if trader.guard.admits(request, own, T0):
         assert qty <= ORDER_QTY_CAP
         assert price * qty <= ORDER_NOTIONAL_CENTS_CAP

@@ -280,7 +280,7 @@ def test_a_first_book_that_is_older_than_a_print_before_it_is_not_quoted_on():
     thin = quoting()
     thin.run(30)
     old_ns = thin.now_ns - 10 * S
-    thin.rung(0).forget_book()
+    thin.rung(0).state.forget_book()
     thin.give(trade(thin, thin.now_ns))
     book = ((Price(40), Qty(50)),), ((Price(60), Qty(50)),)
     thin.give(m.BookUpdate(thin.rung(0).market_id, old_ns, *book))
@@ -416,7 +416,7 @@ def test_a_gap_of_more_than_a_quarter_second_is_a_pause(gap_ns, doubted):
     thin.run(1)
     thin.now_ns += gap_ns
     thin.give(m.FeedAlive())
-    assert thin.rung(0).is_suspect is doubted
+    assert (thin.rung(0).state.suspect_since_ns is not None) is doubted
 
 
 # --- reads ----------------------------------------------------------------------------------------
@@ -445,11 +445,11 @@ def test_an_equal_book_read_by_rest_confirms_ours():
     thin = quoting()
     thin.run(1)
     thin.show(0)
-    thin.rung(0).suspect(thin.now_ns)
+    thin.rung(0).state.suspect(thin.now_ns)
     thin.trader.quoting.channel.book_read(
         thin.markets[0].market_id, read(thin, thin.now_ns), thin.now_ns + 7
     )
-    assert not thin.rung(0).is_suspect
+    assert thin.rung(0).state.suspect_since_ns is None
     assert thin.rung(0).state.confirmed_ns == thin.now_ns + 7
 
 
@@ -464,7 +464,7 @@ def test_a_book_captured_well_before_the_newest_print_confirms_nothing():
         thin.markets[0].market_id, read(thin, captured_ns), thin.now_ns + 7
     )
     assert thin.rung(0).state.confirmed_ns == before
-    assert thin.rung(0).is_suspect
+    assert thin.rung(0).state.suspect_since_ns is not None
 
 
 def test_the_zero_instant_says_nothing():

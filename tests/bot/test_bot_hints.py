@@ -10,7 +10,7 @@ from bot.core.execution.suspected_fills import (
     SuspectedFills,
 )
 from bot.core.orders.order import OwnOrder, State
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, MARKET, T0
 from venue.wire.money import Outcome, Price, Qty
@@ -20,7 +20,7 @@ NOW = T0 + 3 * LAG_NS
 
 def hints() -> SuspectedFills:
     """Nothing hinted at yet."""
-    return SuspectedFills(TrustSettings(read_lag_ns=LAG_NS))
+    return SuspectedFills(StalenessSettings(read_lag_ns=LAG_NS))
 
 
 def bid(price: int, qty: int = 10, number: int = 1, placed_ns: int = T0) -> OwnOrder:
@@ -100,7 +100,7 @@ def test_a_book_too_soon_after_our_own_write_hints_at_nothing(age_ns, count):
 
 def test_an_order_without_an_id_cannot_be_read():
     of = hints()
-    of.saw(trade(40, 4), [made.own(State.SENT)], NOW)
+    of.saw(trade(40, 4), [made.own(State.PENDING_NEW)], NOW)
     assert of.is_empty()
 
 
@@ -155,7 +155,7 @@ def test_a_fill_that_is_known_ends_its_hint_however_soon_it_was_read():
 def test_an_order_that_is_over_is_hinted_at_no_more():
     of, own = hints(), bid(40)
     of.saw(trade(40, 4), [own], NOW)
-    own.state = State.DONE
+    own.state = State.CLOSED
     assert not of.want_lists(NOW)
     assert of.is_empty()
 
@@ -164,7 +164,7 @@ def test_an_order_that_ended_without_an_answer_is_read_no_more():
     of = hints()
     orders = [bid(40), bid(39, number=2)]
     of.saw(trade(38, 4), orders, NOW)
-    orders[0].state = State.DONE
+    orders[0].state = State.CLOSED
     assert not of.want_lists(NOW + FIRST_LOOK_NS)
     assert hinted(of) == {"1002": 10}
 

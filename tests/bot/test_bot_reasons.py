@@ -7,20 +7,16 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.build_report import reason_of
-from bot.core.orders.order import State, Tag
+from bot.core.orders.order import State
 from bot.core.orders.transitions import OrderFinding
 from bot.core.planning.actions import AmendAction
 from bot.core.preview import Act
-from bot.core.profit.attribution import KEPT_MAX, AttributedFill, Attribution
-from bot.core.profit.marks import Marks
 from bot.core.settings import PaceSettings
-from bot.strategy.api import EventView, Quote
+from bot.strategy.api import Quote
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
-from tests.strategies.views import rung as rung_view
-from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
-from venue.wire.names import MarketId, Ticker
+from venue.wire.names import MarketId
 from venue.wire.requests import Amend
 
 RUNG = MarketId("m0")
@@ -33,13 +29,15 @@ def standing():
     thin.start()
     thin.run(3.0)
     rung = thin.rung(0)
-    own = next(own for own in thin.trader.desk.live(rung.market_id) if own.side is BookSide.BID)
+    own = next(
+        own for own in thin.trader.desk.live(rung.market_id) if own.book_side is BookSide.BID
+    )
     return thin, rung, own
 
 
 def test_an_order_at_a_wanted_price_names_its_level_its_size_and_its_distance_from_fair(standing):
     _, rung, own = standing
-    away = rung.fair.value_cents - own.level
+    away = rung.fair.value_cents - own.yes_price
     want = next(quote for quote in rung.planned if quote.side is BookSide.BID)
     said = f"wanted here: level 1 of 1, {want.qty} shares, {away:.1f} below fair"
     assert reason_of(own, rung) == said
@@ -48,9 +46,9 @@ def test_an_order_at_a_wanted_price_names_its_level_its_size_and_its_distance_fr
 def test_an_order_near_a_wanted_price_says_which(standing):
     _, rung, own = standing
     rung.wishes = ()
-    rung.planned = (Quote(BookSide.BID, Price(own.level + 1), Qty(10)),)
+    rung.planned = (Quote(BookSide.BID, Price(own.yes_price + 1), Qty(10)),)
     assert reason_of(own, rung).startswith(
-        f"wanted at {own.level + 1}: near enough to keep its place, "
+        f"wanted at {own.yes_price + 1}: near enough to keep its place, "
     )
 
 
@@ -76,7 +74,7 @@ def test_an_order_with_something_under_way_says_what(standing, state):
 
 def test_doom_and_suspicion_come_first(standing):
     _, rung, own = standing
-    own.doomed = True
+    own.cancel_requested = True
     assert reason_of(own, rung) == f"to be cancelled: {own.why}"
     own.suspect(OrderFinding.MISSING, "404 to a read", 0)
     assert reason_of(own, rung) == "not trusted, order_missing: 404 to a read"
@@ -115,52 +113,6 @@ def test_a_latch_that_is_cleared_twice_counts_anew_once(standing):
     before = thin.trader.report(thin.now_ns)
     assert thin.give(m.LatchCleared()) == []
     assert msgspec.json.encode(thin.trader.report(thin.now_ns)) == msgspec.json.encode(before)
-
-
-# --- the last fills -------------------------------------------------------------------------------
-
-
-class Filled:
-    """An account of profit of one rung whose fair value moves."""
-
-    def __init__(self) -> None:
-        self.now_ns = 0
-        self.marks = Marks()
-        self.account = Attribution(self.marks)
-
-    def believe(self, fair: float, at_s: int) -> None:
-        self.now_ns = at_s * NS_PER_SECOND
-        view = EventView(Ticker("E"), True, 1e6, None, (rung_view(0, fair, bid=40, ask=44),))
-        self.marks.seen(view, self.now_ns)
-        self.account.sample(self.now_ns)
-
-    def fill(self, side: BookSide, price: int) -> None:
-        tag = Tag(0, "mine", "quote bid")
-        entry = AttributedFill(RUNG, "E-0", side, Price(price), Qty(5), 2, tag)
-        self.account.booked(entry, self.now_ns)
-
-
-@pytest.mark.parametrize(
-    ("side", "markouts"), [(BookSide.BID, (1.0, 3.0)), (BookSide.ASK, (-1.0, -3.0))]
-)
-def test_a_fill_is_told_with_what_it_was_worth_then_and_has_been_since(side, markouts):
-    filled = Filled()
-    filled.believe(42.0, 1)
-    filled.fill(side, 41)
-    filled.believe(44.0, 3)
-    filled.believe(42.0, 12)
-    [told] = filled.account.last_fills()
-    assert (told.price, told.qty, told.fee_cents, told.fair_cents) == (41, 5, 2, 42.0)
-    assert told.markouts_cents == (*markouts, None, None)
-
-
-def test_the_newest_fills_come_first_and_no_more_than_so_many_are_kept():
-    filled = Filled()
-    filled.believe(42.0, 1)
-    for price in range(1, KEPT_MAX + 20):
-        filled.fill(BookSide.BID, price)
-    told = filled.account.last_fills()
-    assert [fill.price for fill in told] == list(range(KEPT_MAX + 19, 19, -1))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from bot.core.report import Phase
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import Response
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import Strategy
 from tests.bot.test_bot_trader import RISK, calm, creates, quoting, resting
@@ -92,7 +92,7 @@ def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
     rests, count = resting(world), sent(world)
     world.network._reply = refused  # type: ignore[method-assign]
     for own in list(trader.desk.all_live())[:2]:
-        own.doomed = True
+        own.cancel_requested = True
         trader.quoting.orders_changed(own.market_id)
     assert world.driver.run_until(world.now_ns + 5 * SECOND, lambda: bool(refused_ns))
     closed = Counter(count)

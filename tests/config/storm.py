@@ -27,10 +27,10 @@ from bot.io.client.feed import Feed
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
+from bot.io.run.config_watcher import FileWatch
 from bot.io.run.runner import Child, Runner, RunResult
-from bot.io.run.strategy_watchdog import StrategyWatchdog
+from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.secret import Secret
-from bot.io.settings.config_watcher import FileWatch
 from tests.e2e.runs import Venue
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
@@ -153,9 +153,13 @@ class Storm:
     def two_sided(self) -> tuple[int, int]:
         """Rungs where orders of ours rest, or are being amended, on both sides; and all."""
         rungs = [rung for rung in self.trader.quoting.active_rungs() if not rung.blocked]
-        standing = (State.OPEN, State.AMENDING)
+        standing = (State.OPEN, State.PENDING_REPLACE)
         sides = [
-            {own.side for own in self.trader.desk.live(rung.market_id) if own.state in standing}
+            {
+                own.book_side
+                for own in self.trader.desk.live(rung.market_id)
+                if own.state in standing
+            }
             for rung in rungs
         ]
         return sum(len(each) == 2 for each in sides), len(rungs)

@@ -4,10 +4,15 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal.intents import OPEN_MAX, Intents
-from bot.io.journal.memory import WINNERS_MAX, RunningState
 from bot.io.journal.records import Entry, Head
-from bot.io.journal.working import WORKING_MAX, OpenOrderIndex
+from bot.io.journal.recovery import (
+    OPEN_MAX,
+    WINNERS_MAX,
+    WORKING_MAX,
+    Intents,
+    OpenOrderIndex,
+    RunningState,
+)
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire import codec, model
 from venue.wire.money import Outcome, Price, Qty
@@ -201,7 +206,7 @@ def test_an_amend_may_give_an_order_another_id():
     [order] = followed([*RESTS, AMEND, reply(shown(order_id=OrderId("77")), 3)])
     assert order.order_id == "77"
     assert order.client_order_id == NAME
-    assert order.earlier == ((ORDER_ID, 0),)
+    assert order.previous_ids == ((ORDER_ID, 0),)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +217,7 @@ def test_an_order_under_another_id_tells_which_fills_of_the_ids_before_it_shows(
     again = shown(order_id=OrderId("78"), remaining_qty=Qty(7), filled_qty=Qty(shows))
     amend = m.Send(m.RequestId(6), m.AmendResting(OrderId("77"), Amend(price=Price(43))), "")
     [order] = followed([*RESTS, AMEND, reply(named, 3), amend, reply(again, 6)])
-    assert list(order.earlier) == unshown
+    assert list(order.previous_ids) == unshown
 
 
 def test_an_order_that_reads_cancelled_while_an_amend_has_no_answer_may_have_another_id():

@@ -5,7 +5,7 @@ from typing import Final
 
 from bot.core.market_data.market_state import MarketState
 from bot.core.orders.order import OwnOrder
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from bot.strategy.api import Levels
 from tests.mutants.bug import Bug, Patch
 
@@ -16,10 +16,10 @@ def _kept(self: MarketState) -> None:
     self.judge_ns = 0
 
 
-def _crossed_too(self: MarketState, blocked: str, trust: TrustSettings, now_ns: int) -> str:
+def _crossed_too(self: MarketState, blocked: str, staleness: StalenessSettings, now_ns: int) -> str:
     asks, self.asks = self.asks, ()
     try:
-        return _judge(self, blocked, trust, now_ns)
+        return _judge(self, blocked, staleness, now_ns)
     finally:
         self.asks = asks
 

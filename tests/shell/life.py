@@ -19,15 +19,14 @@ from structlog.testing import capture_logs
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
+from bot.core.settings import RiskSettings, StalenessSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.io.client import sockets
 from bot.io.client.feed import Feed
 from bot.io.client.rest import TIMEOUTS, Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal, read_journal, segments
-from bot.io.run.connection import Connection
-from bot.io.run.runner import Child, Runner, RunResult
+from bot.io.run.runner import Child, Connection, Runner, RunResult
 from bot.io.secret import Secret
 from bot.strategy.api import Strategy
 from strategies.fixed_spread import FixedSpread
@@ -47,7 +46,7 @@ SETTINGS = TraderSettings(
         rung_position_qty=Qty(200),
         order_qty=Qty(25),
     ),
-    trust=TrustSettings(read_lag_ns=300_000_000),
+    staleness=StalenessSettings(read_lag_ns=300_000_000),
 )
 LOT = 10
 

@@ -6,16 +6,16 @@ import pytest
 
 from bot.core.orders.request_budget import RequestBudget
 from bot.core.quoting.portfolio_risk import PortfolioRisk
-from bot.lab.sim.judge.truth import Broken
-from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.run import last_events, replay_command, run, shrink
+from bot.lab.sim.scenario import draw, narrowed
+from bot.lab.sim.truth import Broken
 from tests.mutants.bug import Patch, planted
 from venue.wire.money import Qty
 
 
 def unlimited(self, rung, wish, now_ns):
     """Every limit but the size of one order forgotten."""
-    if rung.side_parked(wish.side, now_ns):
+    if rung.side_parked(wish.book_side, now_ns):
         return Qty(0)
     return Qty(min(wish.qty, self._limits.order_qty))
 

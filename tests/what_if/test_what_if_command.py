@@ -12,7 +12,7 @@ from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.sim.odds import draw, narrowed, often
+from bot.lab.sim.scenario import draw, narrowed, often
 from tests.replay.recorded import MOODS, recorded
 from tests.what_if.made import calm, run_of
 from venue.wire.instant import NS_PER_SECOND
@@ -201,7 +201,7 @@ def changed(entries: list[Entry], **fields: object) -> list[Entry]:
 def test_a_run_beside_other_series_ends_with_3(entries, tmp_path):
     (started,) = [each.message for each in entries if isinstance(each.message, m.Started)]
     configured = started.configured
-    settings = msgspec.structs.replace(configured.settings, beside=("OTHER-VAL",))
+    settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
     configured = msgspec.structs.replace(configured, settings=settings)
     path = journal(tmp_path / "journal-00000001.log", changed(entries, configured=configured))
     done = invoke(path)

@@ -14,7 +14,7 @@ from bot.core.market_data.queue_position import Queues, place_of, size_at
 from bot.core.messages import BookUpdate, Trade
 from bot.core.orders.order import IN_FLIGHT, OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from bot.strategy.api import Levels, OwnFill, OwnQuote, Print
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -49,7 +49,9 @@ may be anybody's (judgement)."""
 _TOUCH_SIZE_CAP: Final = 100
 """Shares beyond this at the touch add nothing to the microprice: one large order is one opinion."""
 
-_RESTS: Final = frozenset({State.OPEN, State.AMENDING, State.BLURRED, State.CANCELLING})
+_RESTS: Final = frozenset(
+    {State.OPEN, State.PENDING_REPLACE, State.REPLACE_UNKNOWN, State.PENDING_CANCEL}
+)
 """The states in which an order rests in the book, as far as anybody knows."""
 
 _CLOCK_WINDOW_NS: Final = 120 * NS_PER_SECOND
@@ -185,7 +187,7 @@ class MarketState:
         self,
         seen: BookUpdate,
         own: Sequence[OwnOrder],
-        trust: TrustSettings,
+        staleness: StalenessSettings,
         now_ns: int,
         *,
         is_blocked: bool,
@@ -207,7 +209,7 @@ class MarketState:
         if seen.bids or seen.asks:
             self._emptied_until_ns = 0
         else:
-            self._await_depth(trust, now_ns)
+            self._await_depth(staleness, now_ns)
         if self.queues.on_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
             self._own_quotes_due_ns = 0
         if (old_bids, old_asks) == (seen.bids, seen.asks):
@@ -220,8 +222,8 @@ class MarketState:
         self.decision_version += 1
         self._without_own = None
         for order in own:
-            old, new = (old_bids, seen.bids) if order.side is _BID else (old_asks, seen.asks)
-            if any(size_at(old, level) > size_at(new, level) for level in order.levels):
+            old, new = (old_bids, seen.bids) if order.book_side is _BID else (old_asks, seen.asks)
+            if any(size_at(old, level) > size_at(new, level) for level in order.yes_prices):
                 return True
         return False
 
@@ -254,10 +256,10 @@ class MarketState:
         """True if the best bid is not below the best ask: the venue's book never is like that."""
         return bool(self.bids and self.asks) and self.bids[0][0] >= self.asks[0][0]
 
-    def _await_depth(self, trust: TrustSettings, now_ns: int) -> None:
+    def _await_depth(self, staleness: StalenessSettings, now_ns: int) -> None:
         """An empty book is doubtful for a while: the feed may have lost it, not the venue."""
         if self._depth_ns is not None:
-            until_ns = self._depth_ns + trust.emptied_ns
+            until_ns = self._depth_ns + staleness.empty_book_grace_ns
             if now_ns < until_ns:
                 self._emptied_until_ns = until_ns
                 self.judge_ns = 0
@@ -346,7 +348,7 @@ class MarketState:
             self._confirm(now_ns, is_blocked=is_blocked)
         return True
 
-    def adopt_read(self, seen: BookUpdate, trust: TrustSettings, now_ns: int) -> None:
+    def adopt_read(self, seen: BookUpdate, staleness: StalenessSettings, now_ns: int) -> None:
         """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
         if not self._clock.is_beyond(seen.ts_ns, now_ns):
             if self.ts_ns is not None and seen.ts_ns < self.ts_ns:
@@ -357,7 +359,7 @@ class MarketState:
             if seen.bids or seen.asks:
                 self._emptied_until_ns = 0
             else:
-                self._await_depth(trust, now_ns)
+                self._await_depth(staleness, now_ns)
         self.suspect(now_ns)
 
     # --- freshness --------------------------------------------------------------------------------
@@ -391,13 +393,13 @@ class MarketState:
         self.queues = Queues(self.queue_power)
         self._own_quotes_due_ns = 0
 
-    def judge(self, blocked: str, trust: TrustSettings, now_ns: int) -> str:
+    def judge(self, blocked: str, staleness: StalenessSettings, now_ns: int) -> str:
         """Why the market cannot be quoted now; empty if it can. Sets when to judge it again.
 
         blocked: a reason outside the market's own data, which goes first.
         """
         suspect_ns = self.suspect_since_ns
-        changes = [self.confirmed_ns + trust.book_ns + 1, self._emptied_until_ns]
+        changes = [self.confirmed_ns + staleness.book_ns + 1, self._emptied_until_ns]
         if self.settles_ns is not None:
             if now_ns >= self.settles_ns:
                 self.decision_version += 1
@@ -413,7 +415,7 @@ class MarketState:
             return "book emptied"
         # On a quiet market the frame that explains a print comes a moment after it.
         is_explained = not self._print_leads or now_ns <= self._print_ns + _PRINT_LEAD_NS
-        if now_ns - self._book_ns > trust.book_ns or self._is_crossed or not is_explained:
+        if now_ns - self._book_ns > staleness.book_ns or self._is_crossed or not is_explained:
             return "book stale"
         if suspect_ns is not None and now_ns - suspect_ns > _UNCONFIRMED_MAX_NS:
             return "book not confirmed"
@@ -454,7 +456,7 @@ class MarketState:
         under_way = sum(
             order.remaining
             for order in own
-            if order.is_take and order.side is taker and order.placed_ns >= since_ns
+            if order.is_take and order.book_side is taker and order.placed_ns >= since_ns
         )
         self._expire_own_takes(now_ns)
         part = min(size, self._own_takes[taker] + under_way)
@@ -539,8 +541,8 @@ class MarketState:
             for order in own:
                 if order.state in IN_FLIGHT:
                     self._is_writing = True
-                mine, left = bids if order.side is _BID else asks, order.remaining
-                for level in order.levels:
+                mine, left = bids if order.book_side is _BID else asks, order.remaining
+                for level in order.yes_prices:
                     mine[level] = Qty(mine.get(level, 0) + left)
             self._own = (bids, asks)
         return self._own
@@ -592,7 +594,7 @@ class MarketState:
             qty = own.remaining
             if qty <= 0 or own.state not in _RESTS:
                 continue
-            is_bid, price, placed_ns = own.side is _BID, own.level, own.placed_ns
+            is_bid, price, placed_ns = own.book_side is _BID, own.yes_price, own.placed_ns
             rows, queue = bids if is_bid else asks, self.queues.of(own)
             if queue is not None and queue.is_placed:
                 ahead = queue.likely

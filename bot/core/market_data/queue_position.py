@@ -256,7 +256,7 @@ class Queues:
     def of(self, own: OwnOrder) -> QueueAhead | None:
         """The queue of an order; None while nothing is known of it."""
         queued = None if own.order_id is None else self._queued.get(own.order_id)
-        return None if queued is None or queued.level != own.level else queued.queue
+        return None if queued is None or queued.level != own.yes_price else queued.queue
 
     def forget_book(self) -> None:
         """The feed is gone: the next book is a first one."""
@@ -382,7 +382,7 @@ class Queues:
                 # It rested before we looked: all shares there may be ahead of it.
                 queue = QueueAhead(None, 0, _UNKNOWN_NS, self._power)
                 self._queued[own.order_id] = _QueuedOrder(
-                    own.side, own.level, own.remaining, own.filled, queue
+                    own.book_side, own.yes_price, own.remaining, own.filled, queue
                 )
             known = self._match(live)
         for _, queued in known:
@@ -407,9 +407,9 @@ class Queues:
         unclear: set[_Place] = set()
         for own in orders:
             queued = None if own.order_id is None else self._queued.get(own.order_id)
-            place = (own.side, own.level)
+            place = (own.book_side, own.yes_price)
             left = own.remaining - (0 if queued is None else queued.expected)
             ours[place] = ours.get(place, 0) + left
             if own.state is not _OPEN:
-                unclear.update((own.side, level) for level in own.levels)
+                unclear.update((own.book_side, level) for level in own.yes_prices)
         return ours, unclear

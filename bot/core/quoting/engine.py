@@ -12,16 +12,16 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.account.profit import PnlTracker
 from bot.core.account.reconciler import AccountReconciler
 from bot.core.market_data.market_state import VenueClock
 from bot.core.orders.manager import OrderManager
-from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.order import UNTAGGED, OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.planning.actions import Action, free_shares
 from bot.core.planning.levels import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.feed_monitor import MarketDataMonitor
-from bot.core.quoting.pnl_tracker import PnlTracker
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.supervisor import StrategySupervisor, made_by
 from bot.core.quoting.takes import leaving
@@ -60,7 +60,7 @@ class Suspensions:
         """A request of ours was rejected: no new order on this side of the market for a while."""
         rung = self._rungs.get(own.market_id)
         if rung is not None:
-            rung.park_side(own.side, now_ns + for_ns)
+            rung.park_side(own.book_side, now_ns + for_ns)
             self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
 
     def too_large(self, market_id: MarketId, qty: Qty) -> None:
@@ -77,7 +77,7 @@ class Suspensions:
     def for_funds(self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False) -> None:
         """A reject for insufficient funds. often: not the first recent one. The reject of a retried
         create is about that retry alone: once its fate is known, funds may suffice."""
-        if own.state is not State.LOST:
+        if own.state is not State.NEW_UNKNOWN:
             self.side(own, code, _FUNDS_OFTEN_PARK_NS if often else _FUNDS_PARK_NS, now_ns)
 
 
@@ -103,8 +103,10 @@ class QuotingEngine:
         self._rungs: dict[MarketId, MarketQuoter] = {}
         self.clock = VenueClock()
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}  # the newest of each company
-        self.channel = MarketDataMonitor(settings.trust, self.ladders, self._rungs, self.clock, out)
-        self.scoring = PnlTracker(desk, ledgers, self.channel, self.ladders, self._rungs, out)
+        self.channel = MarketDataMonitor(
+            settings.staleness, self.ladders, self._rungs, self.clock, out
+        )
+        self.pnl = PnlTracker(ledgers.book, self._rungs, out)
         self.weighing = PortfolioRisk(
             settings.risk, desk, ledgers, self.ladders, self._rungs, account
         )
@@ -129,7 +131,7 @@ class QuotingEngine:
         Returns the rungs of events that were forgotten: nothing of ours is left there."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
         states = {market_id: rung.market.state for market_id, rung in self._rungs.items()}
-        believed_from_ns, unreadable = begun_ns - self.settings.trust.read_lag_ns, ""
+        believed_from_ns, unreadable = begun_ns - self.settings.staleness.read_lag_ns, ""
         for event in _listed_now(events, [ladder.event for ladder in self.ladders]):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
@@ -169,7 +171,7 @@ class QuotingEngine:
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
             forgotten += self._forget(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
-        self.scoring.take_in()
+        self.pnl.take_in(is_open=self._ledgers.is_open)
         self.channel.series_changed(now_ns)
         return forgotten
 
@@ -185,7 +187,7 @@ class QuotingEngine:
     def _forget(self, ladder: EventQuoter) -> list[MarketId]:
         """Forget an event; its rungs."""
         ids = [rung.market_id for rung in ladder.rungs]
-        self.scoring.forget(ladder)
+        self.pnl.forget(ladder.event.event_ticker, ids)
         self._ledgers.forget(ladder.event)
         self.ladders.remove(ladder)
         for market_id in ids:
@@ -240,7 +242,7 @@ class QuotingEngine:
         if isinstance(event, m.Trade):
             return rung.on_trade(event, own, now_ns)
         may_have_filled = rung.state.on_book(
-            event, own, self.settings.trust, now_ns, is_blocked=bool(rung.blocked)
+            event, own, self.settings.staleness, now_ns, is_blocked=bool(rung.blocked)
         )
         if rung.state.older_since_ns is not None and rung.state.runs_backwards(now_ns):
             self.channel.stepped_back(rung, now_ns)
@@ -323,7 +325,7 @@ class QuotingEngine:
         rung = self._rungs.get(market_id)
         if rung is not None:
             self.weighing.anew(rung.ladder)
-            self.scoring.moved(market_id)
+            self.pnl.on_ledger_change(market_id)
         else:
             # Of a rung that is not listed now the cash counts in its event all the same.
             for ladder in self.ladders:
@@ -339,7 +341,7 @@ class QuotingEngine:
 
     def _decide_by_winners(self, ladder: EventQuoter) -> None:
         for rung in ladder.decide_by(self._ledgers.settlement.told_winner):
-            self.scoring.moved(rung.market_id)
+            self.pnl.on_ledger_change(rung.market_id)
 
     def filled(self, fill: model.Fill, now_ns: int) -> None:
         """A fill of ours was booked: the strategy sees it."""
@@ -351,7 +353,9 @@ class QuotingEngine:
             rung.state.on_own_fill(side, price, fill.qty, now_ns)
             fair = None if rung.fair is None else rung.fair.value_cents
             rung.ladder.learner.on_own_fill(fill.market_id, fair, side, now_ns)
-            self.scoring.filled(rung, fill, now_ns)
+            own = self._desk.owner(fill.order_id)
+            tag = UNTAGGED if own is None else own.tag
+            self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -367,8 +371,7 @@ class QuotingEngine:
         no other: they are never wanted again.
         """
         self.takes = []
-        if now_ns >= self.scoring.due_ns:
-            self.scoring.beat(now_ns)
+        self.pnl.on_tick(now_ns, is_open=self._ledgers.is_open)
         wishes: list[tuple[MarketQuoter, Action]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
@@ -412,7 +415,7 @@ class QuotingEngine:
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
         implied = self.implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
-        self.scoring.marks.seen(view, now_ns, ladder.changed)
+        self.pnl.on_view(view, now_ns, ladder.changed)
         is_pulled = ladder.learn(view, self._out, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (
             is_pulled or now_ns < ladder.conduct.pulled_until_ns

@@ -14,7 +14,7 @@ from bot.core.inconsistency import Inconsistency
 from bot.core.market_data.market_state import VenueClock, frame_of_read
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId
@@ -43,8 +43,8 @@ class StuckFeedDetector:
     show it. Such a book is read by REST.
     """
 
-    def __init__(self, trust: TrustSettings) -> None:
-        self._trust = trust
+    def __init__(self, staleness: StalenessSettings) -> None:
+        self._staleness = staleness
         self._owed: dict[MarketId, _Owed] = {}
         self.look_ns = 0  # when to look again
 
@@ -62,14 +62,14 @@ class StuckFeedDetector:
             held = self._owed.get(rung.market_id)
             if held is None or not _is_before(state.ts_ns, held.at_ns):
                 # By then a read shows it, too, so that an equal one says that nothing is lacking.
-                held = _Owed(owed_ns, now_ns + self._trust.read_lag_ns)
+                held = _Owed(owed_ns, now_ns + self._staleness.read_lag_ns)
             owed[rung.market_id] = held
             if now_ns < held.due_ns or state.ts_ns is None:
                 continue
             if len(out) == READS_PER_BEAT:
                 self.look_ns = now_ns
                 continue
-            held.due_ns = now_ns + self._trust.recheck_ns
+            held.due_ns = now_ns + self._staleness.recheck_ns
             state.read_asked_ns = now_ns
             out.append(rung.market_id)
         self._owed = owed
@@ -183,13 +183,13 @@ class MarketDataMonitor:
 
     def __init__(
         self,
-        trust: TrustSettings,
+        staleness: StalenessSettings,
         ladders: list[EventQuoter],
         rungs: Mapping[MarketId, MarketQuoter],
         clock: VenueClock,
         out: Outbox,
     ) -> None:
-        self._trust = trust
+        self._staleness = staleness
         self._clock = clock
         self._ladders = ladders
         self._rungs = rungs
@@ -197,7 +197,7 @@ class MarketDataMonitor:
         self._is_open = False
         self._was_open = False
         self.heard_ns: int | None = None
-        self._latency = FeedLatency(trust.lag_ns)
+        self._latency = FeedLatency(staleness.lag_ns)
         self._stamps: dict[MarketId, int] = {}  # of the newest frame of each book
         self._stepped_ns = NEVER_NS
         self._why = ""
@@ -208,7 +208,7 @@ class MarketDataMonitor:
         self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
         self._subscribed_ns = 0
         self._set_changed_ns = 0
-        self._stuck = StuckFeedDetector(trust)
+        self._stuck = StuckFeedDetector(staleness)
 
     @property
     def lag_ns(self) -> int | None:
@@ -222,7 +222,7 @@ class MarketDataMonitor:
         silent far end opens, too, as often as it is asked."""
         self._is_open = True
         self.heard_ns = None
-        self._latency = FeedLatency(self._trust.lag_ns)
+        self._latency = FeedLatency(self._staleness.lag_ns)
         self._subscribed = None
         if self._was_open:
             self._out.purse.outage_over(now_ns)
@@ -324,7 +324,11 @@ class MarketDataMonitor:
                     rung.state.unasked = False
                 self._out.effects.append(m.SubscribeTo(*self._subscribed))
         heard_ns, why = self.heard_ns, ""
-        if not self._is_open or heard_ns is None or now_ns - heard_ns > self._trust.heard_ns:
+        if (
+            not self._is_open
+            or heard_ns is None
+            or now_ns - heard_ns > self._staleness.feed_silence_ns
+        ):
             why = "channel silent"
         elif now_ns < self._latency.late_until_ns:
             why = _LATE
@@ -342,7 +346,7 @@ class MarketDataMonitor:
         for rung in ladder.rungs:
             state = rung.state
             if everyone or now_ns >= state.judge_ns:
-                rung.judge(self._why, self._trust, now_ns)
+                rung.judge(self._why, self._staleness, now_ns)
                 self._judge_ns = min(self._judge_ns, state.judge_ns)
                 if state.suspect_since_ns is not None:
                     self._recheck_ns = min(self._recheck_ns, now_ns)
@@ -355,11 +359,11 @@ class MarketDataMonitor:
         oldest_ns = NEVER_NS  # when the book was confirmed that has waited longest
         for rung in self.active_rungs():
             if rung.state.suspect_since_ns is not None:
-                oldest_ns = now_ns - self._trust.recheck_ns
+                oldest_ns = now_ns - self._staleness.recheck_ns
                 break
             if rung.state.confirmed_ns < oldest_ns:
                 oldest_ns = rung.state.confirmed_ns
-        self._recheck_ns = oldest_ns + self._trust.recheck_ns
+        self._recheck_ns = oldest_ns + self._staleness.recheck_ns
         if now_ns >= self._recheck_ns:
             self._request_books(now_ns)
 
@@ -395,7 +399,7 @@ class MarketDataMonitor:
             out += self._stuck.to_read(self._ladders, now_ns)
         if now_ns < self._read_ns:
             return out
-        late_ns = 3 * self._trust.recheck_ns // 2
+        late_ns = 3 * self._staleness.recheck_ns // 2
         self._read_ns = NEVER_NS
         for rung in self.active_rungs():
             state = rung.state
@@ -428,7 +432,7 @@ class MarketDataMonitor:
         if seen is not None:
             if self._stuck.is_paid_by(rung, seen.ts_ns):
                 self._out.note("warning", "channel_behind", ticker=rung.market.ticker)
-            rung.state.adopt_read(seen, self._trust, now_ns)
+            rung.state.adopt_read(seen, self._staleness, now_ns)
 
     def stepped_back(self, rung: MarketQuoter, now_ns: int) -> None:
         """The venue's clock ran backwards: begin again with the next frames. After a second time
@@ -443,7 +447,7 @@ class MarketDataMonitor:
         self._stepped_ns = now_ns
         self._out.note("error", "venue_clock_stepped", text=evidence)
         self._clock.reset()
-        self._latency = FeedLatency(self._trust.lag_ns)
+        self._latency = FeedLatency(self._staleness.lag_ns)
         for each in self._rungs.values():
             each.state.forget_stamps()
         for ladder in self._ladders:

@@ -23,7 +23,7 @@ from bot.core.planning.levels import WorkingOrders
 from bot.core.planning.queue_economics import QuoteEconomics, TradeRates, worth_of
 from bot.core.risk.bounds import grid_of
 from bot.core.risk.exposure import OpenExposure, RungTerms
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from bot.core.strike import strike_dollars
 from bot.strategy.api import Quote
 from venue.wire import model
@@ -156,11 +156,13 @@ class MarketQuoter:
         self.flows[seen.taker_bought_yes].printed(seen.size, now_ns)
         self.ladder.on_trade(self, seen, Qty(seen.size - ours), now_ns)
         return any(
-            seen.price <= order.level if order.side is _BID else seen.price >= order.level
+            seen.price <= order.yes_price
+            if order.book_side is _BID
+            else seen.price >= order.yes_price
             for order in own
         )
 
-    def judge(self, feed: str, trust: TrustSettings, now_ns: int) -> None:
+    def judge(self, feed: str, staleness: StalenessSettings, now_ns: int) -> None:
         """Decide whether the market can be quoted now. feed: why no market can be, or empty."""
         why = ""
         if not self.is_active:
@@ -171,7 +173,7 @@ class MarketQuoter:
             why = f"refused: {self.parked_code}"
         elif self.is_foreign:
             why = "orders of somebody else rest here"
-        before, self.blocked = self.blocked, self.state.judge(why or feed, trust, now_ns)
+        before, self.blocked = self.blocked, self.state.judge(why or feed, staleness, now_ns)
         if before != self.blocked:
             self.state.invalidate_view()
             if self.blocked:
@@ -198,14 +200,14 @@ class MarketQuoter:
         return OpenExposure(
             self.market_id,
             wish.outcome,
-            wish.own_side,
+            wish.side,
             canonical(wish.outcome, wish.price),
             Qty(qty),
         )
 
     def is_two_sided(self, desk: OrderManager) -> bool:
         """True if orders of ours rest on both sides."""
-        sides = {own.side for own in desk.live(self.market_id) if own.state is _OPEN}
+        sides = {own.book_side for own in desk.live(self.market_id) if own.state is _OPEN}
         return len(sides) == len(BookSide)
 
     def reconfigured(self) -> None:
@@ -306,5 +308,5 @@ class MarketQuoter:
         self.denied_some = True
         self.again_ns = min(self.again_ns, self._planned_ns + _DENIED_NS)
         if not isinstance(wish, AmendAction):
-            side = wish.side if isinstance(wish, CreateAction) else wish.order.side
+            side = wish.book_side if isinstance(wish, CreateAction) else wish.order.book_side
             self._short_until_ns[side] = self._planned_ns + _SHORT_NS

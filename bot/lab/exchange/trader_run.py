@@ -18,9 +18,8 @@ from bot.core.orders.outbox import kind_of as request_kind
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
+from bot.lab.exchange.assumptions import Faults, Terms
 from bot.lab.exchange.exchange import Exchange, Response
-from bot.lab.exchange.faults import Faults
-from bot.lab.exchange.terms import Terms
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 IDLE_NS: Final = NS_PER_SECOND
@@ -34,9 +33,9 @@ _STEP_NS: Final = NS_PER_MS
 def alone(settings: TraderSettings) -> TraderSettings:
     """Settings for a trader that is alone on its account. With a turn each `IDLE_NS`, a process
     that stands still is recognised by a silence of more than two of them."""
-    gap_ns = max(settings.trust.gap_ns, 2 * IDLE_NS)
-    trust = msgspec.structs.replace(settings.trust, gap_ns=gap_ns)
-    return msgspec.structs.replace(settings, trust=trust, beside=())
+    gap_ns = max(settings.staleness.gap_ns, 2 * IDLE_NS)
+    staleness = msgspec.structs.replace(settings.staleness, gap_ns=gap_ns)
+    return msgspec.structs.replace(settings, staleness=staleness, other_series=())
 
 
 Observer = Callable[[m.Event, Sequence[m.Effect], int], None]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bot.core.execution.executor import REFUSED_BEFORE
-from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
+from bot.lab.sim.truth import BookPlace, level_of, side_of
 from bot.strategy.api import Quote
 from venue.wire.money import BookSide
 from venue.wire.names import MarketId
@@ -162,10 +162,10 @@ def _is_long_to_flat(world: "SimulatedWorld") -> bool:
 
 def has_full_levels(world: "SimulatedWorld") -> bool:
     levels = Counter(
-        (own.market_id, own.side, own.level, own.own_side)
+        (own.market_id, own.book_side, own.yes_price, own.side)
         for own in world.process.trader.desk.all_live()
     )
-    return max(levels.values(), default=0) >= world.process.settings.pace.siblings
+    return max(levels.values(), default=0) >= world.process.settings.pace.orders_per_level_max
 
 
 def has_emptied_books(world: "SimulatedWorld") -> bool:

@@ -14,8 +14,8 @@ from bot.lab.sim.desired import (
     has_full_levels,
     why_not,
 )
-from bot.lab.sim.judge.truth import DOLLAR, check
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
+from bot.lab.sim.truth import DOLLAR, check
 from venue.engine import messages as v
 from venue.wire.money import Outcome
 
@@ -263,7 +263,7 @@ def _converge(world: "SimulatedWorld") -> None:
     late: tuple[tuple[Callable[[], bool], int], ...] = (
         (lambda: has_full_levels(world), _ROUTES_NS),
         (lambda: observed, _OBSERVED_NS),
-        (lambda: has_emptied_books(world), process.settings.trust.emptied_ns),
+        (lambda: has_emptied_books(world), process.settings.staleness.empty_book_grace_ns),
     )
     for has_reason, more_ns in late:
         if not done and has_reason():
