@@ -17,11 +17,11 @@ def _kept(self: MarketState) -> None:
 
 
 def _crossed_too(self: MarketState, blocked: str, staleness: StalenessSettings, now_ns: int) -> str:
-    asks, self.asks = self.asks, ()
+    is_crossed, self._is_crossed = self._is_crossed, False
     try:
         return _judge(self, blocked, staleness, now_ns)
     finally:
-        self.asks = asks
+        self._is_crossed = is_crossed
 
 
 def _ours_too(self: MarketState, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:

@@ -36,8 +36,10 @@ def before(home: type, name: str, forget: Forget) -> Patch:
     return Patch(home, name, anew)
 
 
-def no_plan(_quoting: QuotingEngine, rung: MarketQuoter, _now_ns: int) -> None:
-    rung.ours = None
+def no_plan(quoting: QuotingEngine, *_: Any) -> None:
+    for ladder in quoting.ladders:
+        for rung in ladder.rungs:
+            rung.ours = None
 
 
 def no_exposure(weighing: PortfolioRisk, ladder: EventQuoter) -> None:
@@ -75,7 +77,7 @@ def forgotten(name: str, value: Any) -> Forget:
 
 
 ANEW = (
-    before(QuotingEngine, "_plan", no_plan),
+    before(QuotingEngine, "decide", no_plan),
     before(PortfolioRisk, "exposure", no_exposure),
     before(PortfolioRisk, "cut", no_cut),
     before(EventQuoter, "view", no_proof),

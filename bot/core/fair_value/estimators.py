@@ -31,42 +31,6 @@ _BLIND_HALF_CENTS: Final = 5.0
 """Half spread assumed for prints without a two-sided book, and the most of any book (judgement)."""
 
 
-class Volatility:
-    """Realised volatility of one value: squared moves over time, older ones fading."""
-
-    __slots__ = ("_half_life_s", "_moves", "_now_ns", "_seconds", "_value")
-
-    _WARM_UP_S: Final = 60.0
-
-    def __init__(self, half_life_s: float = 900.0) -> None:
-        self._half_life_s = half_life_s
-        self._moves = 0.0
-        self._seconds = 0.0
-        self._value: float | None = None
-        self._now_ns = 0
-
-    def update(self, value: float, now_ns: int) -> float:
-        """Learn that the value is this now. Returns cents per sqrt(second), 0 in the first minute.
-
-        A clock that stepped back counts as no time passed.
-        """
-        if self._value is not None:
-            elapsed_s = (now_ns - self._now_ns) / NS_PER_SECOND if now_ns > self._now_ns else 0.0
-            fade = 0.5 ** (elapsed_s / self._half_life_s)
-            self._moves = self._moves * fade + (value - self._value) ** 2
-            self._seconds = self._seconds * fade + elapsed_s
-        self._value = value
-        if now_ns > self._now_ns:
-            self._now_ns = now_ns
-        return math.sqrt(self._moves / self._seconds) if self._seconds >= self._WARM_UP_S else 0.0
-
-    def restart(self, value: float, now_ns: int) -> None:
-        """The value is now this because more is known of it, not because it moved."""
-        self._value = value
-        if now_ns > self._now_ns:
-            self._now_ns = now_ns
-
-
 _TRADED_HALF_LIFE_S: Final = 120.0
 _TRADED_HALF_LIFE_MIN_S: Final = 0.5
 _PRINT_VARIANCE: Final = 1.0

@@ -29,6 +29,8 @@ _TRADE_IDS_MAX: Final = 512
 _PRINT_LEAD_NS: Final = NS_PER_SECOND
 """A print this much newer than the book shows that a frame is missing."""
 
+_NO_PRINT_NS: Final = -NEVER_NS
+
 _UNSETTLED_MAX_NS: Final = NS_PER_SECOND
 _UNCONFIRMED_MAX_NS: Final = NS_PER_SECOND
 """So long quotes rest on a book that has to be confirmed."""
@@ -131,7 +133,8 @@ class MarketState:
         self.asks: Levels = ()
         self.ts_ns: int | None = None  # None while no book is known
         self.last_price: Price | None = None  # of the newest print; `forget_book` keeps it
-        self._print_ts_ns: int | None = None
+        self._is_crossed = False  # best bid not below best ask: the venue's book never is
+        self._print_ts_ns = _NO_PRINT_NS
         self._print_ns = 0
         self._print_leads = False  # a print awaits the book that shows its effect
         self._trade_ids: OrderedDict[str, None] = OrderedDict()
@@ -164,7 +167,8 @@ class MarketState:
         self._own_quotes: tuple[OwnQuote, ...] = ()
         self._own_quotes_of = _EMPTY  # the book of others with which they were made
         self._own_quotes_due_ns = 0
-        # Since the strategy was last asked.
+        self.has_activity = False
+        """There are prints or fills that the strategy was not asked about."""
         self._prints: list[tuple[Price, Qty, BookSide, int]] = []
         self._fills: list[tuple[BookSide, Price, Qty, int]] = []
         # Shares by taker of own takes whose prints are to come; below 0: prints without an answer.
@@ -197,7 +201,7 @@ class MarketState:
         An older frame changes nothing. An equal `ts_ns` is newer: several changes share an instant.
         is_blocked: the market is not quoted at present.
         """
-        if self._clock.is_beyond(max(self.ts_ns or 0, self._print_ts_ns or 0), now_ns):
+        if self._clock.is_beyond(max(self.ts_ns or 0, self._print_ts_ns), now_ns):
             self.forget_stamps()  # they were believed before the venue's clock was known
         old_bids, old_asks, held_ns = self.bids, self.asks, self.ts_ns
         if held_ns is not None and seen.ts_ns < held_ns:
@@ -233,11 +237,8 @@ class MarketState:
             self.older_since_ns = None
         self.bids, self.asks, self.ts_ns = seen.bids, seen.asks, seen.ts_ns
         self._book_ns = now_ns
-        self._print_leads = self._leads(seen.ts_ns)
-
-    def _leads(self, ts_ns: int) -> bool:
-        """True if the newest print is newer than a book of this instant by more than allowed."""
-        return self._print_ts_ns is not None and self._print_ts_ns > ts_ns + _PRINT_LEAD_NS
+        self._is_crossed = bool(seen.bids and seen.asks) and seen.bids[0][0] >= seen.asks[0][0]
+        self._print_leads = self._print_ts_ns > seen.ts_ns + _PRINT_LEAD_NS
 
     def _confirm(self, now_ns: int, *, is_blocked: bool) -> None:
         """A frame or a read showed the book that is held now."""
@@ -250,11 +251,6 @@ class MarketState:
                 self.suspect_since_ns = None
         if is_doubtful:  # a market that could be quoted still can be
             self.judge_ns = 0
-
-    @property
-    def _is_crossed(self) -> bool:
-        """True if the best bid is not below the best ask: the venue's book never is like that."""
-        return bool(self.bids and self.asks) and self.bids[0][0] >= self.asks[0][0]
 
     def _await_depth(self, staleness: StalenessSettings, now_ns: int) -> None:
         """An empty book is doubtful for a while: the feed may have lost it, not the venue."""
@@ -306,13 +302,14 @@ class MarketState:
         self._trade_ids[seen.trade_id] = None
         if len(self._trade_ids) > _TRADE_IDS_MAX:
             self._trade_ids.popitem(last=False)
-        if self._print_ts_ns is None or seen.ts_ns >= self._print_ts_ns:
-            self._print_ts_ns = seen.ts_ns
+        if seen.ts_ns >= self._print_ts_ns:
+            self._print_ts_ns, self._print_ns = seen.ts_ns, now_ns
             self.last_price = seen.price
-            self._print_ns = now_ns
-            self._print_leads = self.ts_ns is not None and self._leads(self.ts_ns)
+            book_ts_ns = seen.ts_ns if self.ts_ns is None else self.ts_ns
+            self._print_leads = seen.ts_ns > book_ts_ns + _PRINT_LEAD_NS
         taker = _BID if seen.taker_bought_yes else _ASK
         _append(self._prints, (seen.price, seen.size, taker, now_ns))
+        self.has_activity = True
         self._own_quotes_due_ns = 0
         self.queues.on_trade(seen.price, seen.size, seen.ts_ns, taker, own, now_ns)
         if self._print_leads:
@@ -343,7 +340,7 @@ class MarketState:
             self._own_ts_ns = 0
         if self._has_caught_up():
             self.invalidate_view()
-        if not self._leads(as_of_ns):
+        if self._print_ts_ns <= as_of_ns + _PRINT_LEAD_NS:
             self._book_ns, self._print_leads = now_ns, False
             self._confirm(now_ns, is_blocked=is_blocked)
         return True
@@ -378,8 +375,8 @@ class MarketState:
     def forget_book(self) -> None:
         """The feed is gone: there is no book until one is shown again."""
         self.bids, self.asks, self.ts_ns = (), (), None
-        self._print_leads = False
-        self._print_ts_ns = None  # a wrong stamp must not bar every later book
+        self._print_leads = self._is_crossed = False
+        self._print_ts_ns = _NO_PRINT_NS  # a wrong stamp must not bar every later book
         self.older_since_ns = None
         self.queues.forget_book()
         self._without_own = None
@@ -427,7 +424,8 @@ class MarketState:
         """Our orders or holdings changed: whoever changes them reports it."""
         self._own = self._without_own = None
         self._own_quotes_due_ns = 0
-        self.invalidate_view()
+        self.version += 1
+        self.decision_version += 1
 
     def on_own_write(
         self, shown: model.Order, ts_ns: int, own: Sequence[OwnOrder], now_ns: int
@@ -552,12 +550,8 @@ class MarketState:
     def on_own_fill(self, side: BookSide, price: Price, qty: Qty, now_ns: int) -> None:
         """A fill of ours was booked, canonical."""
         _append(self._fills, (side, price, qty, now_ns))
+        self.has_activity = True
         self.version += 1
-
-    @property
-    def has_activity(self) -> bool:
-        """True if there are prints or fills that the strategy was not asked about."""
-        return bool(self._prints or self._fills)
 
     def activity(self, now_ns: int) -> tuple[tuple[Print, ...], tuple[OwnFill, ...]]:
         """Prints and our fills since the strategy was last asked, oldest first."""
@@ -574,6 +568,7 @@ class MarketState:
 
     def clear_activity(self) -> None:
         """The strategy was asked."""
+        self.has_activity = False
         self._prints.clear()
         self._fills.clear()
 

@@ -153,12 +153,8 @@ class QueueAhead:
         change = _placed_ahead(others, left, earlier) - _placed_ahead(others, stood, earlier)
         self.at_least = max(0.0, self.at_least - size)
         if others == left and self._shown_ns == self._placed_ns:
-            self.at_least = max(0.0, left - self._newer())
+            self.at_least = max(0.0, left - sum(size for _, size in self._early))
         self.likely = min(self.at_most, max(self.at_least, self.likely + change))
-
-    def _newer(self) -> int:
-        """Shares of others that prints newer than the newest book have taken."""
-        return sum(size for _, size in self._early)
 
     def on_book(self, others: int, ts_ns: int) -> None:
         """A book of `ts_ns` that knows of the order has `others` shares there, less ours."""
@@ -168,9 +164,10 @@ class QueueAhead:
         if others != self._others or self._early or not self.is_placed or self._shown_ns == ts_ns:
             explained = sum([size for at, size in self._early if at <= ts_ns])
             self._early = [each for each in self._early if each[0] > ts_ns]
-            top = max(0, others - self._newer())
+            newer = sum([size for _, size in self._early])
+            top = max(0, others - newer)
             if not self.is_placed:
-                self._place(others, explained, ts_ns)
+                self._place(others, explained, newer, ts_ns)
             elif (gone := self._others - explained - others) > 0:  # what came stands behind
                 self._remove(float(gone), explained, ts_ns)
             if self._late and self._late[-1].to_ns == ts_ns:
@@ -184,9 +181,9 @@ class QueueAhead:
         if self.at_least > self.likely:
             self.at_least = self.likely
 
-    def _place(self, others: int, explained: int, ts_ns: int) -> None:
-        """The first book that knows of the order: how much of it was there before."""
-        newer = self._newer()
+    def _place(self, others: int, explained: int, newer: int, ts_ns: int) -> None:
+        """The first book that knows of the order: how much of it was there before. newer: shares of
+        others that prints newer than it have taken."""
         self._placed_ns = ts_ns
         self.at_most = float(max(0, others - newer))
         if self._before is None:

@@ -234,9 +234,8 @@ class QuotingEngine:
 
     def on_market_data(self, event: m.BookUpdate | m.Trade, now_ns: int) -> bool:
         """Take in a frame. True if orders of ours have probably filled: a read is worth a token."""
-        self.channel.heard(now_ns)
         rung = self._rungs.get(event.market_id)
-        if rung is None or not self.channel.admits(event, rung, now_ns):
+        if not self.channel.admits(event, rung, now_ns) or rung is None:
             return False
         own = self._desk.live(event.market_id)
         if isinstance(event, m.Trade):
@@ -375,38 +374,28 @@ class QuotingEngine:
         wishes: list[tuple[MarketQuoter, Action]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
-            turned = ladder.may_quote != may_quote or now_ns >= ladder.stage_until_ns
-            turned = turned or ladder.news_turns(now_ns)
             if ladder.conduct.fault:
                 self.supervision.look(ladder, may_quote, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.conduct.pulled_until_ns))
-            if (
-                turned
-                or ladder.needs_decision
-                or (ladder.is_cut and self.weighing.leaves_more(ladder))
-            ):
-                # Pulling everything does not wait for the pace, nor does a resume.
-                paced_ns = ladder.decided_ns + self.settings.pace.decide_ns
-                if turned or now_ns >= paced_ns:
-                    self._decide_event(ladder, may_quote, now_ns)
-                else:
-                    again_ns = min(again_ns, paced_ns)
+            due_ns = ladder.decision_due_ns(may_quote, now_ns)
+            if due_ns == NEVER_NS and ladder.is_cut and self.weighing.leaves_more(ladder):
+                due_ns = ladder.decided_ns + self.settings.pace.decide_ns
+            if now_ns >= due_ns:
+                self._decide_event(ladder, may_quote, now_ns)
+            elif due_ns < again_ns:
+                again_ns = due_ns
             for rung in ladder.rungs:
                 if now_ns >= rung.again_ns:
-                    self._plan(rung, now_ns)
+                    if rung.ours is None or not self._ledgers.is_open:
+                        orders = self._desk.live(rung.market_id)
+                        held = self._ledgers.holdings(rung.market_id)
+                        rung.ours = WorkingOrders(orders, free_shares(*held, orders))
+                    rung.plan(rung.ours, now_ns)
                 if rung.again_ns < again_ns:
                     again_ns = rung.again_ns
                 if rung.wishes:
                     wishes += [(rung, wish) for wish in rung.wishes]
         return wishes, again_ns
-
-    def _plan(self, rung: MarketQuoter, now_ns: int) -> None:
-        """Plan a rung whose plan no longer holds."""
-        if rung.ours is None or not self._ledgers.is_open:
-            orders = self._desk.live(rung.market_id)
-            held = self._ledgers.holdings(rung.market_id)
-            rung.ours = WorkingOrders(orders, free_shares(*held, orders))
-        rung.plan(rung.ours, now_ns)
 
     def _decide_event(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
         """Decide what is wanted of an event."""

@@ -21,7 +21,7 @@ from bot.core.fair_value.flow import NO_FILLS, FlowModel
 from bot.core.market_data.market_state import VenueClock, microprice
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
-from bot.core.orders.outbox import Outbox
+from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.quoting.guards import (
     JumpGuard,
     WindDownStage,
@@ -105,6 +105,8 @@ class EventQuoter:
         self.clock = clock
         self._began_ns = began_ns
         self.is_read = True  # its newest read was whole
+        self.is_understood = False
+        """It is of one of the two kinds that the limits are exact for, and was read."""
         self.rungs: list[MarketQuoter] = []
         self.is_ladder = False  # it is a survival ladder and not one binary market
         self.curve: FairCurve | None = None  # None: neither of these two kinds
@@ -173,17 +175,19 @@ class EventQuoter:
         self.answered, self.takes = {}, {}
         self._valid = {}
 
-    @property
-    def is_understood(self) -> bool:
-        """True if it is of one of the two kinds that the limits are exact for, and was read."""
-        return self.curve is not None and self.is_read
-
-    @property
-    def needs_decision(self) -> bool:
-        """True if the strategy is to be asked again."""
-        return self.dirty or self._decided_version != sum(
-            [rung.state.decision_version for rung in self.rungs]
-        )
+    def decision_due_ns(self, may_quote: bool, now_ns: int) -> int:
+        """When the strategy is to be asked again: now where that pulls all quotes, or may bring
+        them back; at the pace for any other change; NEVER_NS without one."""
+        if (
+            self.may_quote is not may_quote
+            or now_ns >= self.stage_until_ns
+            or (now_ns < self.news.pulled_until_ns) is not self.news.was_pulled
+        ):
+            return now_ns
+        version = sum([rung.state.decision_version for rung in self.rungs])
+        if self.dirty or version != self._decided_version:
+            return self.decided_ns + self.pace.decide_ns
+        return NEVER_NS
 
     def due_ns(self, now_ns: int) -> int:
         """When it is to be judged, decided or planned though nothing but frames came since: now, or
@@ -191,15 +195,7 @@ class EventQuoter:
         for rung in self.rungs:
             if not rung.state.judge_ns or not rung.again_ns:
                 return now_ns
-        if self.news_turns(now_ns):
-            return now_ns
-        if not self.needs_decision:
-            return self.stage_until_ns
-        return min(self.stage_until_ns, self.decided_ns + self.pace.decide_ns)
-
-    def news_turns(self, now_ns: int) -> bool:
-        """True if a pull for news begins or ends now."""
-        return (now_ns < self.news.pulled_until_ns) is not self.news.was_pulled
+        return min(self.stage_until_ns, self.decision_due_ns(self.may_quote, now_ns))
 
     def active_rungs(self) -> list[MarketQuoter]:
         """Rungs that take orders."""
@@ -249,6 +245,7 @@ class EventQuoter:
             self.rungs = list(known.values())
             self._begin_views()
             self.dirty = True
+        self.is_understood = self.curve is not None
         self._takes_any = all(takes_any(rung.market) for rung in self.rungs)
         return new + repriced
 
@@ -280,7 +277,7 @@ class EventQuoter:
     def unread(self) -> None:
         """A newer read of the event cannot be read: how it stands now is not known."""
         self.dirty |= self.is_read
-        self.is_read = False
+        self.is_read = self.is_understood = False
 
     def decide_by(self, winner: Callable[[MarketId], Outcome | None]) -> list[MarketQuoter]:
         """Conclude from the resolved rungs which other outcomes are certain. Returns the rungs

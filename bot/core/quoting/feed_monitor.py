@@ -243,12 +243,16 @@ class MarketDataMonitor:
         """The far end is alive."""
         self.heard_ns = now_ns
 
-    def admits(self, seen: m.BookUpdate | m.Trade, rung: MarketQuoter, now_ns: int) -> bool:
-        """A frame of a market arrived. False if it must be dropped: it is stamped in the future.
+    def admits(self, seen: m.BookUpdate | m.Trade, rung: MarketQuoter | None, now_ns: int) -> bool:
+        """A frame arrived. False if it must be dropped: its market is none of ours, or it is
+        stamped in the future.
 
         A book with another stamp than the last one, or a new print, has just happened: its stamp is
         the venue's time.
         """
+        self.heard_ns = now_ns
+        if rung is None:
+            return False
         if isinstance(seen, m.Trade):
             is_new = not rung.state.has_printed(seen.trade_id)
         else:
