@@ -62,7 +62,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         ledger_difference_cents=ledgers.difference_cents,
         transfers_cents=ledgers.transfers_cents,
         unallocated_cents=ledgers.unallocated_cents,
-        feed_heard_ns=quoting.channel.heard_ns,
+        feed_heard_ns=quoting.feed.heard_ns,
         feed_silent_after_ns=max(FEED_SILENT_NS, settings.staleness.feed_silence_ns),
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
         latched=trader.guard.latched,
@@ -93,7 +93,7 @@ def _event(trader: "Trader", ladder: EventQuoter, now_ns: int) -> EventReport:
         rungs=tuple(_rung(trader, rung, now_ns) for rung in ladder.rungs),
         outcome_cents=exposure.outcome_cents,
         worst_case_cents=loss_cents(exposure.worst_cents),
-        strategy_fault=ladder.conduct.fault,
+        strategy_fault=ladder.health.fault,
         implied=ladder.implied(trader.ledgers.settlement.told_winner),
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
@@ -153,7 +153,7 @@ def _wanted(rung: MarketQuoter, side: BookSide) -> Levels:
 
 
 def _order(own: OwnOrder, rung: MarketQuoter, now_ns: int) -> OrderReport:
-    queue = rung.state.queues.of(own)
+    queue = rung.state.queues.queue_of(own)
     if queue is not None and not queue.is_placed:
         queue = None
     return OrderReport(

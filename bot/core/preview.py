@@ -193,10 +193,10 @@ def why_pulled(ladder: EventQuoter, now_ns: int) -> str:
         return "its newest read cannot be read"
     if not ladder.is_understood:
         return "neither a survival ladder nor one binary market"
-    if now_ns < ladder.conduct.pulled_until_ns:
-        return ladder.conduct.fault
-    if ladder.news.was_pulled:
-        return f"news: {ladder.news.why}"
+    if now_ns < ladder.health.pulled_until_ns:
+        return ladder.health.fault
+    if ladder.jump_guard.was_pulled:
+        return f"news: {ladder.jump_guard.why}"
     return ""
 
 
@@ -232,7 +232,7 @@ class _Preview:
         pulled = why_pulled(ladder, self._now_ns)
         return EventPlan(
             ladder.event.event_ticker,
-            ladder.conduct.name,
+            ladder.health.name,
             pulled,
             limits_used(exposure, bounds),
             tuple(self._rung(rung, pulled) for rung in ladder.rungs),

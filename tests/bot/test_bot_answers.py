@@ -37,7 +37,7 @@ class Asked(Thin):
         quotes = {self.markets[at].market_id: rows for at, rows in wanted}
         self.ladder.strategy.next = quotes  # type: ignore[attr-defined]
         view = self.ladder.view(None, self.trader.desk, self.trader.ledgers, self.now_ns)
-        answered = self.ladder.ask(view)
+        answered = self.ladder.ask_strategy(view)
         assert answered == quotes
         return answered
 

@@ -59,7 +59,7 @@ def known(ts_ns: int = 100 * S, now_ns: int = 0) -> MarketState:
 
 
 def why_not(of: MarketState, now_ns: int) -> str:
-    return of.judge("", TRUST, now_ns)
+    return of.judge_freshness("", TRUST, now_ns)
 
 
 # --- the book -------------------------------------------------------------------------------------

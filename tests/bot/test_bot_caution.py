@@ -106,7 +106,7 @@ def test_no_settings_let_an_order_past_a_compiled_cap(
     trader.quoting.rung = lambda _market_id: SimpleNamespace(
         market_id=made.MARKET,
         state=SimpleNamespace(bids=bids, asks=asks, without_own=lambda _own: (bids, asks)),
-        side_parked=lambda _side, _now_ns: False,
+        is_side_suspended=lambda _side, _now_ns: False,
     )
     own = made.own(outcome=outcome, side=side, price=price, qty=qty)
     request = (

@@ -164,7 +164,7 @@ def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_howeve
                 market.ticker, market.market_id, instant.from_ns(thin.now_ns), levels, ()
             )
             answer = m.Ok(m.BookBody(shown))
-            thin.trader.quoting.channel.book_read(market.market_id, answer, thin.now_ns)
+            thin.trader.quoting.feed.on_book_read(market.market_id, answer, thin.now_ns)
         effects = thin.trader.receive(m.Tick(), thin.now_ns)
         asked += sum(isinstance(each, m.SubscribeTo) for each in effects)
     assert asked <= 1 + (thin.now_ns - since_ns) // S
@@ -246,7 +246,7 @@ def test_a_channel_that_opens_and_says_nothing_is_not_quoted_on_whatever_reads_c
 def confirm(thin: Thin) -> None:
     """A read shows the book as it is."""
     answer = read(thin, thin.now_ns)
-    thin.trader.quoting.channel.book_read(thin.markets[0].market_id, answer, thin.now_ns)
+    thin.trader.quoting.feed.on_book_read(thin.markets[0].market_id, answer, thin.now_ns)
 
 
 # --- prints and lag -------------------------------------------------------------------------------
@@ -445,8 +445,8 @@ def test_an_equal_book_read_by_rest_confirms_ours():
     thin = quoting()
     thin.run(1)
     thin.show(0)
-    thin.rung(0).state.suspect(thin.now_ns)
-    thin.trader.quoting.channel.book_read(
+    thin.rung(0).state.suspect_book(thin.now_ns)
+    thin.trader.quoting.feed.on_book_read(
         thin.markets[0].market_id, read(thin, thin.now_ns), thin.now_ns + 7
     )
     assert thin.rung(0).state.suspect_since_ns is None
@@ -460,7 +460,7 @@ def test_a_book_captured_well_before_the_newest_print_confirms_nothing():
     captured_ns, before = thin.now_ns, thin.rung(0).state.confirmed_ns
     thin.now_ns += 2 * S
     thin.give(trade(thin, thin.now_ns))
-    thin.trader.quoting.channel.book_read(
+    thin.trader.quoting.feed.on_book_read(
         thin.markets[0].market_id, read(thin, captured_ns), thin.now_ns + 7
     )
     assert thin.rung(0).state.confirmed_ns == before
@@ -473,7 +473,7 @@ def test_the_zero_instant_says_nothing():
     before = thin.rung(0).state.confirmed_ns
     answer = read(thin, thin.now_ns, bids=(), asks=())
     zero = msgspec.structs.replace(answer.body.book, as_of=instant.ZERO)
-    thin.trader.quoting.channel.book_read(
+    thin.trader.quoting.feed.on_book_read(
         thin.markets[0].market_id, m.Ok(m.BookBody(zero)), thin.now_ns + 7
     )
     assert thin.rung(0).state.confirmed_ns == before

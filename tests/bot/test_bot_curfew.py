@@ -76,7 +76,7 @@ def test_what_reduces_is_halved_no_sooner_than_halve_ms_says(halve_ns: int, shar
     thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
-    ladder.reconfigure(
+    ladder.use_settings(
         msgspec.structs.replace(
             thin.trader.reconfiguration.settings, curfew=CurfewSettings(halve_ns=halve_ns)
         ),
@@ -98,7 +98,7 @@ def test_another_curfew_holds_from_the_next_beat_on() -> None:
     ladder, settings = thin.trader.quoting.ladders[0], thin.trader.reconfiguration.settings
     for stop_ns, stage in ((90 * 24 * HOUR_NS, WindDownStage.ENDED), (HOUR_NS, WindDownStage.OPEN)):
         curfew = CurfewSettings(halve_ns=stop_ns, reduce_ns=stop_ns, stop_ns=stop_ns)
-        ladder.reconfigure(msgspec.structs.replace(settings, curfew=curfew), None)
+        ladder.use_settings(msgspec.structs.replace(settings, curfew=curfew), None)
         thin.give(m.Tick())
         assert ladder.stage is stage
         assert bool(ladder.rungs[0].wanted) is (stage is WindDownStage.OPEN)
@@ -223,7 +223,7 @@ def test_nothing_is_made_beside_an_order_that_may_have_shrunk_all_there_was_at_l
     thin.start()
     off = CurfewSettings(halve_ns=0)
     settings = msgspec.structs.replace(thin.trader.reconfiguration.settings, curfew=off)
-    thin.trader.quoting.ladders[0].reconfigure(settings, None)
+    thin.trader.quoting.ladders[0].use_settings(settings, None)
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8, lambda: thin.show(0), NS_PER_SECOND)
     assert thin.trader.quoting.ladders[0].stage is WindDownStage.REDUCING

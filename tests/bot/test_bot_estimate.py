@@ -206,7 +206,7 @@ def test_the_feed_is_taken_at_its_word_at_first() -> None:
 def test_a_feed_that_proves_wrong_is_trusted_less_in_its_class_only() -> None:
     trust = FeedTrust()
     for minute in range(0, 1_000, 5):
-        trust.observe(0.3, 0.95, 0.0, minute * 60 * S)
+        trust.learn_error(0.3, 0.95, 0.0, minute * 60 * S)
     assert trust.log_sd(0.95) > 0.25
     assert trust.log_sd(0.5) == pytest.approx(0.07)
 
@@ -214,14 +214,14 @@ def test_a_feed_that_proves_wrong_is_trusted_less_in_its_class_only() -> None:
 def test_a_feed_that_proves_right_is_trusted_more_than_its_word() -> None:
     trust = FeedTrust()
     for minute in range(0, 1_000, 5):
-        trust.observe(4.8, 0.05, 4.8, minute * 60 * S)
+        trust.learn_error(4.8, 0.05, 4.8, minute * 60 * S)
     assert trust.log_sd(0.05) < 0.06
 
 
 def test_a_forecast_is_judged_ten_minutes_later_not_at_once() -> None:
     trust = FeedTrust()
-    trust.observe(0.5, 1.0, 0.0, 0)
-    trust.observe(0.5, 1.0, 0.0, 599 * S)
+    trust.learn_error(0.5, 1.0, 0.0, 0)
+    trust.learn_error(0.5, 1.0, 0.0, 599 * S)
     assert trust.log_sd(1.0) == pytest.approx(0.02)
-    trust.observe(0.5, 1.0, 0.0, 600 * S)
+    trust.learn_error(0.5, 1.0, 0.0, 600 * S)
     assert trust.log_sd(1.0) > 0.1

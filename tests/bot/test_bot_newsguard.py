@@ -59,9 +59,9 @@ def test_a_side_that_steps_back_alone_is_a_thin_book_and_no_news(bid: int, ask: 
 def test_what_a_touch_did_while_jumps_were_switched_off_is_no_jump() -> None:
     of = guard()
     assert jumps(of, (0, 48, 52)) == [False]
-    of.reconfigure(NewsSettings(jump_cents=0))
+    of.use_settings(NewsSettings(jump_cents=0))
     assert jumps(of, (1_000, 50, 54)) == [False]
-    of.reconfigure(NewsSettings())
+    of.use_settings(NewsSettings())
     assert jumps(of, (3_600_000, 60, 64), (3_600_500, 66, 70)) == [False, True]
 
 

@@ -243,7 +243,7 @@ def rung(others: int = 50, qty: int = 10) -> tuple[Queues, OwnOrder]:
 
 
 def ahead(queues: Queues, own: OwnOrder) -> float | None:
-    queue = queues.of(own)
+    queue = queues.queue_of(own)
     return None if queue is None else queue.likely
 
 
@@ -267,7 +267,7 @@ def test_a_book_that_comes_before_the_answer_is_used_when_the_answer_is_there():
     queues = Queues(POWER)
     queues.on_book(((Price(40), Qty(50)),), (), 10, [], T0)
     queues.on_book(((Price(40), Qty(60)),), (), 20, [own], T0)
-    assert queues.of(own) is None
+    assert queues.queue_of(own) is None
     own.state, own.order_id = State.OPEN, OrderId("1001")
     wrote(own, 20, queues, [own])
     assert ahead(queues, own) == 50
@@ -366,7 +366,7 @@ def test_what_we_expect_to_have_filled_is_not_taken_for_a_cancel_of_others():
     queues.on_book(((Price(40), Qty(34)),), (), 40, [own], T0)
     became(own, 4, filled=6)
     queues.on_book(((Price(40), Qty(34)),), (), 41, [own], T0)
-    queue = queues.of(own)
+    queue = queues.queue_of(own)
     assert queue is not None
     assert queue.likely == 0
 
@@ -388,7 +388,7 @@ def test_an_order_that_rested_before_we_looked_is_taken_to_stand_last():
 def test_ended_orders_are_forgotten():
     queues, own = rung()
     wrote(own, 30, queues, [own], status=model.OrderStatus.CANCELED)
-    assert queues.of(own) is None
+    assert queues.queue_of(own) is None
 
 
 def test_a_no_order_stands_on_the_ask_side():

@@ -150,12 +150,12 @@ def test_what_merely_equals_a_proven_answer_is_proven_by_itself():
     answers = [{at: sane}, {}, {at: sane}, {at: nonsense}]
     ladder.strategy.quote = lambda view: answers.pop(0)  # type: ignore[method-assign]
     view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
-    assert ladder.ask(view) == {at: sane}
-    assert ladder.ask(view) == {}
-    assert ladder.ask(view)[at] is sane
+    assert ladder.ask_strategy(view) == {at: sane}
+    assert ladder.ask_strategy(view) == {}
+    assert ladder.ask_strategy(view)[at] is sane
     assert nonsense == sane
     with pytest.raises(NonsenseQuotes):
-        ladder.ask(view)
+        ladder.ask_strategy(view)
 
 
 def test_what_is_proven_of_one_rung_is_no_answer_for_another_that_is_not_there():
@@ -165,9 +165,9 @@ def test_what_is_proven_of_one_rung_is_no_answer_for_another_that_is_not_there()
     answers = [{at: quotes}, {MarketId("elsewhere"): quotes}]
     ladder.strategy.quote = lambda view: answers.pop(0)  # type: ignore[method-assign]
     view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
-    ladder.ask(view)
+    ladder.ask_strategy(view)
     with pytest.raises(NonsenseQuotes):
-        ladder.ask(view)
+        ladder.ask_strategy(view)
 
 
 class Tagged(Quote):
@@ -232,7 +232,7 @@ def test_none_is_no_answer_for_a_rung_of_which_nothing_was_wanted_before(name):
     ladder.answered.pop(at, None)
     view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
     with pytest.raises(NonsenseQuotes, match=r"None on|unknown rung"):
-        ladder.ask(view)
+        ladder.ask_strategy(view)
 
 
 def test_quotes_are_put_on_the_grid_that_the_market_has_now():
@@ -253,7 +253,7 @@ def test_quotes_are_no_larger_than_a_ceiling_learned_since():
     ladder = thin.trader.quoting.ladders[0]
     rung = ladder.rungs[0]
     quotes = {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(10)),)}
-    ladder.ceilings[rung.market_id] = Qty(4)
+    ladder.max_order_qty[rung.market_id] = Qty(4)
     assert ladder.as_taken(quotes) == {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(4)),)}
 
 
@@ -282,7 +282,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
         want_now(ladder, quotes, pulled=pulled)
         for rung in ladder.rungs:
             left = () if pulled or rung.blocked else quotes.get(rung.market_id, ())
-            assert rung.wanted == taken(left, rung.market, ladder.ceilings.get(rung.market_id))
+            assert rung.wanted == taken(left, rung.market, ladder.max_order_qty.get(rung.market_id))
 
     monkeypatch.setattr(EventQuoter, "want", want)
 
@@ -299,7 +299,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
                 thin.give(m.Tick())
                 thin.give(m.FeedOpened())
             case 3 if thin.now_ns - start_ns > 500 * NS_PER_SECOND:
-                ladder.ceilings[markets[index].market_id] = Qty(rng.randint(3, 9))
+                ladder.max_order_qty[markets[index].market_id] = Qty(rng.randint(3, 9))
             case 4 if rng.random() < 0.2:
                 thin.mids[index] = mids[index] + rng.choice((-8, 8))
             case 5 | 6:
@@ -315,4 +315,4 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
     thin.run(600, move, NS_PER_SECOND)
     assert seen.count(False) > 100
     assert any(seen)
-    assert ladder.ceilings
+    assert ladder.max_order_qty

@@ -93,7 +93,7 @@ def after_stamp(world: Thin, stamp_ns: int) -> int:
     order = made.own()
     order.market_id = world.markets[0].market_id
     shown = msgspec.structs.replace(made.shown(order), updated_at=instant.from_ns(stamp_ns))
-    world.trader.quoting.own_shown(shown, world.now_ns)
+    world.trader.quoting.on_own_write(shown, world.now_ns)
     return world.rung(0).state.owed_ts_ns
 
 
@@ -222,7 +222,7 @@ def test_a_write_stamped_wrong_before_the_time_was_known_holds_no_view_back_once
     world.mids[0] = 44
     world.now_ns += NS_PER_SECOND // 10
     world.show(0)
-    bids, _ = world.rung(0).state.settle((), world.now_ns)
+    bids, _ = world.rung(0).state.settle_external((), world.now_ns)
     assert bids[0][0] == 42
 
 

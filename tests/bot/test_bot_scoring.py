@@ -104,9 +104,9 @@ def test_a_fill_by_hand_booked_before_the_next_beat_after_its_rung_was_listed_co
     venue.bought_by_hand(LATE)
     change = ledgers.fills_read(venue.booked, venue.now_ns, venue.now_ns, ())
     for market_id in change.markets:
-        quoting.fills_booked(market_id)
+        quoting.on_fills_booked(market_id)
     for fill in change.fills:
-        quoting.filled(fill, venue.now_ns)
+        quoting.on_own_fill(fill, venue.now_ns)
     venue.live(60)
     assert quoting.pnl.report().total.qty == 10
     assert venue.difference() == 0

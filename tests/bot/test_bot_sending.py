@@ -197,7 +197,7 @@ def asked(of: Account, best_bid: int, best_ask: int) -> None:
 def come(of: Account, best_bid: int, best_ask: int) -> None:
     """Others show these prices by now."""
     show(of, ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),))
-    of.rung.ladder.dirty = False
+    of.rung.ladder.needs_decision = False
 
 
 def show(of: Account, bids: Levels, asks: Levels) -> None:
@@ -212,7 +212,7 @@ def test_a_quote_to_whose_price_others_have_come_waits_until_the_strategy_was_as
     asked(of, 40, 60)
     come(of, 45, 55)
     assert of.spend(quote) == []
-    assert of.rung.ladder.dirty
+    assert of.rung.ladder.needs_decision
     assert "since the strategy was asked" in of.sending.held_back(of.rung, quote, T0)
     asked(of, 45, 55)
     assert len(of.spend(quote)) == 1

@@ -9,7 +9,7 @@ from bot.core.settings import StalenessSettings
 from bot.strategy.api import Levels
 from tests.mutants.bug import Bug, Patch
 
-_judge = MarketState.judge
+_judge = MarketState.judge_freshness
 
 
 def _kept(self: MarketState) -> None:
@@ -49,7 +49,7 @@ MARKET: Final = (
         (48,),
         "A crossed book is quoted on.",
         ("B4",),
-        (Patch(MarketState, "judge", _crossed_too),),
+        (Patch(MarketState, "judge_freshness", _crossed_too),),
         likely=("frame_crossed",),
     ),
 )

@@ -82,7 +82,7 @@ ANEW = (
     before(PortfolioRisk, "cut", no_cut),
     before(EventQuoter, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
-    before(MarketState, "settle", no_others),
+    before(MarketState, "settle_external", no_others),
 )
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 

@@ -231,7 +231,7 @@ class OrderExecutor:
             # Only a write opens a parked venue: it is planned for without giving anything up.
             return self._denied(rung, wish) if self.venue.is_parked else False
         if limit := self._no_room(rung, wish, now_ns):
-            if not rung.side_parked(wish.order.book_side, now_ns):
+            if not rung.is_side_suspended(wish.order.book_side, now_ns):
                 self._out.holds_back(limit)
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
@@ -249,7 +249,7 @@ class OrderExecutor:
             if not self._admitted(rung, wish.more, now_ns):
                 return "exposure"
             return "" if self.affording.qty(rung, wish.more, wish.more.qty) else "cash"
-        return "exposure" if rung.side_parked(wish.order.book_side, now_ns) else ""
+        return "exposure" if rung.is_side_suspended(wish.order.book_side, now_ns) else ""
 
     def _cancel(self, rung: MarketQuoter, own: OwnOrder, why: str, now_ns: int) -> bool:
         if not self._desk.send_cancel(own, why, now_ns):
@@ -285,7 +285,9 @@ class OrderExecutor:
                 assert isinstance(candidate, SuspectedFill)
                 self._look(candidate, now_ns)
             elif self._meets_unshown(rung, candidate):
-                rung.ladder.dirty = True  # the strategy is asked again, whatever else happens
+                rung.ladder.needs_decision = (
+                    True  # the strategy is asked again, whatever else happens
+                )
             elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
                 rung.orders_changed()
                 self.venue.probed(now_ns)
@@ -426,7 +428,7 @@ class OrderExecutor:
         """Shares of a wanted order that may be sent now, and the limit that leaves none; no limit
         of ours does where the side is parked. Changes nothing."""
         risk = self._settings.risk
-        if rung.side_parked(wish.book_side, now_ns):
+        if rung.is_side_suspended(wish.book_side, now_ns):
             return 0, ""
         if not self._pace.admits(rung.market_id, now_ns):
             return 0, "pace"
@@ -513,7 +515,9 @@ class OrderExecutor:
         rung.denied(wish)
         decided_cents = rung.ladder.loss_limit_cents
         if decided_cents is not None:
-            rung.ladder.dirty |= self._weighing.loss_limit_cents(rung.ladder) < decided_cents
+            rung.ladder.needs_decision |= (
+                self._weighing.loss_limit_cents(rung.ladder) < decided_cents
+            )
         return False
 
 
@@ -526,7 +530,7 @@ def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
 
 def _refused_of_late(rung: MarketQuoter, side: BookSide, now_ns: int) -> str:
     """Until when no new order of a side is asked for after a refusal; empty while any may be."""
-    if not rung.side_parked(side, now_ns):
+    if not rung.is_side_suspended(side, now_ns):
         return ""
-    left_ns = rung.side_parked_until_ns[side] - now_ns
+    left_ns = rung.side_suspended_until_ns[side] - now_ns
     return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"

@@ -152,10 +152,10 @@ class KillSwitch:
             fault = self._through(rung, own, price) if priced and rung is not None else ""
         if not fault:
             return True
-        if rung is None or not rung.side_parked(own.book_side, now_ns):
+        if rung is None or not rung.is_side_suspended(own.book_side, now_ns):
             self.beyond_caps += 1
             self._out.note("error", "beyond_caps", market_id=own.market_id, fault=fault)
-            self._quoting.parking.side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
+            self._quoting.suspensions.suspend_side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
         return False
 
     def _through(self, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:

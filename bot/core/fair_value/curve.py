@@ -560,7 +560,7 @@ class FairCurve:
         if implied is not None:
             log_median = self._log_reference + line.height / line.steepness
             log_value = math.log(implied.value_dollars)
-            self._trust.observe(log_value, implied.confidence, log_median, now_ns)
+            self._trust.learn_error(log_value, implied.confidence, log_median, now_ns)
 
     def _learn_model_error(self) -> None:
         """How the line proves wrong at every rung: a shape that lasts, and the error besides it.

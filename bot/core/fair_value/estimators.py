@@ -184,7 +184,9 @@ class FeedTrust:
         squares = self._PRIOR_COUNT * prior * prior + self._squares[at]
         return math.sqrt(squares / (self._PRIOR_COUNT + self._counts[at]))
 
-    def observe(self, log_value: float, confidence: float, log_median: float, now_ns: int) -> None:
+    def learn_error(
+        self, log_value: float, confidence: float, log_median: float, now_ns: int
+    ) -> None:
         """The feed says `log_value` now; the curve of the market's own data says `log_median`."""
         for at, forecast in enumerate(self._pending):
             if forecast is not None and now_ns >= forecast[1]:

@@ -304,7 +304,7 @@ class OpenOrderSync:
         """The books open, and the orders kept are ours from here on, with the place they have."""
         for market_id in self._ledgers.open_books(now_ns):
             # What the event may lose was reckoned by the fills alone until now.
-            self._quoting.fills_booked(market_id)
+            self._quoting.on_fills_booked(market_id)
         taken = self._heritage.take_over(now_ns)
         self._desk.opens(taken, self._ledgers.booked_qty)
         for own in taken:

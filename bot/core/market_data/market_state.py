@@ -154,7 +154,7 @@ class MarketState:
         self.external = _EMPTY
         self.external_ns = 0  # since when others have that book; our writes do not change it
         self.settles_ns: int | None = None  # while it is frozen: when it moves at the latest
-        self.is_behind = False  # book and orders differed in time at the last `settle`
+        self.is_behind = False  # book and orders differed in time at the last `settle_external`
         self.owed_ts_ns = 0  # of our newest change that its book has to show; 0: none is missing
         self._own_ts_ns = 0  # of our newest change that a write has shown
         self._depth_ns: int | None = None  # when `external` last had a level
@@ -246,7 +246,7 @@ class MarketState:
         if not self.unasked:
             self.confirmed_ns = now_ns
             if self._print_leads:  # the first book after a print may be older than it
-                self.suspect(now_ns)
+                self.suspect_book(now_ns)
             else:
                 self.suspect_since_ns = None
         if is_doubtful:  # a market that could be quoted still can be
@@ -313,7 +313,7 @@ class MarketState:
         self._own_quotes_due_ns = 0
         self.queues.on_trade(seen.price, seen.size, seen.ts_ns, taker, own, now_ns)
         if self._print_leads:
-            self.suspect(now_ns)
+            self.suspect_book(now_ns)
         self.invalidate_view()
         return self._own_part(taker, seen.size, own, now_ns)
 
@@ -357,11 +357,11 @@ class MarketState:
                 self._emptied_until_ns = 0
             else:
                 self._await_depth(staleness, now_ns)
-        self.suspect(now_ns)
+        self.suspect_book(now_ns)
 
     # --- freshness --------------------------------------------------------------------------------
 
-    def suspect(self, now_ns: int) -> None:
+    def suspect_book(self, now_ns: int) -> None:
         """Send nothing new on its book until that is confirmed; a second later, pull the quotes."""
         if self.suspect_since_ns is None:
             self.suspect_since_ns = now_ns
@@ -370,7 +370,7 @@ class MarketState:
     def on_pause(self, now_ns: int, *, is_subscribed: bool) -> None:
         """This process stood still: the frames that waited confirm no book."""
         self.unasked = is_subscribed
-        self.suspect(now_ns)
+        self.suspect_book(now_ns)
 
     def forget_book(self) -> None:
         """The feed is gone: there is no book until one is shown again."""
@@ -390,7 +390,7 @@ class MarketState:
         self.queues = Queues(self.queue_power)
         self._own_quotes_due_ns = 0
 
-    def judge(self, blocked: str, staleness: StalenessSettings, now_ns: int) -> str:
+    def judge_freshness(self, blocked: str, staleness: StalenessSettings, now_ns: int) -> str:
         """Why the market cannot be quoted now; empty if it can. Sets when to judge it again.
 
         blocked: a reason outside the market's own data, which goes first.
@@ -471,14 +471,14 @@ class MarketState:
     # --- the book of others -----------------------------------------------------------------------
 
     def _has_caught_up(self) -> bool:
-        """True if book and orders may be of one time now, and were not at the last `settle`."""
+        """True if book and orders may be of one time now, and were not at the last settling."""
         return self.is_behind and (self.ts_ns or 0) >= self._own_ts_ns
 
     def without_own(self, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
         """The book without our own size; an order that may rest at two prices is taken out at both.
 
-        Right only while book and orders are of the same instant: see `settle`. Own size that the
-        book does not show yet (reads and frames lag writes) takes nothing out of other levels.
+        Right only while book and orders are of the same instant: see `settle_external`. Own size
+        that the book does not show yet takes nothing out of other levels.
         """
         if self._without_own is None:
             mine, sides = self._own_sizes(own), [self.bids, self.asks]
@@ -495,7 +495,7 @@ class MarketState:
             self._without_own = (sides[0], sides[1])
         return self._without_own
 
-    def settle(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
+    def settle_external(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
         """Bring `external` up to date: the book without our own size, as of the last instant of
         both.
 
@@ -590,7 +590,7 @@ class MarketState:
             if qty <= 0 or own.state not in _RESTS:
                 continue
             is_bid, price, placed_ns = own.book_side is _BID, own.yes_price, own.placed_ns
-            rows, queue = bids if is_bid else asks, self.queues.of(own)
+            rows, queue = bids if is_bid else asks, self.queues.queue_of(own)
             if queue is not None and queue.is_placed:
                 ahead = queue.likely
             else:

@@ -167,7 +167,7 @@ class QueueAhead:
             newer = sum([size for _, size in self._early])
             top = max(0, others - newer)
             if not self.is_placed:
-                self._place(others, explained, newer, ts_ns)
+                self._enter_queue(others, explained, newer, ts_ns)
             elif (gone := self._others - explained - others) > 0:  # what came stands behind
                 self._remove(float(gone), explained, ts_ns)
             if self._late and self._late[-1].to_ns == ts_ns:
@@ -181,7 +181,7 @@ class QueueAhead:
         if self.at_least > self.likely:
             self.at_least = self.likely
 
-    def _place(self, others: int, explained: int, newer: int, ts_ns: int) -> None:
+    def _enter_queue(self, others: int, explained: int, newer: int, ts_ns: int) -> None:
         """The first book that knows of the order: how much of it was there before. newer: shares of
         others that prints newer than it have taken."""
         self._placed_ns = ts_ns
@@ -250,7 +250,7 @@ class Queues:
         self._written_ns = 0
         self._prints: deque[tuple[BookSide, Price, int, int]] = deque(maxlen=_PRINTS_KEPT)
 
-    def of(self, own: OwnOrder) -> QueueAhead | None:
+    def queue_of(self, own: OwnOrder) -> QueueAhead | None:
         """The queue of an order; None while nothing is known of it."""
         queued = None if own.order_id is None else self._queued.get(own.order_id)
         return None if queued is None or queued.level != own.yes_price else queued.queue

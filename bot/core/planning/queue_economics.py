@@ -161,7 +161,7 @@ class QuoteEconomics(msgspec.Struct, eq=False):
 
     def _ahead(self, own: OwnOrder) -> float:
         """Shares of others before an order; unknown counts as all that are there."""
-        queue = None if self.queues is None else self.queues.of(own)
+        queue = None if self.queues is None else self.queues.queue_of(own)
         return self.others_at(own.book_side, own.yes_price) if queue is None else queue.likely
 
 

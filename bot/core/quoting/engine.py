@@ -36,8 +36,8 @@ from venue.wire.names import MarketId, ProjectId, fold_ticker
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 
-_FUNDS_PARK_NS: Final = 10 * NS_PER_SECOND
-_FUNDS_OFTEN_PARK_NS: Final = 60 * NS_PER_SECOND
+_FUNDS_NS: Final = 10 * NS_PER_SECOND
+_FUNDS_AGAIN_NS: Final = 60 * NS_PER_SECOND
 """After a reject for insufficient funds: by then balance and positions have been read again, and
 most of the writes in flight are over."""
 
@@ -50,35 +50,40 @@ class Suspensions:
         self._rungs = rungs
         self._out = out
 
-    def market(self, market_id: MarketId, code: str, now_ns: int) -> None:
+    def suspend_market(self, market_id: MarketId, code: str, now_ns: int) -> None:
         """The venue takes no order on this market until a later read of the series says so."""
         rung = self._rungs.get(market_id)
         if rung is not None:
-            rung.park(code, now_ns)
+            rung.suspend(code, now_ns)
 
-    def side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+    def suspend_side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
         """A request of ours was rejected: no new order on this side of the market for a while."""
         rung = self._rungs.get(own.market_id)
         if rung is not None:
-            rung.park_side(own.book_side, now_ns + for_ns)
+            rung.suspend_side(own.book_side, now_ns + for_ns)
             self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
 
-    def too_large(self, market_id: MarketId, qty: Qty) -> None:
+    def limit_order_qty(self, market_id: MarketId, qty: Qty) -> None:
         """The venue takes no order of so many shares here: smaller ones from now on (S25)."""
         rung = self._rungs.get(market_id)
         if rung is not None:
-            ceilings = rung.ladder.ceilings
-            ceilings[market_id] = lowered(ceilings.get(market_id), qty)
-            rung.ladder.dirty = True
+            max_order_qty = rung.ladder.max_order_qty
+            max_order_qty[market_id] = lowered(max_order_qty.get(market_id), qty)
+            rung.ladder.needs_decision = True
             self._out.note(
-                "warning", "ceiling_learned", ticker=rung.market.ticker, qty=ceilings[market_id]
+                "warning",
+                "ceiling_learned",
+                ticker=rung.market.ticker,
+                qty=max_order_qty[market_id],
             )
 
-    def for_funds(self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False) -> None:
+    def suspend_for_funds(
+        self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False
+    ) -> None:
         """A reject for insufficient funds. often: not the first recent one. The reject of a retried
         create is about that retry alone: once its fate is known, funds may suffice."""
         if own.state is not State.NEW_UNKNOWN:
-            self.side(own, code, _FUNDS_OFTEN_PARK_NS if often else _FUNDS_PARK_NS, now_ns)
+            self.suspend_side(own, code, _FUNDS_AGAIN_NS if often else _FUNDS_NS, now_ns)
 
 
 class QuotingEngine:
@@ -103,20 +108,20 @@ class QuotingEngine:
         self._rungs: dict[MarketId, MarketQuoter] = {}
         self.clock = VenueClock()
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}  # the newest of each company
-        self.channel = MarketDataMonitor(
+        self.feed = MarketDataMonitor(
             settings.staleness, self.ladders, self._rungs, self.clock, out
         )
         self.pnl = PnlTracker(ledgers.book, self._rungs, out)
         self.weighing = PortfolioRisk(
             settings.risk, desk, ledgers, self.ladders, self._rungs, account
         )
-        self.parking = Suspensions(self._rungs, out)
+        self.suspensions = Suspensions(self._rungs, out)
         self.began_ns = 0
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.flattening = ""
-        self.supervision = StrategySupervisor(self.ladders, out)
+        self.supervisor = StrategySupervisor(self.ladders, out)
 
-    def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
+    def use_settings(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
         """Hold to other settings from the next decision on; not for those in `ladders`."""
         self.settings = settings
         self._make_strategy = make_strategy
@@ -165,14 +170,14 @@ class QuotingEngine:
                 self._desk.market_changed(market_id, now_ns)
                 rung.touch()
         self._out.hold("event_unreadable", unreadable)
-        self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
+        self.supervisor.report_faults()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
         forgotten: list[MarketId] = []
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
             forgotten += self._forget(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
         self.pnl.take_in(is_open=self._ledgers.is_open)
-        self.channel.series_changed(now_ns)
+        self.feed.series_changed(now_ns)
         return forgotten
 
     def _is_over(self, ladder: EventQuoter, now_ns: int) -> bool:
@@ -208,16 +213,16 @@ class QuotingEngine:
         """From here on only what shrinks a position is wanted; empty: everything again."""
         self.flattening = reason
         for ladder in self.ladders:
-            ladder.dirty = True
+            ladder.needs_decision = True
 
     def active_rungs(self) -> list[MarketQuoter]:
         """Rungs that take orders, of events that are open."""
-        return list(self.channel.active_rungs())
+        return list(self.feed.active_rungs())
 
     def all_two_sided(self) -> bool:
         """True if orders of ours rest on both sides of every active rung that is not decided, and
         there is such a rung."""
-        rungs = [rung for rung in self.channel.active_rungs() if rung.decided is None]
+        rungs = [rung for rung in self.feed.active_rungs() if rung.decided is None]
         return bool(rungs) and all(rung.is_two_sided(self._desk) for rung in rungs)
 
     def is_flat(self) -> bool:
@@ -235,7 +240,7 @@ class QuotingEngine:
     def on_market_data(self, event: m.BookUpdate | m.Trade, now_ns: int) -> bool:
         """Take in a frame. True if orders of ours have probably filled: a read is worth a token."""
         rung = self._rungs.get(event.market_id)
-        if not self.channel.admits(event, rung, now_ns) or rung is None:
+        if not self.feed.admits(event, rung, now_ns) or rung is None:
             return False
         own = self._desk.live(event.market_id)
         if isinstance(event, m.Trade):
@@ -244,12 +249,12 @@ class QuotingEngine:
             event, own, self.settings.staleness, now_ns, is_blocked=bool(rung.blocked)
         )
         if rung.state.older_since_ns is not None and rung.state.runs_backwards(now_ns):
-            self.channel.stepped_back(rung, now_ns)
+            self.feed.on_clock_step(rung, now_ns)
         return may_have_filled
 
     def on_implied_value(self, seen: m.ImpliedValueSeen, now_ns: int) -> None:
         """Keep the newest value of a company that our events are about."""
-        self.channel.heard(now_ns)
+        self.feed.on_feed_alive(now_ns)
         ladders = [each for each in self.ladders if each.event.project_id == seen.project_id]
         held = self._implied.get(seen.project_id)
         is_beyond = self.clock.is_beyond
@@ -258,7 +263,7 @@ class QuotingEngine:
         if ladders and not is_beyond(seen.ts_ns, now_ns):
             self._implied[seen.project_id] = seen
             for ladder in ladders:
-                ladder.dirty = True
+                ladder.needs_decision = True
 
     def implied_view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
         """The implied value of a company; None before the first. Its age is by the venue's clock,
@@ -297,7 +302,7 @@ class QuotingEngine:
         if rung is not None:
             rung.took_over()
 
-    def own_shown(self, shown: model.Order, now_ns: int, *, may_be_old: bool = False) -> None:
+    def on_own_write(self, shown: model.Order, now_ns: int, *, may_be_old: bool = False) -> None:
         """An answer to a write of ours showed this order: the book will show the change too.
         may_be_old: the write was a repeated one, so it may have been carried out long ago."""
         rung = self._rungs.get(shown.market_id)
@@ -318,7 +323,7 @@ class QuotingEngine:
                 at_ns = now_ns + (self.clock.ahead_ns or 0)
             rung.state.on_own_write(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
-    def fills_booked(self, market_id: MarketId) -> None:
+    def on_fills_booked(self, market_id: MarketId) -> None:
         """Cash or holdings of a rung changed."""
         self.orders_changed(market_id)
         rung = self._rungs.get(market_id)
@@ -330,7 +335,7 @@ class QuotingEngine:
             for ladder in self.ladders:
                 self.weighing.anew(ladder)
 
-    def winner_told(self, market_id: MarketId) -> None:
+    def on_winner_known(self, market_id: MarketId) -> None:
         """The payout of a rung has shown its winner."""
         rung, winner = self._rungs.get(market_id), self._ledgers.settlement.told_winner(market_id)
         if rung is not None and winner is not None:
@@ -342,7 +347,7 @@ class QuotingEngine:
         for rung in ladder.decide_by(self._ledgers.settlement.told_winner):
             self.pnl.on_ledger_change(rung.market_id)
 
-    def filled(self, fill: model.Fill, now_ns: int) -> None:
+    def on_own_fill(self, fill: model.Fill, now_ns: int) -> None:
         """A fill of ours was booked: the strategy sees it."""
         rung = self._rungs.get(fill.market_id)
         if rung is not None:
@@ -351,10 +356,10 @@ class QuotingEngine:
             price = canonical(outcome, fill.outcome_price)
             rung.state.on_own_fill(side, price, fill.qty, now_ns)
             fair = None if rung.fair is None else rung.fair.value_cents
-            rung.ladder.learner.on_own_fill(fill.market_id, fair, side, now_ns)
+            rung.ladder.flow.on_own_fill(fill.market_id, fair, side, now_ns)
             own = self._desk.owner(fill.order_id)
             tag = UNTAGGED if own is None else own.tag
-            self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
+            self.pnl.on_fill(fill, tag, self.feed.lag_ns, now_ns)
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -374,11 +379,11 @@ class QuotingEngine:
         wishes: list[tuple[MarketQuoter, Action]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
-            if ladder.conduct.fault:
-                self.supervision.look(ladder, may_quote, now_ns)
-                again_ns = min(again_ns, max(now_ns, ladder.conduct.pulled_until_ns))
+            if ladder.health.fault:
+                self.supervisor.end_pause(ladder, may_quote, now_ns)
+                again_ns = min(again_ns, max(now_ns, ladder.health.pulled_until_ns))
             due_ns = ladder.decision_due_ns(may_quote, now_ns)
-            if due_ns == NEVER_NS and ladder.is_cut and self.weighing.leaves_more(ladder):
+            if due_ns == NEVER_NS and ladder.was_trimmed and self.weighing.leaves_more(ladder):
                 due_ns = ladder.decided_ns + self.settings.pace.decide_ns
             if now_ns >= due_ns:
                 self._decide_event(ladder, may_quote, now_ns)
@@ -390,7 +395,7 @@ class QuotingEngine:
                         orders = self._desk.live(rung.market_id)
                         held = self._ledgers.holdings(rung.market_id)
                         rung.ours = WorkingOrders(orders, free_shares(*held, orders))
-                    rung.plan(rung.ours, now_ns)
+                    rung.plan_orders(rung.ours, now_ns)
                 if rung.again_ns < again_ns:
                     again_ns = rung.again_ns
                 if rung.wishes:
@@ -407,25 +412,25 @@ class QuotingEngine:
         self.pnl.on_view(view, now_ns, ladder.changed)
         is_pulled = ladder.learn(view, self._out, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (
-            is_pulled or now_ns < ladder.conduct.pulled_until_ns
+            is_pulled or now_ns < ladder.health.pulled_until_ns
         ):
             ladder.want({}, pulled=True)
             return
         try:
-            quotes = ladder.ask(view)
+            quotes = ladder.ask_strategy(view)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
-            self.supervision.raised(ladder, fault, now_ns)
+            self.supervisor.on_raise(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
             return
-        if ladder.conduct.fault:
-            self.supervision.behaved(ladder)
+        if ladder.health.fault:
+            self.supervisor.on_sane_answer(ladder)
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
         ladder.want(self.weighing.cut(ladder, quotes, loss_cents), pulled=False)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
-            takes, dropped = leaving(rung, wished, ladder.ceilings.get(market_id))
+            takes, dropped = leaving(rung, wished, ladder.max_order_qty.get(market_id))
             self.takes.extend((rung, take) for take in takes)
             for fate in dropped:
                 self._out.took(fate)

@@ -31,7 +31,7 @@ from bot.core.quoting.guards import (
     size_divisor,
     stage_of,
 )
-from bot.core.quoting.market_quoter import PARK_MIN_NS, MarketQuoter, rates_of
+from bot.core.quoting.market_quoter import SUSPENDED_MIN_NS, MarketQuoter, rates_of
 from bot.core.quoting.supervisor import FailedStrategy, StrategyHealth, made_by
 from bot.core.risk.bounds import taken, takes_any
 from bot.core.settings import TraderSettings
@@ -53,7 +53,7 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty
 from venue.wire.names import MarketId, Ticker
 
-__all__ = ["PARK_MIN_NS", "EventQuoter", "MarketQuoter"]
+__all__ = ["SUSPENDED_MIN_NS", "EventQuoter", "MarketQuoter"]
 
 _TRADING: Final = (model.EventStatus.OPEN, model.EventStatus.CLOSED)
 _ACTIVE: Final = model.MarketState.ACTIVE
@@ -110,17 +110,17 @@ class EventQuoter:
         self.rungs: list[MarketQuoter] = []
         self.is_ladder = False  # it is a survival ladder and not one binary market
         self.curve: FairCurve | None = None  # None: neither of these two kinds
-        self.learner = FlowModel()
-        self.news = JumpGuard(settings.news)
+        self.flow = FlowModel()
+        self.jump_guard = JumpGuard(settings.news)
         self.loss_limit_cents: Cents | None = None  # what the event may lose at worst
-        self.ceilings: dict[MarketId, Qty] = {}
+        self.max_order_qty: dict[MarketId, Qty] = {}
         """The largest order that the venue takes on a rung where it has rejected a larger one."""
         self._takes_any = True  # every market takes every price
         self.pace = settings.pace
 
         # The strategy, and its newest valid answer: quotes to rest, takes for this very moment.
         self.strategy = strategy
-        self.conduct = StrategyHealth(_name_of(strategy))
+        self.health = StrategyHealth(_name_of(strategy))
         self.answered: dict[MarketId, tuple[Quote, ...]] = {}
         """The same object while the answer is the same."""
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
@@ -137,11 +137,11 @@ class EventQuoter:
         self._look_ns: list[int] = []  # when to look for another book of others, at the latest
         self._due_ns: list[int] = []  # when to renew a view, at the latest
 
-        self.dirty = True  # the strategy is to be asked again, whatever the markets say
+        self.needs_decision = True  # the strategy is to be asked again, whatever the markets say
         self._decided_version = 0
         self.may_quote = False
         self.decided_ns = 0
-        self.is_cut = False  # its quotes were cut to what other events had left it
+        self.was_trimmed = False  # its quotes were cut to what other events had left it
         self.some_blocked = True  # some rung cannot be quoted, as they were judged last
         self.unweighed = True  # the exposure is not what is live on some rung
         self.worst_cents: Cents | None = None  # of the exposure; None until it is reckoned
@@ -152,7 +152,7 @@ class EventQuoter:
         self.stage_until_ns = 0
         self.flattening = ""  # why only what shrinks a position is wanted; empty where all is
 
-    def reconfigure(self, settings: TraderSettings, strategy: Strategy | None) -> None:
+    def use_settings(self, settings: TraderSettings, strategy: Strategy | None) -> None:
         """Hold to other settings, and ask another strategy if there is one, from now on.
 
         What was learned of the event stays. Resting orders stay until the next decision.
@@ -161,17 +161,17 @@ class EventQuoter:
         if settings.curfew != self._curfew:
             self._curfew = settings.curfew
             self.stage_until_ns = 0
-        self.news.reconfigure(settings.news)
+        self.jump_guard.use_settings(settings.news)
         if strategy is not None:
             self._use_strategy(strategy)
-        self.dirty = True
+        self.needs_decision = True
         for rung in self.rungs:
             rung.reconfigured()
 
     def _use_strategy(self, strategy: Strategy) -> None:
         """Ask this strategy from now on, of which nothing is known yet."""
         self.strategy = strategy
-        self.conduct = StrategyHealth(_name_of(strategy), self.conduct.calls)
+        self.health = StrategyHealth(_name_of(strategy), self.health.calls)
         self.answered, self.takes = {}, {}
         self._valid = {}
 
@@ -181,11 +181,11 @@ class EventQuoter:
         if (
             self.may_quote is not may_quote
             or now_ns >= self.stage_until_ns
-            or (now_ns < self.news.pulled_until_ns) is not self.news.was_pulled
+            or (now_ns < self.jump_guard.pulled_until_ns) is not self.jump_guard.was_pulled
         ):
             return now_ns
         version = sum([rung.state.decision_version for rung in self.rungs])
-        if self.dirty or version != self._decided_version:
+        if self.needs_decision or version != self._decided_version:
             return self.decided_ns + self.pace.decide_ns
         return NEVER_NS
 
@@ -232,7 +232,7 @@ class EventQuoter:
             if rung.refresh(market, believed_from_ns):
                 repriced.append(rung)
             reordered |= rung.strike != strike
-        self.dirty |= event.status is not self.event.status or not self.is_read
+        self.needs_decision |= event.status is not self.event.status or not self.is_read
         self.event, self.is_open = event, event.status in _TRADING
         self.is_read = True
         if resolution_ns != self.resolution_ns:
@@ -244,7 +244,7 @@ class EventQuoter:
         if new:
             self.rungs = list(known.values())
             self._begin_views()
-            self.dirty = True
+            self.needs_decision = True
         self.is_understood = self.curve is not None
         self._takes_any = all(takes_any(rung.market) for rung in self.rungs)
         return new + repriced
@@ -276,7 +276,7 @@ class EventQuoter:
 
     def unread(self) -> None:
         """A newer read of the event cannot be read: how it stands now is not known."""
-        self.dirty |= self.is_read
+        self.needs_decision |= self.is_read
         self.is_read = self.is_understood = False
 
     def decide_by(self, winner: Callable[[MarketId], Outcome | None]) -> list[MarketQuoter]:
@@ -323,15 +323,15 @@ class EventQuoter:
 
     # --- events on its markets --------------------------------------------------------------------
 
-    def on_trade(self, rung: MarketQuoter, seen: m.Trade, others: Qty, now_ns: int) -> None:
+    def on_market_trade(self, rung: MarketQuoter, seen: m.Trade, others: Qty, now_ns: int) -> None:
         """A print on a rung, so many shares of it by others."""
         if not others:
             return
         fair, state = rung.fair, rung.state
         taker = BookSide.BID if seen.taker_bought_yes else BookSide.ASK
-        self.learner.on_print(None if fair is None else fair.value_cents, seen.price, taker)
+        self.flow.on_print(None if fair is None else fair.value_cents, seen.price, taker)
         book = (state.bids, state.asks)
-        self.news.on_trade(rung.market.ticker, seen.price, others, taker, book, now_ns)
+        self.jump_guard.on_trade(rung.market.ticker, seen.price, others, taker, book, now_ns)
 
     def on_own_change(self) -> None:
         """Our orders or holdings on a rung changed: a limit may admit what it denied."""
@@ -369,7 +369,7 @@ class EventQuoter:
             if not is_stale and now_ns < self._look_ns[index]:
                 continue
             own, before = desk.live(rung.market_id), state.external
-            is_same = state.settle(own, now_ns) is before and not is_stale
+            is_same = state.settle_external(own, now_ns) is before and not is_stale
             if is_same and now_ns < self._due_ns[index]:
                 continue
             versions[index] = state.version
@@ -406,7 +406,7 @@ class EventQuoter:
             now_s=max(0, now_ns - self._began_ns) / NS_PER_SECOND,
             cash_cents=ledgers.available_cents,
             loss_limit_cents=self.loss_limit_cents,
-            intensity=self.learner.intensity,
+            intensity=self.flow.intensity,
             size_part=self._size_divisor,
         )
 
@@ -432,7 +432,7 @@ class EventQuoter:
         if state.has_activity:
             prints, fills = state.activity(now_ns)
             self._versions[index] = -1  # the strategy sees them once
-        adverse = self.learner.adverse.get(rung.market_id, NO_FILLS)
+        adverse = self.flow.adverse.get(rung.market_id, NO_FILLS)
         return RungView(
             rung.market_id,
             rung.market.ticker,
@@ -460,19 +460,21 @@ class EventQuoter:
     def learn(self, view: EventView, out: Outbox, now_ns: int) -> bool:
         """Learn from a decision, and look for news. True if news keeps the quotes away now; that is
         counted and logged once when it begins."""
-        was_pulled = self.news.was_pulled
-        is_pulled = self.news.on_decision([view.rungs[index] for index in self.changed], now_ns)
+        was_pulled = self.jump_guard.was_pulled
+        is_pulled = self.jump_guard.on_decision(
+            [view.rungs[index] for index in self.changed], now_ns
+        )
         fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
-        if judged := self.learner.on_decision(fairs, now_ns):
+        if judged := self.flow.on_decision(fairs, now_ns):
             for rung in self.rungs:
                 if rung.market_id in judged:
                     rung.state.invalidate_view(decide=False)
         if is_pulled and not was_pulled:
             out.counters.news_pulls += 1
-            out.note("warning", "news", event=self.event.event_ticker, why=self.news.why)
+            out.note("warning", "news", event=self.event.event_ticker, why=self.jump_guard.why)
         return is_pulled
 
-    def ask(self, view: EventView) -> Resting:
+    def ask_strategy(self, view: EventView) -> Resting:
         """The quotes that the strategy wants to rest, validated, as the stage and a flattening
         allow and as the venue takes them; `takes` likewise. Raises whatever the strategy raises.
 
@@ -485,8 +487,8 @@ class EventQuoter:
                 state.clear_activity()
         if isinstance(self.strategy, FailedStrategy):
             self.strategy = self.strategy.made()
-            self.conduct.name = _name_of(self.strategy)
-        self.conduct.calls += 1
+            self.health.name = _name_of(self.strategy)
+        self.health.calls += 1
         answer = self.strategy.quote(view)
         wanted = cast("Resting", answer if type(answer) is dict else mapped(answer))
         before = self.answered
@@ -514,7 +516,7 @@ class EventQuoter:
         if self.stage is not WindDownStage.OPEN or self.flattening:
             net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
             quotes, self.takes = self.wind_down(quotes, takes, net_qty)
-        return self.as_taken(quotes) if self.ceilings or not self._takes_any else quotes
+        return self.as_taken(quotes) if self.max_order_qty or not self._takes_any else quotes
 
     def wind_down(
         self,
@@ -533,7 +535,7 @@ class EventQuoter:
         """No quote larger than the learned ceiling, each on the price grid of its market."""
         return {
             rung.market_id: taken(
-                quotes[rung.market_id], rung.market, self.ceilings.get(rung.market_id)
+                quotes[rung.market_id], rung.market, self.max_order_qty.get(rung.market_id)
             )
             for rung in self.rungs
             if rung.market_id in quotes
@@ -552,7 +554,7 @@ class EventQuoter:
 
     def begin_decision(self, flattening: str, now_ns: int, *, may_quote: bool) -> None:
         """It is decided now: what the markets change from here on needs another decision."""
-        self.dirty = self.is_cut = False
+        self.needs_decision = self.was_trimmed = False
         self._decided_version = sum([rung.state.decision_version for rung in self.rungs])
         self.may_quote, self.flattening, self.decided_ns = may_quote, flattening, now_ns
 

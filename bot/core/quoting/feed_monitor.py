@@ -217,7 +217,7 @@ class MarketDataMonitor:
 
     # --- events -----------------------------------------------------------------------------------
 
-    def opened(self, now_ns: int) -> None:
+    def on_feed_opened(self, now_ns: int) -> None:
         """The feed is open again; subscribe to everything. That it opens is no sign of life: a
         silent far end opens, too, as often as it is asked."""
         self._is_open = True
@@ -231,15 +231,15 @@ class MarketDataMonitor:
             rung.state.read_asked_ns = now_ns
         self.series_changed(now_ns)
 
-    def closed(self) -> None:
+    def on_feed_closed(self) -> None:
         """The feed is gone: no book is believed until it is shown again."""
         self._is_open = False
         for rung in self._rungs.values():
             rung.state.forget_book()
         for ladder in self._ladders:
-            ladder.dirty = True
+            ladder.needs_decision = True
 
-    def heard(self, now_ns: int) -> None:
+    def on_feed_alive(self, now_ns: int) -> None:
         """The far end is alive."""
         self.heard_ns = now_ns
 
@@ -261,14 +261,14 @@ class MarketDataMonitor:
         if is_new:
             self._clock.on_stamp(seen.ts_ns, now_ns)
         if self._clock.is_beyond(seen.ts_ns, now_ns):
-            rung.state.suspect(now_ns)
+            rung.state.suspect_book(now_ns)
             self._recheck_ns = now_ns
             return False
         if isinstance(seen, m.Trade):
             self._latency.on_print(seen.ts_ns, now_ns, self._clock.ahead_ns)
         return True
 
-    def paused_for(self, gap_ns: int, now_ns: int) -> None:
+    def on_pause(self, gap_ns: int, now_ns: int) -> None:
         """This process stood still: nothing is sent on a rung before its book is confirmed, and the
         frames that waited confirm nothing. An older doubt goes on: pause after pause must not put
         off for ever that quotes are pulled."""
@@ -277,14 +277,14 @@ class MarketDataMonitor:
             rung.state.on_pause(now_ns, is_subscribed=self._subscribed is not None)
         self._subscribe_due_ns = now_ns
 
-    def garbled(self, known: bool, now_ns: int) -> None:
+    def on_malformed_frame(self, known: bool, now_ns: int) -> None:
         """A frame could not be read: request all books again."""
         if known:
             for rung in self._rungs.values():
-                rung.state.suspect(now_ns)
+                rung.state.suspect_book(now_ns)
             self._recheck_ns = now_ns
 
-    def refused(self, now_ns: int) -> None:
+    def on_subscription_refused(self, now_ns: int) -> None:
         """The set was refused: read the series again soon and send the set once more."""
         self._subscribe_due_ns = now_ns + _REFUSED_SUBSCRIBE_NS
 
@@ -350,7 +350,7 @@ class MarketDataMonitor:
         for rung in ladder.rungs:
             state = rung.state
             if everyone or now_ns >= state.judge_ns:
-                rung.judge(self._why, self._staleness, now_ns)
+                rung.judge_eligibility(self._why, self._staleness, now_ns)
                 self._judge_ns = min(self._judge_ns, state.judge_ns)
                 if state.suspect_since_ns is not None:
                     self._recheck_ns = min(self._recheck_ns, now_ns)
@@ -419,7 +419,7 @@ class MarketDataMonitor:
             self._read_ns = min(self._read_ns, now_ns + NS_PER_SECOND)
         return out
 
-    def book_read(self, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
+    def on_book_read(self, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
         """A book read by REST confirms ours when equal; the zero instant says nothing (S28)."""
         rung = self._rungs.get(market_id)
         if rung is None or not isinstance(answer, m.Ok) or not isinstance(answer.body, m.BookBody):
@@ -438,7 +438,7 @@ class MarketDataMonitor:
                 self._out.note("warning", "channel_behind", ticker=rung.market.ticker)
             rung.state.adopt_read(seen, self._staleness, now_ns)
 
-    def stepped_back(self, rung: MarketQuoter, now_ns: int) -> None:
+    def on_clock_step(self, rung: MarketQuoter, now_ns: int) -> None:
         """The venue's clock ran backwards: begin again with the next frames. After a second time
         within a minute nobody can rely on it, and the bot stops."""
         state = rung.state
@@ -455,5 +455,5 @@ class MarketDataMonitor:
         for each in self._rungs.values():
             each.state.forget_stamps()
         for ladder in self._ladders:
-            ladder.dirty = True
+            ladder.needs_decision = True
         self._request_books(now_ns)

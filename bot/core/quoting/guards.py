@@ -43,7 +43,7 @@ class JumpGuard:
         self.pulled_until_ns = 0  # its rungs are not quoted before
         self.why = ""  # in a few words
 
-    def reconfigure(self, settings: NewsSettings) -> None:
+    def use_settings(self, settings: NewsSettings) -> None:
         """Hold to other settings from here on; a pull goes on for its time."""
         self._settings = settings
         if not settings.jump_cents:

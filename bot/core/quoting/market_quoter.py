@@ -39,7 +39,7 @@ _OPEN: Final = State.OPEN
 _ACTIVE: Final = model.MarketState.ACTIVE
 _RESOLVED: Final = model.MarketState.RESOLVED
 
-PARK_MIN_NS = 2 * NS_PER_SECOND
+SUSPENDED_MIN_NS = 2 * NS_PER_SECOND
 
 _DENIED_NS = NS_PER_SECOND
 """A denied action is planned again this late, at the latest."""
@@ -71,9 +71,9 @@ class MarketQuoter:
         self.is_certain = market.state is _RESOLVED
         """True if it has resolved, or a winner of its ladder has decided its payout."""
         self.blocked = "not looked at yet"
-        self.parked_at_ns: int | None = None
-        self.parked_code = ""
-        self.side_parked_until_ns = {_BID: 0, _ASK: 0}
+        self.suspended_ns: int | None = None
+        self.suspended_code = ""
+        self.side_suspended_until_ns = {_BID: 0, _ASK: 0}
         self.is_foreign = False  # somebody else has orders here
 
         self.wanted: tuple[Quote, ...] = ()
@@ -120,9 +120,13 @@ class MarketQuoter:
         self.is_certain = self.decided is not None or self.is_over
         self.strike = strike_dollars(market.strike_value, market.strike_unit)
         self.state.invalidate_view(decide=changed or not is_same)
-        parked = self.parked_at_ns
-        if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:
-            self.parked_at_ns = None
+        suspended = self.suspended_ns
+        if (
+            suspended is not None
+            and self.is_active
+            and believed_from_ns > suspended + SUSPENDED_MIN_NS
+        ):
+            self.suspended_ns = None
         self.state.judge_ns = 0
         return changed
 
@@ -133,15 +137,15 @@ class MarketQuoter:
         self.state.invalidate_view()
         self.state.judge_ns = 0
 
-    def park(self, code: str, now_ns: int) -> None:
+    def suspend(self, code: str, now_ns: int) -> None:
         """The venue takes no order here until a later read of the series says so."""
-        self.parked_at_ns, self.parked_code = now_ns, code
+        self.suspended_ns, self.suspended_code = now_ns, code
         self.state.judge_ns = 0
         self.state.decision_version += 1
 
-    def park_side(self, side: BookSide, until_ns: int) -> None:
-        """No new order on a side until then, or longer if it is parked for longer."""
-        self.side_parked_until_ns[side] = max(self.side_parked_until_ns[side], until_ns)
+    def suspend_side(self, side: BookSide, until_ns: int) -> None:
+        """No new order on a side until then, or longer if it is suspended for longer."""
+        self.side_suspended_until_ns[side] = max(self.side_suspended_until_ns[side], until_ns)
         self.touch()
 
     # --- market data ------------------------------------------------------------------------------
@@ -154,7 +158,7 @@ class MarketQuoter:
             return False
         self.traded.update(seen.price, seen.size, now_ns)
         self.flows[seen.taker_bought_yes].printed(seen.size, now_ns)
-        self.ladder.on_trade(self, seen, Qty(seen.size - ours), now_ns)
+        self.ladder.on_market_trade(self, seen, Qty(seen.size - ours), now_ns)
         return any(
             seen.price <= order.yes_price
             if order.book_side is _BID
@@ -162,18 +166,21 @@ class MarketQuoter:
             for order in own
         )
 
-    def judge(self, feed: str, staleness: StalenessSettings, now_ns: int) -> None:
+    def judge_eligibility(self, feed: str, staleness: StalenessSettings, now_ns: int) -> None:
         """Decide whether the market can be quoted now. feed: why no market can be, or empty."""
         why = ""
         if not self.is_active:
             why = f"market {self.market.state}"
         elif self.decided is not None:
             why = f"decided {self.decided}"
-        elif self.parked_at_ns is not None:
-            why = f"refused: {self.parked_code}"
+        elif self.suspended_ns is not None:
+            why = f"refused: {self.suspended_code}"
         elif self.is_foreign:
             why = "orders of somebody else rest here"
-        before, self.blocked = self.blocked, self.state.judge(why or feed, staleness, now_ns)
+        before, self.blocked = (
+            self.blocked,
+            self.state.judge_freshness(why or feed, staleness, now_ns),
+        )
         if before != self.blocked:
             self.state.invalidate_view()
             if self.blocked:
@@ -185,15 +192,15 @@ class MarketQuoter:
         """True if a create or amend may leave for this market now."""
         return not self.blocked and self.state.suspect_since_ns is None
 
-    def side_parked(self, side: BookSide, now_ns: int) -> bool:
+    def is_side_suspended(self, side: BookSide, now_ns: int) -> bool:
         """True if new orders of a side wait after a reject."""
-        return now_ns < self.side_parked_until_ns[side]
+        return now_ns < self.side_suspended_until_ns[side]
 
     # --- our orders -------------------------------------------------------------------------------
 
     def tag(self, side: BookSide, price: Price, why: str) -> Tag:
         """The tag of an order that leaves now for a canonical price."""
-        return tag_of(self.planned, side, price, self.ladder.conduct.name, why)
+        return tag_of(self.planned, side, price, self.ladder.health.name, why)
 
     def live(self, wish: CreateAction, qty: int) -> OpenExposure:
         """A wanted order as the limits count it."""
@@ -252,7 +259,7 @@ class MarketQuoter:
         self._forget_targets()
         self.orders_changed()
 
-    def plan(self, ours: WorkingOrders, now_ns: int) -> None:
+    def plan_orders(self, ours: WorkingOrders, now_ns: int) -> None:
         """Plan the actions that turn our orders into the wanted quotes, flicker left out."""
         if not self._planned_ns:
             for flow in self.flows:

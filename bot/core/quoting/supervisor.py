@@ -66,7 +66,7 @@ class StrategyHealth:
         self._overruns = 0
         self._overran_at = 0
 
-    def raised(self, fault: Exception, now_ns: int) -> None:
+    def on_raise(self, fault: Exception, now_ns: int) -> None:
         """It raised, or its answer was nonsense."""
         self._pull(fault_text(fault), now_ns)
 
@@ -74,14 +74,14 @@ class StrategyHealth:
         """Whether the call was its own, and not one of the strategy before it."""
         return event.call > self._asked_from
 
-    def overran(self, event: StrategyOverran, now_ns: int) -> bool:
+    def on_overrun(self, event: StrategyOverran, now_ns: int) -> bool:
         """A call of it took too long. Whether its quotes are to be pulled for that now.
 
         One that was interrupted has raised already: it is pulled, and its report says more.
         """
         took = f"took {event.took_ns / 1e6:.1f} ms, {event.allowed_ns / 1e6:g} ms are allowed"
         if event.interrupted:
-            self.fault = self._told(f"interrupted, {took}", now_ns)
+            self.fault = self._pause_text(f"interrupted, {took}", now_ns)
             return False
         in_a_row = event.call == self._overran_at + 1
         self._overruns = self._overruns + 1 if in_a_row else 1
@@ -92,7 +92,7 @@ class StrategyHealth:
         self._pull(f"{OVERRUNS_IN_A_ROW} times in a row too slow, {took}", now_ns)
         return True
 
-    def behaved(self) -> bool:
+    def on_sane_answer(self) -> bool:
         """An answer of it was sane. True if that clears a fault."""
         told, self.fault = bool(self.fault), ""
         return told
@@ -103,9 +103,9 @@ class StrategyHealth:
         self._pauses += 1
         pause_ns = FIRST_PAUSE_NS << min(self._pauses - 1, 8)
         self.pulled_until_ns = now_ns + min(LONGEST_PAUSE_NS, pause_ns)
-        self.fault = self._told(fault, now_ns)
+        self.fault = self._pause_text(fault, now_ns)
 
-    def _told(self, fault: str, now_ns: int) -> str:
+    def _pause_text(self, fault: str, now_ns: int) -> str:
         pause_s = max(0, self.pulled_until_ns - now_ns) / NS_PER_SECOND
         return f"{self.name}: {fault[:_FAULT_MAX]}; its quotes stay away for {pause_s:g} s"
 
@@ -117,50 +117,50 @@ class StrategySupervisor:
         self._ladders = ladders
         self._out = out
 
-    def raised(self, ladder: "EventQuoter", fault: Exception, now_ns: int) -> None:
+    def on_raise(self, ladder: "EventQuoter", fault: Exception, now_ns: int) -> None:
         """A strategy raised, or its answer was nonsense: its event is pulled."""
         self._out.counters.strategy_errors += 1
         self._out.first_fault = self._out.first_fault or fault_text(fault)
-        ladder.conduct.raised(fault, now_ns)
-        self._tell(ladder, "strategy_failed")
+        ladder.health.on_raise(fault, now_ns)
+        self._report_fault(ladder, "strategy_failed")
 
-    def behaved(self, ladder: "EventQuoter") -> None:
+    def on_sane_answer(self, ladder: "EventQuoter") -> None:
         """A strategy gave a sane answer."""
-        if ladder.conduct.behaved():
-            self.tell_at_fault()
+        if ladder.health.on_sane_answer():
+            self.report_faults()
 
-    def overran(self, event: StrategyOverran, now_ns: int) -> None:
+    def on_overrun(self, event: StrategyOverran, now_ns: int) -> None:
         """A call took too long: three in a row, or one that was interrupted, pull its event."""
         self._out.counters.strategy_overruns += 1
         self._out.counters.strategy_interrupted += event.interrupted
         for ladder in self._ladders:
             mine = ladder.event.event_ticker == event.event_ticker
-            if mine and ladder.conduct.answers_for(event):
-                pulled = ladder.conduct.overran(event, now_ns)
-                ladder.dirty |= pulled
+            if mine and ladder.health.answers_for(event):
+                pulled = ladder.health.on_overrun(event, now_ns)
+                ladder.needs_decision |= pulled
                 if pulled or event.interrupted:
-                    self._tell(ladder, "strategy_stalled")
+                    self._report_fault(ladder, "strategy_stalled")
 
-    def look(self, ladder: "EventQuoter", may_quote: bool, now_ns: int) -> None:
+    def end_pause(self, ladder: "EventQuoter", may_quote: bool, now_ns: int) -> None:
         """After a fault: once the pause is over nothing else need happen for the strategy to be
         asked again. One that is asked no more is not told of any longer."""
-        if now_ns >= ladder.conduct.pulled_until_ns:
+        if now_ns >= ladder.health.pulled_until_ns:
             if may_quote and ladder.is_open and ladder.is_understood:
-                ladder.dirty = True
+                ladder.needs_decision = True
             else:
-                self.behaved(ladder)
+                self.on_sane_answer(ladder)
 
-    def _tell(self, ladder: "EventQuoter", name: str) -> None:
-        fault = ladder.conduct.fault
+    def _report_fault(self, ladder: "EventQuoter", name: str) -> None:
+        fault = ladder.health.fault
         self._out.note("error", name, event=ladder.event.event_ticker, fault=fault)
-        self.tell_at_fault()
+        self.report_faults()
 
-    def tell_at_fault(self) -> None:
+    def report_faults(self) -> None:
         """Keep the finding about the strategies at fault true."""
         at_fault = [
-            f"{each.event.event_ticker}: {each.conduct.fault}"
+            f"{each.event.event_ticker}: {each.health.fault}"
             for each in self._ladders
-            if each.conduct.fault
+            if each.health.fault
         ]
         if at_fault:
             self._out.find("strategy_at_fault", "; ".join(at_fault[:_TOLD_MAX]))

@@ -24,7 +24,7 @@ LOOK_S = 1.0
 LOOKS = 10
 """A call that was seen is ended when so many more looks have seen it."""
 
-_CALL: Final = EventQuoter.ask.__code__
+_CALL: Final = EventQuoter.ask_strategy.__code__
 """What asks a strategy; what it runs is the call."""
 
 

@@ -78,7 +78,7 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
                 asked[_place(market, each.side)] += min(each.qty, most)
     total = sum(asked.values())
     for ladder in ladders:
-        if ladder.conduct.fault:
+        if ladder.health.fault:
             continue
         if any(abs(truth.net(rung.market_id)) > most_held for rung in ladder.rungs):
             continue  # it was lowered under what is held, and so were limits that follow from it

@@ -203,7 +203,7 @@ def _come_back(world: "SimulatedWorld") -> None:
 def _is_pulled(world: "SimulatedWorld") -> bool:
     now_ns = world.process.clock.read(world.now_ns)
     return any(
-        now_ns < max(ladder.conduct.pulled_until_ns, ladder.news.pulled_until_ns)
+        now_ns < max(ladder.health.pulled_until_ns, ladder.jump_guard.pulled_until_ns)
         for ladder in world.process.trader.quoting.ladders
     )
 
