@@ -296,9 +296,7 @@ class Trader:
         if changes:
             self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is OrderFinding.UNREADABLE:
-            self.quoting.suspensions.suspend_market(
-                own.market_id, OrderFinding.UNREADABLE, self._now_ns
-            )
+            self.quoting.suspend_market(own.market_id, OrderFinding.UNREADABLE, self._now_ns)
         is_read = isinstance(pending.request, m.ReadOrder)
         if isinstance(answer, m.Ok) and is_read:
             self._hints.looked(pending.begun_ns, own)
@@ -319,14 +317,14 @@ class Trader:
         if row.advice is Advice.PARK_VENUE:
             self._sending.venue.refuses(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
-            self.quoting.suspensions.suspend_market(own.market_id, answer.code, self._now_ns)
+            self.quoting.suspend_market(own.market_id, answer.code, self._now_ns)
             self._account.hasten(
                 Resource.SERIES,
                 self._now_ns + SUSPENDED_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS,
             )
         elif row.advice is Advice.REREAD_FUNDS:
             often = self.desk.refusals.often(own, self._now_ns)
-            self.quoting.suspensions.suspend_for_funds(own, answer.code, self._now_ns, often=often)
+            self.quoting.suspend_for_funds(own, answer.code, self._now_ns, often=often)
             self._account.hasten(Resource.BALANCE, self._now_ns)
             self._account.hasten(Resource.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not (create is not None and create.again):
@@ -334,15 +332,11 @@ class Trader:
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
             asked = create.order.qty if create is not None else Qty(0)
             if answer.code == Code.INVALID_QTY and asked > 1:
-                self.quoting.suspensions.limit_order_qty(own.market_id, asked)
+                self.quoting.limit_order_qty(own.market_id, asked)
                 return
-            self.quoting.suspensions.suspend_side(
-                own, answer.code, 60 * NS_PER_SECOND, self._now_ns
-            )
+            self.quoting.suspend_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
         elif row.advice is Advice.GIVE_UP and self.desk.refusals.often(own, self._now_ns):
-            self.quoting.suspensions.suspend_side(
-                own, answer.code, 60 * NS_PER_SECOND, self._now_ns
-            )
+            self.quoting.suspend_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
     def _walked(self, walk: PagedRead) -> None:
         match walk.kind:

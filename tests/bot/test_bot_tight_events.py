@@ -95,7 +95,7 @@ def test_what_a_venue_takes_no_order_of_leaves_its_room_to_others():
     series.take_series([event(1), event(2)], T0, T0)
     for ladder in series.ladders:
         ladder.rungs[0].blocked = ""
-    series.suspensions.limit_order_qty(series.ladders[0].rungs[0].market_id, Qty(5))
+    series.limit_order_qty(series.ladders[0].rungs[0].market_id, Qty(5))
     series.decide(True, T0)
     wanted = [sum(each.qty for each in ladder.rungs[0].wanted) for ladder in series.ladders]
     assert wanted == [2, 10]

@@ -68,7 +68,7 @@ def test_half_of_the_quotes_is_enough(venue):
     venue.change(around(3))
     market_id = venue.ladder.rungs[0].market_id
     for _ in range(30):
-        venue.trader.quoting.suspensions.suspend_market(market_id, "halted", venue.now_ns)
+        venue.trader.quoting.suspend_market(market_id, "halted", venue.now_ns)
         venue.run(1)
     assert digest(venue) == "c1"
 

@@ -155,7 +155,7 @@ class KillSwitch:
         if rung is None or not rung.is_side_suspended(own.book_side, now_ns):
             self.beyond_caps += 1
             self._out.note("error", "beyond_caps", market_id=own.market_id, fault=fault)
-            self._quoting.suspensions.suspend_side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
+            self._quoting.suspend_side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
         return False
 
     def _through(self, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:

@@ -5,8 +5,8 @@ through probits, fit the sources of all rungs and the implied value. Each rung i
 its own data by as much as the line has proved wrong there. Last, the curve is made non-increasing.
 Values are canonical YES cents, variances cents squared.
 
-A rung is read again when what is known of it changed, or when its age has made it a twentieth less
-sure. The age of a book counts since others changed it. If each frame renewed it, each write of ours
+A rung is read again when its inputs change, or once their age has made it a twentieth less sure.
+The age of a book counts since others changed it. If each frame renewed it, each write of ours
 would; the line would lean to that rung, its move would count as volatility, and quotes would follow
 themselves for ever.
 
@@ -177,27 +177,6 @@ class ProbitLine(msgspec.Struct, frozen=True):
 
 class _RungFit:
     """What the curve keeps of one rung."""
-
-    __slots__ = (
-        "allowance",
-        "cents",
-        "excess",
-        "has_data",
-        "input",
-        "inverse",
-        "moves",
-        "moves_s",
-        "noise",
-        "published_weight",
-        "residual",
-        "seconds",
-        "shape",
-        "u",
-        "used_volatility",
-        "value",
-        "value_ns",
-        "weight",
-    )
 
     def __init__(self, u: float) -> None:
         self.u = u  # log strike
@@ -421,7 +400,7 @@ class FairCurve:
             wud = sure * guessed - sum(map(mul, weighted_us, self._deviations))
             determinant = w * wuu - wu * wu
             steepness = fitted = (w * wud + wu * wd) / determinant
-            # What is known of the steepness whatever the height is determinant / w, with the prior.
+            # determinant / w is the precision of the steepness at any height, with the prior.
             from_data = 1 - sure * w / determinant
             if fitted < _STEEPNESS_MIN * guessed:
                 steepness, from_data = _STEEPNESS_MIN * guessed, 0.0
@@ -526,7 +505,7 @@ class FairCurve:
         self._published, self.moved = (None,) * count, range(count)
         return self._published
 
-    # --- what is learned --------------------------------------------------------------------------
+    # --- learning --------------------------------------------------------------------------------
 
     def _learn(
         self, line: ProbitLine, implied: ImpliedView | None, left_s: float, now_ns: int

@@ -368,7 +368,7 @@ class MarketState:
         self.judge_ns = 0
 
     def on_pause(self, now_ns: int, *, is_subscribed: bool) -> None:
-        """This process stood still: the frames that waited confirm no book."""
+        """This process paused: the frames that waited confirm no book."""
         self.unasked = is_subscribed
         self.suspect_book(now_ns)
 
@@ -421,7 +421,7 @@ class MarketState:
     # --- our orders -------------------------------------------------------------------------------
 
     def on_own_change(self) -> None:
-        """Our orders or holdings changed: whoever changes them reports it."""
+        """Our orders or inventory changed; the caller that changes them reports it."""
         self._own = self._without_own = None
         self._own_quotes_due_ns = 0
         self.version += 1

@@ -71,29 +71,28 @@ class _Frame:
 
 
 class QueueAhead:
-    """What stands before one order of ours at its price.
+    """The shares of others ahead of one order of ours at its price.
 
-    likely, at_least, at_most: shares of others, 0 <= at_least <= likely <= at_most. No more than
-    `at_most` are there while the venue keeps price-time priority; fewer than `at_least` only where
-    cancels before us were made up for behind us between two books. Times are the venue's own.
-    is_placed: whether a book that knows of the order has been seen.
+    0 <= at_least <= likely <= at_most. There are at most `at_most` while the venue keeps price-time
+    priority. There are fewer than `at_least` only if new shares behind us hid cancels ahead of us
+    between two books. Times are the venue's own.
     """
 
     def __init__(self, before: int | None, before_ns: int, arrived_ns: int, power: float) -> None:
         """before: others' shares at the price in the last book of `before_ns`, the newest one that
-        does not know of the order; None when there is none. arrived_ns: since when it stands."""
+        does not know of the order; None without one. arrived_ns: when the order came."""
         self._before = before
         self._before_ns = before_ns
         self._arrived_ns = arrived_ns
         self._power = power
         self._others = 0 if before is None else before
         self._shown_ns = self._placed_ns = _UNKNOWN_NS
-        # Of the first book that knew of it: shares there, those of before that stood, and how much
-        # of what came is taken to have come before it.
+        # Of the first book that knew of it: shares there, those from before that remained, and how
+        # much of the new shares is assumed to have come before it.
         self._placed = (0, 0, 0.0)
         self._early: list[tuple[int, int]] = []
         self._late: list[_Frame] = []
-        self.is_placed = False
+        self.is_placed = False  # a book that knows of the order was seen
         self.likely = float(self._others)
         self.at_least = 0.0
         self.at_most = float(self._others)
@@ -101,8 +100,8 @@ class QueueAhead:
     def on_trade(self, size: int, ts_ns: int, own_qty: int) -> int:
         """A print of `size` shares at its price, on its side. Returns the part that reached us.
 
-        own_qty: what is left of the order, as far as is known. A print from before it came, or one
-        that took what others have behind it, reaches nothing.
+        own_qty: unfilled shares of the order. A print from before it came, or one that took shares
+        behind it, reaches nothing.
         """
         if ts_ns <= self._arrived_ns:
             return 0
@@ -117,14 +116,14 @@ class QueueAhead:
         return reached
 
     def _explain(self, size: int, ts_ns: int) -> None:
-        """A print that the book has shown already: what was taken for cancels was traded."""
+        """A print that is in a known book already: shares that counted as cancelled were traded."""
         if ts_ns <= self._placed_ns:
             self._explain_placing(size)
             return
         left = most = float(size)
         for frame in self._late:
             if ts_ns <= frame.to_ns:
-                # What had to go before us, were all cancels behind us, the print took first.
+                # If all cancels were behind us, the print took first what had to go ahead of us.
                 back_most = min(frame.took_most, most)
                 frame.took_most -= back_most
                 most -= back_most
@@ -137,20 +136,20 @@ class QueueAhead:
                 self.likely += back - moved
                 left -= moved
                 break
-        # The rest was made up for by shares that came meanwhile: they stand behind.
+        # New shares, which are behind us, made up for the rest.
         self.at_most = max(0.0, self.at_most - most)
         self.likely = min(self.at_most, max(0.0, self.likely - left))
         self.at_least = min(self.likely, max(0.0, self.at_least - left))
 
     def _explain_placing(self, size: int) -> None:
-        """As `_explain`, of the first book that knew of the order: what it showed may all stand
-        before it, and the traded shares were none of that."""
+        """As `_explain`, of the first book that knew of the order: the traded shares are not in it,
+        and all its shares may be ahead."""
         if self._before is None:
             return
-        others, stood, earlier = self._placed
-        left = max(0, stood - size)
+        others, older, earlier = self._placed
+        left = max(0, older - size)
         self._placed = others, left, earlier
-        change = _placed_ahead(others, left, earlier) - _placed_ahead(others, stood, earlier)
+        change = _placed_ahead(others, left, earlier) - _placed_ahead(others, older, earlier)
         self.at_least = max(0.0, self.at_least - size)
         if others == left and self._shown_ns == self._placed_ns:
             self.at_least = max(0.0, left - sum(size for _, size in self._early))
@@ -168,7 +167,7 @@ class QueueAhead:
             top = max(0, others - newer)
             if not self.is_placed:
                 self._enter_queue(others, explained, newer, ts_ns)
-            elif (gone := self._others - explained - others) > 0:  # what came stands behind
+            elif (gone := self._others - explained - others) > 0:  # new shares are behind us
                 self._remove(float(gone), explained, ts_ns)
             if self._late and self._late[-1].to_ns == ts_ns:
                 self._late[-1].took_most = max(0.0, self.at_most - top)
@@ -189,13 +188,13 @@ class QueueAhead:
         if self._before is None:
             self.likely, self.at_least = self.at_most, 0.0
             return
-        stood = self._before - explained
-        # What came between the two books is taken to have come evenly.
+        older = self._before - explained
+        # New shares between the two books are assumed to have come evenly.
         earlier = (self._arrived_ns - self._before_ns) / max(1, ts_ns - self._before_ns)
-        self._placed = others, stood, min(1.0, max(0.0, earlier))
+        self._placed = others, older, min(1.0, max(0.0, earlier))
         self.likely = max(0.0, _placed_ahead(*self._placed) - newer)
-        # Where the level has changed, what stood may have left before we came.
-        self.at_least = float(max(0, stood - newer)) if others == stood else 0.0
+        # In a level that changed, older shares may have left before we came.
+        self.at_least = float(max(0, older - newer)) if others == older else 0.0
 
     def _remove(self, gone: float, explained: int, ts_ns: int) -> None:
         """Shares have left without a print, as far as is known."""
@@ -206,7 +205,7 @@ class QueueAhead:
         self._late = [*self._late[1 - _FRAMES_KEPT :], _Frame(self._shown_ns, ts_ns, gone, took)]
 
     def _chance_ahead(self, behind: float) -> float:
-        """The chance that a cancelled share stood before us."""
+        """The chance that a cancelled share was ahead of us."""
         ahead_weight = self.likely**self._power if self.likely > 0 else 0.0
         behind_weight = behind**self._power if behind > 0 else 0.0
         total = ahead_weight + behind_weight
@@ -217,10 +216,10 @@ class QueueAhead:
         self.likely = self.at_least = self.at_most = 0.0
 
 
-def _placed_ahead(others: int, stood: int, earlier: float) -> float:
-    """Shares before an order in the first book that knows of it, which shows `others`: those that
-    stood before it, and of what came the part that came earlier."""
-    return min(stood, others) + max(0, others - stood) * earlier
+def _placed_ahead(others: int, older: int, earlier: float) -> float:
+    """Shares ahead of an order in the first book that knows of it, which shows `others`: the older
+    ones, and the part of the new ones that came earlier."""
+    return min(older, others) + max(0, others - older) * earlier
 
 
 class _QueuedOrder:
@@ -277,8 +276,8 @@ class Queues:
                 or before.side is not side
                 or not keeps_priority(before.level, before.qty, level, shown.remaining_qty)
             ):
-                stood = before is not None and (before.side, before.level) == (side, level)
-                own_qty = before.qty if before is not None and stood else 0
+                is_here = before is not None and (before.side, before.level) == (side, level)
+                own_qty = before.qty if before is not None and is_here else 0
                 queue = self._joined(side, level, venue_ns, orders, shown.order_id, own_qty)
                 self._queued[shown.order_id] = _QueuedOrder(
                     side, level, shown.remaining_qty, shown.filled_qty, queue
@@ -305,10 +304,10 @@ class Queues:
             return QueueAhead(None, 0, venue_ns, self._power)
         ours, _ = self._own_sizes(own for own in orders if own.order_id != order_id)
         shown = size_at(book[0] if side is _BID else book[1], level)
-        stood = shown - max(0, ours.get((side, level), 0)) - own_qty
+        older = shown - max(0, ours.get((side, level), 0)) - own_qty
         here = [(size, ts) for at, price, size, ts in self._prints if (at, price) == (side, level)]
         traded = sum(size for size, ts in here if book[2] < ts <= venue_ns)
-        queue = QueueAhead(max(0, stood - traded), book[2], venue_ns, self._power)
+        queue = QueueAhead(max(0, older - traded), book[2], venue_ns, self._power)
         for size, ts in here:
             queue.on_trade(size, ts, 0)
         return queue

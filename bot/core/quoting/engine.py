@@ -1,4 +1,4 @@
-"""The events of the series: what is known of them, what is wanted there, and what may be sent.
+"""The events of the series: their state, the quotes wanted there, and the actions that follow.
 
 Frames update markets; a tick decides together all events that need it, from the newest state only:
 market state -> view -> strategy -> limits -> wanted quotes -> the actions that reach them. It also
@@ -42,50 +42,6 @@ _FUNDS_AGAIN_NS: Final = 60 * NS_PER_SECOND
 most of the writes in flight are over."""
 
 
-class Suspensions:
-    """Suspends markets, and sides of markets, on which the venue takes no order of ours for a
-    while; an unknown market never is."""
-
-    def __init__(self, rungs: Mapping[MarketId, MarketQuoter], out: Outbox) -> None:
-        self._rungs = rungs
-        self._out = out
-
-    def suspend_market(self, market_id: MarketId, code: str, now_ns: int) -> None:
-        """The venue takes no order on this market until a later read of the series says so."""
-        rung = self._rungs.get(market_id)
-        if rung is not None:
-            rung.suspend(code, now_ns)
-
-    def suspend_side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
-        """A request of ours was rejected: no new order on this side of the market for a while."""
-        rung = self._rungs.get(own.market_id)
-        if rung is not None:
-            rung.suspend_side(own.book_side, now_ns + for_ns)
-            self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
-
-    def limit_order_qty(self, market_id: MarketId, qty: Qty) -> None:
-        """The venue takes no order of so many shares here: smaller ones from now on (S25)."""
-        rung = self._rungs.get(market_id)
-        if rung is not None:
-            max_order_qty = rung.ladder.max_order_qty
-            max_order_qty[market_id] = lowered(max_order_qty.get(market_id), qty)
-            rung.ladder.needs_decision = True
-            self._out.note(
-                "warning",
-                "ceiling_learned",
-                ticker=rung.market.ticker,
-                qty=max_order_qty[market_id],
-            )
-
-    def suspend_for_funds(
-        self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False
-    ) -> None:
-        """A reject for insufficient funds. often: not the first recent one. The reject of a retried
-        create is about that retry alone: once its fate is known, funds may suffice."""
-        if own.state is not State.NEW_UNKNOWN:
-            self.suspend_side(own, code, _FUNDS_AGAIN_NS if often else _FUNDS_NS, now_ns)
-
-
 class QuotingEngine:
     """Every event of the series. Rungs are found by market id; events are in order of ticker."""
 
@@ -115,7 +71,6 @@ class QuotingEngine:
         self.weighing = PortfolioRisk(
             settings.risk, desk, ledgers, self.ladders, self._rungs, account
         )
-        self.suspensions = Suspensions(self._rungs, out)
         self.began_ns = 0
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.flattening = ""
@@ -206,11 +161,10 @@ class QuotingEngine:
         return self._rungs.get(market_id)
 
     def is_ours(self, market_id: MarketId) -> bool:
-        """True if a market is a rung of the series."""
         return market_id in self._rungs
 
     def flatten(self, reason: str) -> None:
-        """From here on only what shrinks a position is wanted; empty: everything again."""
+        """From here on quotes may only reduce inventory; an empty reason ends that."""
         self.flattening = reason
         for ladder in self.ladders:
             ladder.needs_decision = True
@@ -226,8 +180,8 @@ class QuotingEngine:
         return bool(rungs) and all(rung.is_two_sided(self._desk) for rung in rungs)
 
     def is_flat(self) -> bool:
-        """True if as many YES as NO shares are held of every rung that is not certain: of one that
-        is nothing is sold any more."""
+        """True without a net inventory on any rung that is not certain; on a certain one nothing is
+        sold any more."""
         return all(
             yes_qty == no_qty
             for rung in self._rungs.values()
@@ -277,7 +231,6 @@ class QuotingEngine:
     # --- orders and limits ------------------------------------------------------------------------
 
     def orders_changed(self, market_id: MarketId) -> None:
-        """Our orders or holdings on a rung changed."""
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.orders_changed()
@@ -297,7 +250,7 @@ class QuotingEngine:
                 rung.state.judge_ns = 0
 
     def took_over(self, market_id: MarketId) -> None:
-        """An order of an earlier run on a rung is ours from here on."""
+        """We adopted an order of an earlier run."""
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.took_over()
@@ -324,7 +277,7 @@ class QuotingEngine:
             rung.state.on_own_write(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
     def on_fills_booked(self, market_id: MarketId) -> None:
-        """Cash or holdings of a rung changed."""
+        """Cash or inventory of a rung changed."""
         self.orders_changed(market_id)
         rung = self._rungs.get(market_id)
         if rung is not None:
@@ -348,7 +301,6 @@ class QuotingEngine:
             self.pnl.on_ledger_change(rung.market_id)
 
     def on_own_fill(self, fill: model.Fill, now_ns: int) -> None:
-        """A fill of ours was booked: the strategy sees it."""
         rung = self._rungs.get(fill.market_id)
         if rung is not None:
             outcome = Outcome(fill.outcome.value)
@@ -359,7 +311,44 @@ class QuotingEngine:
             rung.ladder.flow.on_own_fill(fill.market_id, fair, side, now_ns)
             own = self._desk.owner(fill.order_id)
             tag = UNTAGGED if own is None else own.tag
-            self.pnl.on_fill(fill, tag, self.feed.lag_ns, now_ns)
+            self.pnl.on_fill(fill, tag, self.feed.latency.least_ns, now_ns)
+
+    # --- suspensions ------------------------------------------------------------------------------
+
+    def suspend_market(self, market_id: MarketId, code: str, now_ns: int) -> None:
+        """The venue takes no order on this market until a later read of the series says so."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            rung.suspend(code, now_ns)
+
+    def suspend_side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+        """A request of ours was rejected: no new order on this side of the market for a while."""
+        rung = self._rungs.get(own.market_id)
+        if rung is not None:
+            rung.suspend_side(own.book_side, now_ns + for_ns)
+            self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
+
+    def limit_order_qty(self, market_id: MarketId, qty: Qty) -> None:
+        """The venue takes no order of so many shares here: smaller ones from now on (S25)."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            max_order_qty = rung.ladder.max_order_qty
+            max_order_qty[market_id] = lowered(max_order_qty.get(market_id), qty)
+            rung.ladder.needs_decision = True
+            self._out.note(
+                "warning",
+                "ceiling_learned",
+                ticker=rung.market.ticker,
+                qty=max_order_qty[market_id],
+            )
+
+    def suspend_for_funds(
+        self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False
+    ) -> None:
+        """A reject for insufficient funds. often: not the first recent one. The reject of a retried
+        create is about that retry alone: once its fate is known, funds may suffice."""
+        if own.state is not State.NEW_UNKNOWN:
+            self.suspend_side(own, code, _FUNDS_AGAIN_NS if often else _FUNDS_NS, now_ns)
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -403,7 +392,7 @@ class QuotingEngine:
         return wishes, again_ns
 
     def _decide_event(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
-        """Decide what is wanted of an event."""
+        """Ask the strategy of an event, and trim its quotes to the limits."""
         ladder.begin_decision(self.flattening, now_ns, may_quote=may_quote)
         self._out.counters.decisions += 1
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)

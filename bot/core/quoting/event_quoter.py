@@ -124,7 +124,7 @@ class EventQuoter:
         self.answered: dict[MarketId, tuple[Quote, ...]] = {}
         """The same object while the answer is the same."""
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
-        # By rung and identity: what is held here keeps its identity, and nothing in it can change.
+        # By rung and identity: a tuple held here keeps its identity, and cannot change.
         self._valid: dict[tuple[MarketId, int], tuple[Quote, ...]] = {}
 
         # The views, by place of the rung.
@@ -143,20 +143,18 @@ class EventQuoter:
         self.decided_ns = 0
         self.was_trimmed = False  # its quotes were cut to what other events had left it
         self.some_blocked = True  # some rung cannot be quoted, as they were judged last
-        self.unweighed = True  # the exposure is not what is live on some rung
+        self.unweighed = True  # the exposure of some rung is stale
         self.worst_cents: Cents | None = None  # of the exposure; None until it is reckoned
 
         self._curfew = settings.curfew
         self.stage = WindDownStage.OPEN  # how near to its end it was decided last
         self._size_divisor = 1
         self.stage_until_ns = 0
-        self.flattening = ""  # why only what shrinks a position is wanted; empty where all is
+        self.flattening = ""  # why quotes may only reduce inventory; empty if they may do more
 
     def use_settings(self, settings: TraderSettings, strategy: Strategy | None) -> None:
-        """Hold to other settings, and ask another strategy if there is one, from now on.
-
-        What was learned of the event stays. Resting orders stay until the next decision.
-        """
+        """Use other settings, and another strategy if there is one, from now on. Resting orders
+        stay until the next decision."""
         self.pace = settings.pace
         if settings.curfew != self._curfew:
             self._curfew = settings.curfew
@@ -169,7 +167,6 @@ class EventQuoter:
             rung.reconfigured()
 
     def _use_strategy(self, strategy: Strategy) -> None:
-        """Ask this strategy from now on, of which nothing is known yet."""
         self.strategy = strategy
         self.health = StrategyHealth(_name_of(strategy), self.health.calls)
         self.answered, self.takes = {}, {}
@@ -210,7 +207,7 @@ class EventQuoter:
         make_strategy: Callable[[], Strategy],
     ) -> list[MarketQuoter]:
         """Take in a newer read of the event. Returns rungs that are new or have other fee rates;
-        all of them where a strike changed, for everything that hangs on their order begins anew.
+        all of them where a strike changed, for all that depends on their order begins again.
 
         Raises ValueError for what cannot be read; nothing is taken in then.
         """
@@ -275,7 +272,7 @@ class EventQuoter:
                 yield msgspec.structs.replace(rung.market, state=state)
 
     def unread(self) -> None:
-        """A newer read of the event cannot be read: how it stands now is not known."""
+        """A newer read of the event is malformed: its present state is unknown."""
         self.needs_decision |= self.is_read
         self.is_read = self.is_understood = False
 

@@ -4,10 +4,8 @@ A silent or late feed and a pause of this process block every rung. A stale book
 by a subscribe that costs no token (S9) and then by a read. Nothing is decided here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
-
-import msgspec
 
 from bot.core import messages as m
 from bot.core.inconsistency import Inconsistency
@@ -21,75 +19,15 @@ from venue.wire.names import MarketId, ProjectId
 
 READS_PER_BEAT: Final = 2
 
-_LOOK_NS: Final = NS_PER_SECOND // 4
-"""Between two looks."""
+_STUCK_LOOK_NS: Final = NS_PER_SECOND // 4
+"""Between two looks for a stuck feed."""
 
 _LEAD_NS: Final = NS_PER_SECOND
 """A write and a book may be stamped by two clocks, which need not agree better than this."""
 
-
-class _Owed(msgspec.Struct):
-    """A change of ours that a book lacks: the venue's time of it, and when to read, by ours."""
-
-    at_ns: int
-    due_ns: int
-
-
-class StuckFeedDetector:
-    """Finds the rungs whose books lack changes of ours: the feed is stuck there.
-
-    A far end that has lost its own source still answers pings, and sends the same old books at each
-    subscribe. But the venue stamps our own writes, and a book that is older than one of them cannot
-    show it. Such a book is read by REST.
-    """
-
-    def __init__(self, staleness: StalenessSettings) -> None:
-        self._staleness = staleness
-        self._owed: dict[MarketId, _Owed] = {}
-        self.look_ns = 0  # when to look again
-
-    def to_read(self, ladders: Iterable[EventQuoter], now_ns: int) -> list[MarketId]:
-        """The rungs of these that take orders and whose book is to be read now, a few at a time."""
-        self.look_ns = now_ns + _LOOK_NS
-        owed: dict[MarketId, _Owed] = {}
-        out: list[MarketId] = []
-        for rung in [rung for each in ladders if each.is_open for rung in each.rungs]:
-            state = rung.state
-            owed_ns = state.owed_ts_ns
-            # A book as new as our newest change holds the older one, too: most are.
-            if not owed_ns or not _is_before(state.ts_ns, owed_ns) or not rung.is_active:
-                continue
-            held = self._owed.get(rung.market_id)
-            if held is None or not _is_before(state.ts_ns, held.at_ns):
-                # By then a read shows it, too, so that an equal one says that nothing is lacking.
-                held = _Owed(owed_ns, now_ns + self._staleness.read_lag_ns)
-            owed[rung.market_id] = held
-            if now_ns < held.due_ns or state.ts_ns is None:
-                continue
-            if len(out) == READS_PER_BEAT:
-                self.look_ns = now_ns
-                continue
-            held.due_ns = now_ns + self._staleness.recheck_ns
-            state.read_asked_ns = now_ns
-            out.append(rung.market_id)
-        self._owed = owed
-        return out
-
-    def is_paid_by(self, rung: MarketQuoter, ts_ns: int) -> bool:
-        """True if a read of this instant contains a change of ours that the streamed book lacks."""
-        held, book_ns = self._owed.get(rung.market_id), rung.state.ts_ns
-        if held is None or book_ns is None:
-            return False
-        return _is_before(book_ns, held.at_ns) and not _is_before(ts_ns, held.at_ns)
-
-
-def _is_before(book_ns: int | None, at_ns: int) -> bool:
-    return book_ns is None or book_ns < at_ns - _LEAD_NS
-
-
 _LAG_WINDOW_NS: Final = 60 * NS_PER_SECOND
 _LAG_MAX_NS: Final = 10 * NS_PER_SECOND
-"""What always comes as late is in time, but not with more than this beside the venue's clock."""
+"""A latency that never changes is in time, up to this much by the venue's clock."""
 
 _LATE_WINDOW_NS: Final = NS_PER_SECOND
 _SILENCE_NS: Final = 2 * NS_PER_SECOND
@@ -107,17 +45,6 @@ class FeedLatency:
     Without prints the feed counts as late for two seconds more; for twice as long, up to eight,
     each time that the next prints are late again.
     """
-
-    __slots__ = (
-        "_allowed_ns",
-        "_earliest",
-        "_earliest_before",
-        "_excess",
-        "_silence_ns",
-        "_since_ns",
-        "_window_ns",
-        "late_until_ns",
-    )
 
     def __init__(self, allowed_ns: int) -> None:
         self._allowed_ns = allowed_ns
@@ -161,8 +88,9 @@ class FeedLatency:
 
     @property
     def least_ns(self) -> int | None:
-        """The least recent time from a print, by the venue's clock, to its arrival, by ours; None
-        before the first one. Below zero where the venue's clock is ahead."""
+        """The least recent time from a print, by the venue's clock, to its arrival, by ours: add it
+        to an instant of the venue's for the soonest that we could hear of it. None before the first
+        print. Below zero where the venue's clock is ahead."""
         if self._earliest is None or self._earliest_before is None:
             return self._earliest
         return min(self._earliest, self._earliest_before)
@@ -197,7 +125,7 @@ class MarketDataMonitor:
         self._is_open = False
         self._was_open = False
         self.heard_ns: int | None = None
-        self._latency = FeedLatency(staleness.lag_ns)
+        self.latency = FeedLatency(staleness.lag_ns)
         self._stamps: dict[MarketId, int] = {}  # of the newest frame of each book
         self._stepped_ns = NEVER_NS
         self._why = ""
@@ -208,21 +136,17 @@ class MarketDataMonitor:
         self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
         self._subscribed_ns = 0
         self._set_changed_ns = 0
-        self._stuck = StuckFeedDetector(staleness)
-
-    @property
-    def lag_ns(self) -> int | None:
-        """What to add to an instant of the venue's for the soonest that it could be heard of."""
-        return self._latency.least_ns
+        # Changes of ours that a book lacks: the venue's time of it, and when to read, by ours.
+        self._missing: dict[MarketId, tuple[int, int]] = {}
+        self._stuck_look_ns = 0
 
     # --- events -----------------------------------------------------------------------------------
 
     def on_feed_opened(self, now_ns: int) -> None:
-        """The feed is open again; subscribe to everything. That it opens is no sign of life: a
-        silent far end opens, too, as often as it is asked."""
+        """Subscribe to everything. An open feed is no sign of life: a silent far end opens, too."""
         self._is_open = True
         self.heard_ns = None
-        self._latency = FeedLatency(self._staleness.lag_ns)
+        self.latency = FeedLatency(self._staleness.lag_ns)
         self._subscribed = None
         if self._was_open:
             self._out.purse.outage_over(now_ns)
@@ -240,7 +164,6 @@ class MarketDataMonitor:
             ladder.needs_decision = True
 
     def on_feed_alive(self, now_ns: int) -> None:
-        """The far end is alive."""
         self.heard_ns = now_ns
 
     def admits(self, seen: m.BookUpdate | m.Trade, rung: MarketQuoter | None, now_ns: int) -> bool:
@@ -265,27 +188,27 @@ class MarketDataMonitor:
             self._recheck_ns = now_ns
             return False
         if isinstance(seen, m.Trade):
-            self._latency.on_print(seen.ts_ns, now_ns, self._clock.ahead_ns)
+            self.latency.on_print(seen.ts_ns, now_ns, self._clock.ahead_ns)
         return True
 
     def on_pause(self, gap_ns: int, now_ns: int) -> None:
-        """This process stood still: nothing is sent on a rung before its book is confirmed, and the
-        frames that waited confirm nothing. An older doubt goes on: pause after pause must not put
-        off for ever that quotes are pulled."""
+        """This process paused: nothing is sent on a rung before its book is confirmed, and the
+        frames that waited confirm nothing. An older doubt goes on, so that pause after pause does
+        not put off for ever that quotes are pulled."""
         self._out.note("warning", "process_paused", gap_ns=gap_ns)
         for rung in self._rungs.values():
             rung.state.on_pause(now_ns, is_subscribed=self._subscribed is not None)
         self._subscribe_due_ns = now_ns
 
     def on_malformed_frame(self, known: bool, now_ns: int) -> None:
-        """A frame could not be read: request all books again."""
+        """Request all books again after a frame that could not be read."""
         if known:
             for rung in self._rungs.values():
                 rung.state.suspect_book(now_ns)
             self._recheck_ns = now_ns
 
     def on_subscription_refused(self, now_ns: int) -> None:
-        """The set was refused: read the series again soon and send the set once more."""
+        """Send the set once more after a while."""
         self._subscribe_due_ns = now_ns + _REFUSED_SUBSCRIBE_NS
 
     def series_changed(self, now_ns: int) -> None:
@@ -302,7 +225,7 @@ class MarketDataMonitor:
             if rung.market.state is not model.MarketState.RESOLVED
         )
         companies = tuple(sorted({ladder.event.project_id for ladder in self._ladders}))
-        # Where nothing trades for a while the old set stands; where no event is left it goes.
+        # Without a market that trades the old set is kept; without any event it goes.
         some = rungs or (self._subscribed is not None and not self._ladders)
         if some and (rungs, companies) != self._subscribed:
             self._subscribed = (rungs, companies)
@@ -334,7 +257,7 @@ class MarketDataMonitor:
             or now_ns - heard_ns > self._staleness.feed_silence_ns
         ):
             why = "channel silent"
-        elif now_ns < self._latency.late_until_ns:
+        elif now_ns < self.latency.late_until_ns:
             why = _LATE
         everyone = why != self._why or now_ns >= self._judge_ns
         self._why = why
@@ -399,8 +322,8 @@ class MarketDataMonitor:
         if not self._is_open:
             return []
         out: list[MarketId] = []
-        if now_ns >= self._stuck.look_ns:
-            out += self._stuck.to_read(self._ladders, now_ns)
+        if now_ns >= self._stuck_look_ns:
+            out += self._stuck_books(now_ns)
         if now_ns < self._read_ns:
             return out
         late_ns = 3 * self._staleness.recheck_ns // 2
@@ -419,6 +342,40 @@ class MarketDataMonitor:
             self._read_ns = min(self._read_ns, now_ns + NS_PER_SECOND)
         return out
 
+    def _stuck_books(self, now_ns: int) -> list[MarketId]:
+        """Rungs whose books lack changes of ours, a few at a time: the feed is stuck there.
+
+        A far end that has lost its own source still answers pings, and sends the same old books at
+        each subscribe. But the venue stamps our own writes, and a book that is older than one of
+        them cannot show it.
+        """
+        self._stuck_look_ns = now_ns + _STUCK_LOOK_NS
+        missing: dict[MarketId, tuple[int, int]] = {}
+        out: list[MarketId] = []
+        for rung in [rung for each in self._ladders if each.is_open for rung in each.rungs]:
+            state = rung.state
+            # A book as new as our newest change holds the older one, too: most are.
+            if not state.owed_ts_ns or not rung.is_active:
+                continue
+            if not _is_before(state.ts_ns, state.owed_ts_ns):
+                continue
+            held = self._missing.get(rung.market_id)
+            if held is not None and _is_before(state.ts_ns, held[0]):
+                at_ns, due_ns = held
+            else:
+                # By then a read shows it, too, so that an equal one shows that nothing is missing.
+                at_ns, due_ns = state.owed_ts_ns, now_ns + self._staleness.read_lag_ns
+            if now_ns >= due_ns and state.ts_ns is not None:
+                if len(out) < READS_PER_BEAT:
+                    due_ns = now_ns + self._staleness.recheck_ns
+                    state.read_asked_ns = now_ns
+                    out.append(rung.market_id)
+                else:
+                    self._stuck_look_ns = now_ns
+            missing[rung.market_id] = (at_ns, due_ns)
+        self._missing = missing
+        return out
+
     def on_book_read(self, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
         """A book read by REST confirms ours when equal; the zero instant says nothing (S28)."""
         rung = self._rungs.get(market_id)
@@ -434,7 +391,8 @@ class MarketDataMonitor:
         self._request_books(now_ns)
         seen = frame_of_read(shown)
         if seen is not None:
-            if self._stuck.is_paid_by(rung, seen.ts_ns):
+            missing, book_ns = self._missing.get(market_id), rung.state.ts_ns
+            if missing and book_ns is not None and book_ns < missing[0] - _LEAD_NS <= seen.ts_ns:
                 self._out.note("warning", "channel_behind", ticker=rung.market.ticker)
             rung.state.adopt_read(seen, self._staleness, now_ns)
 
@@ -451,9 +409,13 @@ class MarketDataMonitor:
         self._stepped_ns = now_ns
         self._out.note("error", "venue_clock_stepped", text=evidence)
         self._clock.reset()
-        self._latency = FeedLatency(self._staleness.lag_ns)
+        self.latency = FeedLatency(self._staleness.lag_ns)
         for each in self._rungs.values():
             each.state.forget_stamps()
         for ladder in self._ladders:
             ladder.needs_decision = True
         self._request_books(now_ns)
+
+
+def _is_before(book_ns: int | None, at_ns: int) -> bool:
+    return book_ns is None or book_ns < at_ns - _LEAD_NS

@@ -1,8 +1,7 @@
 """The guards of one event: news pulls its quotes for a while, and they wind down near its end.
 
-One value drives every rung, so news about one rung is news about all. Whoever trades first after it
-knows more than our quotes: they are cancelled at once, and made again from books and feed once the
-dust has settled.
+One value drives every rung, so news about one rung is news about all. The first to trade after it
+know more than our quotes, which are cancelled at once, and made again from books and feed later.
 
 Near the end of an event some traders know its outcome, and nothing bought can be sold again. So
 sizes are halved, then only positions are reduced, then nothing is quoted. That holds for every

@@ -1,9 +1,7 @@
-"""What rests beyond limits that were lowered under it: cancelled at once, the newest first.
+"""Cancels the orders beyond limits that were lowered, the newest first.
 
-An amend to a smaller size may come after fills and then adds to them, so what is beyond a limit
-cannot be amended back below it; and a size that is a little too large is no reason for a request
-otherwise, while a limit is one in any case. Their cancels count for no breaker: it is the operator
-who wants so many of them.
+A partial fill may come before an amend to a smaller size, and then adds to it, so such an order is
+not amended back below a limit. These cancels count for no breaker: the operator wants them.
 """
 
 from bot.core.orders.manager import OrderManager
@@ -13,11 +11,10 @@ from bot.core.settings import TraderSettings
 
 
 def pull_beyond(quoting: QuotingEngine, desk: OrderManager) -> int:
-    """Doom what the limits in force would not admit beside all that is older. How many orders.
+    """Cancel what the limits in force would not admit next to all older orders. Returns how many.
 
-    What only shrinks what is held is admitted by every limit of loss and position, so it stays, but
-    for the number and the size of orders, which hold for all. Events are looked at one by one, each
-    beside all that the others have live.
+    Orders that only reduce inventory stay, but for the limits of number and size of orders, which
+    hold for all. Events are checked one by one, each with the exposure of all the others.
     """
     pulled = kept = 0
     beyond = _beyond_loss_and_position(quoting, desk)
@@ -35,7 +32,7 @@ def pull_beyond(quoting: QuotingEngine, desk: OrderManager) -> int:
 
 
 def _is_too_large(own: OwnOrder, settings: TraderSettings) -> bool:
-    """Whether an order is above the largest size by so little that no resize would shrink it."""
+    """True if an order is above the largest size by so little that no resize would shrink it."""
     order_qty = settings.risk.order_qty
     over_qty = own.remaining - order_qty
     return over_qty > 0 and not settings.pace.resizes(over_qty, order_qty)

@@ -1,4 +1,4 @@
-"""One market of the series: its state, what is wanted there, and what is planned.
+"""One market of the series: its state, its target quotes, and the plan that reaches them.
 
 A market is quotable when it takes orders and its book can be believed; otherwise `blocked` says in
 a few words why not. Nothing here sends.
@@ -83,8 +83,8 @@ class MarketQuoter:
         self.wishes: tuple[Action, ...] = ()
         self.again_ns = 0  # when `wishes` are planned again; 0 at once
         self.denied_some = False
-        # The exposure of its event counts `counted` for it, and `held` as held; `weighed` while
-        # that is what is live.
+        # The exposure of its event counts `counted`, and `held` as inventory; `weighed` until
+        # that is stale.
         self.weighed = False
         self.counted: tuple[OpenExposure, ...] = ()
         self.held = (Qty(0), Qty(0), Cents(0))
@@ -97,19 +97,17 @@ class MarketQuoter:
 
     @property
     def is_active(self) -> bool:
-        """True if the venue says that its market takes orders."""
+        """True if the market takes orders."""
         return self.market.state is _ACTIVE
 
     @property
     def is_over(self) -> bool:
-        """True if it has resolved: it is worth its payout, and never trades again."""
+        """True if it has resolved, and never trades again."""
         return self.market.state is _RESOLVED
 
     def refresh(self, market: model.Market, believed_from_ns: int) -> bool:
-        """Take in a newer read of its market, which speaks of `believed_from_ns` and before.
-
-        True if its fee rates are others now. Raises ValueError for rates that cannot be read.
-        """
+        """Take in a newer read of its market, of `believed_from_ns` or before. True if its fee
+        rates changed. Raises ValueError for rates that cannot be read."""
         rates = rates_of(market)
         changed = rates != (self.maker_rate, self.taker_rate)
         if changed:
@@ -151,8 +149,7 @@ class MarketQuoter:
     # --- market data ------------------------------------------------------------------------------
 
     def on_trade(self, seen: m.Trade, own: Sequence[OwnOrder], now_ns: int) -> bool:
-        """Take in a print. True if it was at or through a price of ours, so that we may have
-        filled."""
+        """True if the print was at or through a price of ours: we may have filled."""
         ours = self.state.on_trade(seen, own, now_ns)
         if ours is None:
             return False
@@ -230,14 +227,14 @@ class MarketQuoter:
         self.again_ns = 0
 
     def orders_changed(self) -> None:
-        """Our orders or holdings here changed."""
+        """Our orders or inventory here changed."""
         self.ours = None
         self.again_ns = 0
         self.weighed = False
         self.state.on_own_change()
         self.ladder.on_own_change()
 
-    # --- what is wanted ---------------------------------------------------------------------------
+    # --- targets ----------------------------------------------------------------------------------
 
     def want(self, quotes: tuple[Quote, ...], *, pulled: bool) -> None:
         """Make these the wanted quotes. pulled: it is not the strategy that wants nothing here."""
