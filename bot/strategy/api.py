@@ -87,7 +87,7 @@ class RungView(msgspec.Struct, frozen=True):
 
     strike: the number on the label, None on a binary market. bids, asks: canonical YES, best
     first. microprice_cents: size-weighted mid, None unless both sides are there.
-    yes_qty, no_qty: shares held, fills not yet booked included. fair_cents (0.5..99.5) and
+    yes_qty, no_qty: the inventory, fills not yet booked included. fair_cents (0.5..99.5) and
     fair_sd_cents: the fitted curve at this rung, None while it cannot be known and once it is over
     or decided.
     quotable: whether anything quoted here can be sent now.
@@ -121,7 +121,7 @@ class RungView(msgspec.Struct, frozen=True):
 
     @property
     def net_qty(self) -> int:
-        """YES shares less NO shares: what the rung's outcome is worth to us, per dollar."""
+        """The inventory, YES shares less NO shares: what the outcome is worth to us, per dollar."""
         return self.yes_qty - self.no_qty
 
     @property

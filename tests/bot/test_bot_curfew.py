@@ -38,12 +38,12 @@ HOUR_NS = 3_600 * NS_PER_SECOND
 def test_the_last_day_is_halved_and_the_last_hour_only_reduces(
     hours: float, stage: WindDownStage
 ) -> None:
-    assert stage_of(CurfewSettings(), int(hours * HOUR_NS)) is stage
+    assert stage_of(CurfewSettings(), int(hours * HOUR_NS))[0] is stage
 
 
 def test_both_can_be_switched_off() -> None:
     off = CurfewSettings(halve_ns=0, reduce_ns=0)
-    assert stage_of(off, 1) is WindDownStage.OPEN
+    assert stage_of(off, 1)[0] is WindDownStage.OPEN
 
 
 def quotes(*levels: tuple[BookSide, int, int]) -> dict[MarketId, tuple[Quote, ...]]:
@@ -170,8 +170,8 @@ def test_past_the_very_end_only_what_reduces_stands_though_no_curfew_is_set_and_
 
 def test_at_the_stop_nothing_stands_and_0_never_stops() -> None:
     stops = CurfewSettings(stop_ns=HOUR_NS // 4)
-    assert stage_of(stops, HOUR_NS // 4) is WindDownStage.ENDED
-    assert stage_of(CurfewSettings(), 0) is WindDownStage.REDUCING
+    assert stage_of(stops, HOUR_NS // 4)[0] is WindDownStage.ENDED
+    assert stage_of(CurfewSettings(), 0)[0] is WindDownStage.REDUCING
     assert allowed(quotes((ASK, 52, 10)), {RUNG: 13}, WindDownStage.ENDED, divisor=2) == {}
 
 

@@ -22,7 +22,7 @@ from bot.core.orders.request_budget import Priority, WriteThrottle
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.guards import WindDownStage
-from bot.core.quoting.lowered_limits import pull_beyond
+from bot.core.quoting.lowered_limits import enforce_lowered_limits
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.takes import barred, routes
 from bot.core.report import Phase, TakeOutcome
@@ -142,7 +142,7 @@ class OrderExecutor:
         lowered = settings.risk != self._settings.risk
         self._settings = settings
         self._out.writes_max = settings.pace.requests_in_flight
-        if lowered and (count := pull_beyond(self._quoting, self._desk)):
+        if lowered and (count := enforce_lowered_limits(self._quoting, self._desk)):
             self._out.note("warning", "orders_beyond_limits", count=count)
         self._pace.reconfigure(settings.pace, now_ns)
 

@@ -17,7 +17,7 @@ from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox, keep_newest
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.lowered_limits import pull_beyond
+from bot.core.quoting.lowered_limits import enforce_lowered_limits
 from bot.core.report import Phase
 from bot.core.settings import TraderSettings
 from venue.wire import model
@@ -312,7 +312,7 @@ class OpenOrderSync:
             self._quoting.took_over(own.market_id)
         if taken:
             self._out.note("info", "orders_kept", count=len(taken))
-            pull_beyond(self._quoting, self._desk)  # this run may hold to tighter limits
+            enforce_lowered_limits(self._quoting, self._desk)  # this run may hold to tighter limits
         ids = tuple(own.order_id for own in taken if own.order_id is not None)
         self._out.effects.append(m.OrdersAdopted(ids))
 

@@ -127,7 +127,7 @@ class MarketState:
         self.decision_version = 0
         """Counts the changes that the strategy is to be asked about."""
         self.judge_ns = 0
-        """When the market may become fit or unfit to be quoted; 0 at once."""
+        """When its book may become stale, or believed again; 0 at once."""
 
         self.bids: Levels = ()  # as the venue showed them last, ours included
         self.asks: Levels = ()
@@ -155,13 +155,13 @@ class MarketState:
         self.external_ns = 0  # since when others have that book; our writes do not change it
         self.settles_ns: int | None = None  # while it is frozen: when it moves at the latest
         self.is_behind = False  # book and orders differed in time at the last `settle_external`
-        self.owed_ts_ns = 0  # of our newest change that its book has to show; 0: none is missing
+        self.owed_ts_ns = 0  # of our newest write that its book has to show; 0: none is missing
         self._own_ts_ns = 0  # of our newest change that a write has shown
         self._depth_ns: int | None = None  # when `external` last had a level
         self._settled_book: tuple[Levels, Levels] | None = None  # of which `external` was made
         self._without_own: tuple[Levels, Levels] | None = None  # until book or own orders change
         self._own: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
-        self._is_writing = False  # a write to some own order is under way
+        self._is_writing = False  # a write to some own order is in flight
 
         self.queues = Queues(queue_power)
         self._own_quotes: tuple[OwnQuote, ...] = ()
@@ -391,7 +391,7 @@ class MarketState:
         self._own_quotes_due_ns = 0
 
     def judge_freshness(self, blocked: str, staleness: StalenessSettings, now_ns: int) -> str:
-        """Why the market cannot be quoted now; empty if it can. Sets when to judge it again.
+        """Why the market cannot be quoted now; empty if its book is good. Sets when to judge again.
 
         blocked: a reason outside the market's own data, which goes first.
         """
@@ -499,7 +499,7 @@ class MarketState:
         """Bring `external` up to date: the book without our own size, as of the last instant of
         both.
 
-        While a write of ours is under way, or the book does not show its effect yet, our own size
+        While a write of ours is in flight, or the book does not show its effect yet, our own size
         would look like others', or theirs like ours, and quotes would follow themselves for ever.
         So it is frozen meanwhile: for a second at most if the book has changed by then, and for as
         long as it takes if it has not.

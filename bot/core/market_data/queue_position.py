@@ -8,7 +8,7 @@ cancels fall on the longer part). The bounds take all cancels to be behind us, a
 
 A frame contains everything up to its own instant, so a print that is not newer is in it, whichever
 arrives first: a decrease that a late print explains is taken back from the cancels. Frames count
-only while none of our own writes at the price is under way or newer than they are; then a level
+only while none of our own writes at the price is in flight or newer than they are; then a level
 less our own size is others'.
 """
 
@@ -398,7 +398,7 @@ class Queues:
 
     def _own_sizes(self, orders: Iterable[OwnOrder]) -> tuple[dict[_Place, int], set[_Place]]:
         """Our shares at each level, less fills that are only expected; and the levels where that is
-        not known: a write of ours is under way there, or without an answer."""
+        not known: a write of ours is in flight there, or has ended in a timeout."""
         ours: dict[_Place, int] = {}
         unclear: set[_Place] = set()
         for own in orders:

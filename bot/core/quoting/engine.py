@@ -136,7 +136,7 @@ class QuotingEngine:
         return forgotten
 
     def _is_over(self, ladder: EventQuoter, now_ns: int) -> bool:
-        """True once an event settled long enough ago, and nothing of ours rests or is held there.
+        """True once an event settled long enough ago, and no order or inventory of ours is there.
         Readings: docs/assumptions.md#S21, #S22, #S33."""
         return (
             ladder.event.status is model.EventStatus.SETTLED

@@ -27,8 +27,6 @@ from bot.core.quoting.guards import (
     WindDownStage,
     allowed,
     net_after,
-    next_stage_in_ns,
-    size_divisor,
     stage_of,
 )
 from bot.core.quoting.market_quoter import SUSPENDED_MIN_NS, MarketQuoter, rates_of
@@ -261,7 +259,7 @@ class EventQuoter:
 
     def _unlisted(self, event: model.Event) -> Iterator[model.Market]:
         """The rungs that a newer read of the event lacks. The active ones are halted: nothing new
-        is quoted there, resting orders are pulled, and holdings stay counted. In a settled event
+        is quoted there, resting orders are pulled, and their exposure stays. In a settled event
         every rung has resolved."""
         listed = {market.market_id for market in event.markets}
         is_over = event.status is model.EventStatus.SETTLED
@@ -331,7 +329,7 @@ class EventQuoter:
         self.jump_guard.on_trade(rung.market.ticker, seen.price, others, taker, book, now_ns)
 
     def on_own_change(self) -> None:
-        """Our orders or holdings on a rung changed: a limit may admit what it denied."""
+        """The exposure of a rung is stale: a limit may admit an action that it denied."""
         self.unweighed = True
         for rung in self.rungs:
             if rung.denied_some:
@@ -354,9 +352,8 @@ class EventQuoter:
         left_ns = max(0, self.resolution_ns - now_ns)
         seconds = left_ns / NS_PER_SECOND
         if now_ns >= self.stage_until_ns:
-            self.stage = stage_of(self._curfew, left_ns)
-            self._size_divisor = size_divisor(self._curfew, left_ns)
-            self.stage_until_ns = now_ns + next_stage_in_ns(self._curfew, left_ns)
+            self.stage, self._size_divisor, in_ns = stage_of(self._curfew, left_ns)
+            self.stage_until_ns = now_ns + in_ns
         rungs, versions, inputs = self.rungs, self._versions, self._inputs
         changed = self.changed = []
         owns: list[list[OwnOrder]] = []

@@ -27,7 +27,7 @@ _LEAD_NS: Final = NS_PER_SECOND
 
 _LAG_WINDOW_NS: Final = 60 * NS_PER_SECOND
 _LAG_MAX_NS: Final = 10 * NS_PER_SECOND
-"""A latency that never changes is in time, up to this much by the venue's clock."""
+"""A constant latency is in time, up to this much by the venue's clock."""
 
 _LATE_WINDOW_NS: Final = NS_PER_SECOND
 _SILENCE_NS: Final = 2 * NS_PER_SECOND
@@ -280,7 +280,7 @@ class MarketDataMonitor:
         ladder.some_blocked = any(rung.blocked for rung in ladder.rungs)
 
     def _recheck(self, now_ns: int) -> None:
-        """Request books whose last confirmation is getting old; once a second at most."""
+        """Request books before they get stale; once a second at most."""
         if now_ns - self._subscribed_ns < _RESUBSCRIBE_NS:
             return
         oldest_ns = NEVER_NS  # when the book was confirmed that has waited longest
@@ -318,7 +318,7 @@ class MarketDataMonitor:
     # --- confirming by reads ----------------------------------------------------------------------
 
     def books_to_read(self, now_ns: int) -> list[MarketId]:
-        """Rungs whose book should be confirmed by a read, a few at a time."""
+        """Rungs whose books get stale in spite of a subscribe, a few at a time: read them."""
         if not self._is_open:
             return []
         out: list[MarketId] = []

@@ -116,32 +116,25 @@ class WindDownStage(enum.StrEnum):
 
     OPEN = "open"  # everything
     HALVED = "halved"  # half of each size, at least a share
-    REDUCING = "reducing"  # what brings YES and NO shares held together
+    REDUCING = "reducing"  # what reduces the inventory
     ENDED = "ended"  # nothing
 
 
-def stage_of(settings: CurfewSettings, left_ns: int) -> WindDownStage:
-    """The stage of an event that resolves in `left_ns`."""
+def stage_of(settings: CurfewSettings, left_ns: int) -> tuple[WindDownStage, int, int]:
+    """The stage of an event that resolves in `left_ns`, the divisor of its sizes, and how long it
+    is to the next stage; NEVER_NS after all of them."""
+    stage = WindDownStage.OPEN
     if left_ns <= settings.stop_ns and settings.stop_ns:
-        return WindDownStage.ENDED
-    if left_ns <= settings.reduce_ns:
-        return WindDownStage.REDUCING
-    return WindDownStage.HALVED if left_ns <= settings.halve_ns else WindDownStage.OPEN
-
-
-def size_divisor(settings: CurfewSettings, left_ns: int) -> int:
-    """The divisor of sizes in an event that resolves in `left_ns`."""
-    return 2 if left_ns <= settings.halve_ns and settings.halve_ns else 1
-
-
-def next_stage_in_ns(settings: CurfewSettings, left_ns: int) -> int:
-    """How long until the next stage of an event that resolves in `left_ns`; NEVER_NS after all."""
-    # The very end is one, too: from there on only what reduces is quoted, whatever the settings.
-    in_ns = NEVER_NS
-    for each_ns in (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns):
-        if each_ns < left_ns and left_ns - each_ns < in_ns:
-            in_ns = left_ns - each_ns
-    return in_ns
+        stage = WindDownStage.ENDED
+    elif left_ns <= settings.reduce_ns:
+        stage = WindDownStage.REDUCING
+    elif left_ns <= settings.halve_ns:
+        stage = WindDownStage.HALVED
+    divisor = 2 if left_ns <= settings.halve_ns and settings.halve_ns else 1
+    # The very end is a turn, too: from there on quotes only reduce, whatever the settings.
+    turns_ns = (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns)
+    in_ns = min([left_ns - turn_ns for turn_ns in turns_ns if turn_ns < left_ns], default=NEVER_NS)
+    return stage, divisor, in_ns
 
 
 def allowed(
@@ -154,7 +147,7 @@ def allowed(
 ) -> Mapping[MarketId, tuple[_Wish, ...]]:
     """The wanted quotes or takes that a stage allows; the same mapping if it allows all.
 
-    net_qty: YES less NO shares held of each rung with any. divisor: see `size_divisor`.
+    net_qty: the inventory, YES less NO shares, of each rung with quotes. divisor: of sizes.
     flattening: only what reduces a position is allowed, in any stage.
     """
     if stage is WindDownStage.ENDED:
@@ -171,7 +164,7 @@ def allowed(
 def net_after(
     net_qty: Mapping[MarketId, int], takes: Mapping[MarketId, tuple[Take, ...]]
 ) -> dict[MarketId, int]:
-    """YES less NO shares of each rung once these takes have traded."""
+    """The inventory of each rung once these takes have traded."""
     left = dict(net_qty)
     for market_id, wished in takes.items():
         for take in wished:

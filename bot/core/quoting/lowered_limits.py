@@ -7,35 +7,31 @@ not amended back below a limit. These cancels count for no breaker: the operator
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import BEYOND_LIMITS, OwnOrder
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.settings import TraderSettings
 
 
-def pull_beyond(quoting: QuotingEngine, desk: OrderManager) -> int:
+def enforce_lowered_limits(quoting: QuotingEngine, desk: OrderManager) -> int:
     """Cancel what the limits in force would not admit next to all older orders. Returns how many.
 
     Orders that only reduce inventory stay, but for the limits of number and size of orders, which
     hold for all. Events are checked one by one, each with the exposure of all the others.
     """
     pulled = kept = 0
+    order_qty = quoting.settings.risk.order_qty
     beyond = _beyond_loss_and_position(quoting, desk)
     for own in desk.all_live():
         if own.cancel_requested:
             continue
         too_many = kept >= quoting.settings.risk.resting_orders
-        if too_many or own in beyond or _is_too_large(own, quoting.settings):
+        # Too large by so little that no resize would shrink it.
+        over_qty = own.remaining - order_qty
+        is_too_large = over_qty > 0 and not quoting.settings.pace.resizes(over_qty, order_qty)
+        if too_many or own in beyond or is_too_large:
             own.cancel_requested, own.why = True, BEYOND_LIMITS
             quoting.orders_changed(own.market_id)
             pulled += 1
         else:
             kept += 1
     return pulled
-
-
-def _is_too_large(own: OwnOrder, settings: TraderSettings) -> bool:
-    """True if an order is above the largest size by so little that no resize would shrink it."""
-    order_qty = settings.risk.order_qty
-    over_qty = own.remaining - order_qty
-    return over_qty > 0 and not settings.pace.resizes(over_qty, order_qty)
 
 
 def _beyond_loss_and_position(quoting: QuotingEngine, desk: OrderManager) -> set[OwnOrder]:
