@@ -142,7 +142,7 @@ class MarketState:
         # Freshness. Frames that a paused process finds waiting show a book and confirm nothing.
         self._book_ns = 0  # when the book was shown
         self.confirmed_ns = 0
-        self.unasked = False  # a pause is over, and no books were requested since
+        self._unasked = False  # a pause is over, and no books were requested since
         self.read_asked_ns = 0
         self.suspect_since_ns: int | None = None  # since when its book has to be confirmed
         self._emptied_until_ns = 0
@@ -184,6 +184,14 @@ class MarketState:
         """A view of the market changed. decide: ask the strategy because of it."""
         self.version += 1
         self.decision_version += decide
+
+    def invalidate_decision(self) -> None:
+        """Ask the strategy again, though no view changed."""
+        self.decision_version += 1
+
+    def invalidate_eligibility(self) -> None:
+        """Something outside this object may have made the market fit or unfit: judge it at once."""
+        self.judge_ns = 0
 
     # --- frames -----------------------------------------------------------------------------------
 
@@ -243,7 +251,7 @@ class MarketState:
     def _confirm(self, now_ns: int, *, is_blocked: bool) -> None:
         """A frame or a read showed the book that is held now."""
         is_doubtful = is_blocked or self.suspect_since_ns is not None or self._is_crossed
-        if not self.unasked:
+        if not self._unasked:
             self.confirmed_ns = now_ns
             if self._print_leads:  # the first book after a print may be older than it
                 self.suspect_book(now_ns)
@@ -369,8 +377,12 @@ class MarketState:
 
     def on_pause(self, now_ns: int, *, is_subscribed: bool) -> None:
         """This process paused: the frames that waited confirm no book."""
-        self.unasked = is_subscribed
+        self._unasked = is_subscribed
         self.suspect_book(now_ns)
+
+    def on_subscribe(self) -> None:
+        """Books were requested: the next frames confirm again."""
+        self._unasked = False
 
     def forget_book(self) -> None:
         """The feed is gone: there is no book until one is shown again."""

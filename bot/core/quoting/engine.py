@@ -239,15 +239,13 @@ class QuotingEngine:
         """An order of ours on a rung may have to go: the next plan looks at all of them again."""
         rung = self._rungs.get(market_id)
         if rung is not None:
-            rung.ours = None
+            rung.forget_working()
 
     def foreign_in(self, market_ids: Collection[MarketId]) -> None:
         """Somebody else has orders on these rungs of ours, and on no others: ours are cancelled
         there meanwhile."""
         for market_id, rung in self._rungs.items():
-            if rung.is_foreign != (market_id in market_ids):
-                rung.is_foreign = not rung.is_foreign
-                rung.state.judge_ns = 0
+            rung.set_foreign(market_id in market_ids)
 
     def took_over(self, market_id: MarketId) -> None:
         """We adopted an order of an earlier run."""

@@ -248,7 +248,7 @@ class MarketDataMonitor:
                 self._subscribe_due_ns = NEVER_NS
                 self._subscribed_ns = now_ns
                 for rung in self._rungs.values():
-                    rung.state.unasked = False
+                    rung.state.on_subscribe()
                 self._out.effects.append(m.SubscribeTo(*self._subscribed))
         heard_ns, why = self.heard_ns, ""
         if (

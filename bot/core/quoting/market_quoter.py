@@ -125,7 +125,7 @@ class MarketQuoter:
             and believed_from_ns > suspended + SUSPENDED_MIN_NS
         ):
             self.suspended_ns = None
-        self.state.judge_ns = 0
+        self.state.invalidate_eligibility()
         return changed
 
     def decide_outcome(self, outcome: Outcome | None) -> None:
@@ -133,13 +133,19 @@ class MarketQuoter:
         self.decided = outcome
         self.is_certain = outcome is not None or self.is_over
         self.state.invalidate_view()
-        self.state.judge_ns = 0
+        self.state.invalidate_eligibility()
 
     def suspend(self, code: str, now_ns: int) -> None:
         """The venue takes no order here until a later read of the series says so."""
         self.suspended_ns, self.suspended_code = now_ns, code
-        self.state.judge_ns = 0
-        self.state.decision_version += 1
+        self.state.invalidate_eligibility()
+        self.state.invalidate_decision()
+
+    def set_foreign(self, is_foreign: bool) -> None:
+        """Somebody else has, or no longer has, orders here."""
+        if self.is_foreign is not is_foreign:
+            self.is_foreign = is_foreign
+            self.state.invalidate_eligibility()
 
     def suspend_side(self, side: BookSide, until_ns: int) -> None:
         """No new order on a side until then, or longer if it is suspended for longer."""
@@ -220,6 +226,10 @@ class MarketQuoter:
         for steady in self._steady:
             steady.last(self.ladder.pace.dwell_ns)
         self.touch()
+
+    def forget_working(self) -> None:
+        """The next plan reads our orders again; no plan is due for it."""
+        self.ours = None
 
     def touch(self) -> None:
         """Plan it again at once, from our orders as they are."""
