@@ -82,7 +82,7 @@ def _instrumented(stand: Stand) -> _Parts:
     quoting: Any = stand.trader.quoting
     for ladder in quoting.ladders:
         ladder.strategy.quote = parts.timed("strategy", ladder.strategy.quote)
-    quoting._decide_ladder = parts.timed("deciding", quoting._decide_ladder)
+    quoting._decide_event = parts.timed("deciding", quoting._decide_event)
     return parts
 
 

@@ -84,9 +84,9 @@ def renewed(
 
     def hear(event: m.Event) -> None:
         if isinstance(event, m.BookUpdate):
-            quoting.saw(_without_ours(stand, event), stand.now_ns)
+            quoting.on_market_data(_without_ours(stand, event), stand.now_ns)
         elif isinstance(event, m.Trade):
-            quoting.saw(event, stand.now_ns)
+            quoting.on_market_data(event, stand.now_ns)
 
     def renew() -> None:
         nonlocal made
@@ -112,8 +112,8 @@ def renewed(
 
     def beat() -> None:
         nonlocal due_ns
-        quoting.channel.heard(stand.now_ns)
-        quoting.channel.watch(stand.now_ns)
+        quoting.feed.on_feed_alive(stand.now_ns)
+        quoting.feed.watch(stand.now_ns)
         mind.out.effects = []
         if stand.now_ns % NS_PER_SECOND < BEAT_NS:
             for ladder in quoting.ladders:
@@ -129,7 +129,7 @@ def renewed(
     stand.run(1, lambda: None)
     listed, _ = stand.views.views.catalog.events(EventFilter(), -1, 10)
     quoting.take_series(listed, stand.now_ns, stand.now_ns)
-    quoting.channel.opened(stand.now_ns)
+    quoting.feed.on_feed_opened(stand.now_ns)
     stand.run(seconds, beat)
     return mind
 

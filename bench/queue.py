@@ -32,7 +32,7 @@ def _errors(seed: int, seconds: float) -> list[tuple[float, float, float, int]]:
         for ladder in trader.quoting.ladders:
             for rung in ladder.rungs:
                 for own in trader.desk.live(rung.market_id):
-                    queue = rung.queues.of(own)
+                    queue = rung.state.queues.queue_of(own)
                     if own.state is not State.OPEN or own.order_id is None or queue is None:
                         continue
                     true = stand.queue.ahead(own.order_id)

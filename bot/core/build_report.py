@@ -62,7 +62,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         ledger_difference_cents=ledgers.difference_cents,
         transfers_cents=ledgers.transfers_cents,
         unallocated_cents=ledgers.unallocated_cents,
-        feed_heard_ns=quoting.channel.heard_ns,
+        feed_heard_ns=quoting.feed.heard_ns,
         feed_silent_after_ns=max(FEED_SILENT_NS, settings.staleness.feed_silence_ns),
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
         latched=trader.guard.latched,
@@ -93,7 +93,7 @@ def _event(trader: "Trader", ladder: EventQuoter, now_ns: int) -> EventReport:
         rungs=tuple(_rung(trader, rung, now_ns) for rung in ladder.rungs),
         outcome_cents=exposure.outcome_cents,
         worst_case_cents=loss_cents(exposure.worst_cents),
-        strategy_fault=ladder.conduct.fault,
+        strategy_fault=ladder.health.fault,
         implied=ladder.implied(trader.ledgers.settlement.known_winner),
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
@@ -115,7 +115,7 @@ def limits_used(exposure: Exposure, bounds: Bounds) -> tuple[BreakerReport, ...]
 
 def _rung(trader: "Trader", rung: MarketQuoter, now_ns: int) -> RungReport:
     orders = trader.desk.live(rung.market_id)
-    bids, asks = rung.others.left(orders)
+    bids, asks = rung.state.without_own(orders)
     yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
     unit = f" {rung.market.strike_unit}" if rung.market.strike_unit else ""
     return RungReport(
@@ -128,7 +128,7 @@ def _rung(trader: "Trader", rung: MarketQuoter, now_ns: int) -> RungReport:
         asks=asks,
         fair_cents=None if rung.fair is None else rung.fair.value_cents,
         fair_sd_cents=None if rung.fair is None else rung.fair.sd_cents,
-        last_price=rung.book.last_price,
+        last_price=rung.state.last_price,
         yes_qty=yes_qty,
         no_qty=no_qty,
         book_age_ns=_book_age_ns(rung, now_ns),
@@ -142,9 +142,9 @@ def _rung(trader: "Trader", rung: MarketQuoter, now_ns: int) -> RungReport:
 
 def _book_age_ns(rung: MarketQuoter, now_ns: int) -> int | None:
     """None without a book, and where none will ever come again."""
-    if not rung.book.known or rung.is_over:
+    if not rung.state.is_known or rung.is_over:
         return None
-    return now_ns - rung.confirmed_ns
+    return now_ns - rung.state.confirmed_ns
 
 
 def _wanted(rung: MarketQuoter, side: BookSide) -> Levels:
@@ -153,7 +153,7 @@ def _wanted(rung: MarketQuoter, side: BookSide) -> Levels:
 
 
 def _order(own: OwnOrder, rung: MarketQuoter, now_ns: int) -> OrderReport:
-    queue = rung.queues.of(own)
+    queue = rung.state.queues.queue_of(own)
     if queue is not None and not queue.is_placed:
         queue = None
     return OrderReport(

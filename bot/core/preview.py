@@ -193,10 +193,10 @@ def why_pulled(ladder: EventQuoter, now_ns: int) -> str:
         return "its newest read cannot be read"
     if not ladder.is_understood:
         return "neither a survival ladder nor one binary market"
-    if now_ns < ladder.conduct.pulled_until_ns:
-        return ladder.conduct.fault
-    if ladder.news.was_pulled:
-        return f"news: {ladder.news.why}"
+    if now_ns < ladder.health.pulled_until_ns:
+        return ladder.health.fault
+    if ladder.jump_guard.was_pulled:
+        return f"news: {ladder.jump_guard.why}"
     return ""
 
 
@@ -230,7 +230,7 @@ class _Preview:
         pulled = why_pulled(ladder, self._now_ns)
         return EventPlan(
             ladder.event.event_ticker,
-            ladder.conduct.name,
+            ladder.health.name,
             pulled,
             limits_used(exposure, bounds),
             tuple(self._rung(rung, pulled) for rung in ladder.rungs),
@@ -244,10 +244,10 @@ class _Preview:
             market_id=rung.market_id,
             ticker=rung.market.ticker,
             blocked=rung.blocked,
-            frame_ns=rung.book.ts_ns,
-            confirmed_ns=rung.confirmed_ns,
-            bids=rung.book.bids[:SHOWN_LEVELS],
-            asks=rung.book.asks[:SHOWN_LEVELS],
+            frame_ns=rung.state.ts_ns,
+            confirmed_ns=rung.state.confirmed_ns,
+            bids=rung.state.bids[:SHOWN_LEVELS],
+            asks=rung.state.asks[:SHOWN_LEVELS],
             fair_cents=None if fair is None else fair.value_cents,
             fair_sd_cents=None if fair is None else fair.sd_cents,
             lean_cents=_lean_cents(rung),

@@ -22,7 +22,7 @@ from bot.core.orders.manager import OrderManager
 from bot.core.orders.outbox import Outbox
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
-from bot.core.quoting.wind_down import WindDownStage
+from bot.core.quoting.guards import WindDownStage
 from bot.core.report import ConfigReport
 from bot.core.risk.effective_limits import no_looser
 from bot.core.settings import JOURNAL_NAMES, TraderSettings
@@ -143,7 +143,7 @@ class ConfigCanary:
             if ladder.is_open
             and ladder.is_understood
             and ladder.stage in (WindDownStage.OPEN, WindDownStage.HALVED)
-            and (self._news_changed or now_ns >= ladder.news.pulled_until_ns)
+            and (self._news_changed or now_ns >= ladder.jump_guard.pulled_until_ns)
             for rung in ladder.active_rungs()
             if not rung.blocked
         ]
@@ -153,9 +153,7 @@ class ConfigCanary:
 def _at_fault(ladders: Sequence[EventQuoter]) -> dict[Ticker, str]:
     """What the strategies at fault did, by event."""
     return {
-        ladder.event.event_ticker: ladder.conduct.fault
-        for ladder in ladders
-        if ladder.conduct.fault
+        ladder.event.event_ticker: ladder.health.fault for ladder in ladders if ladder.health.fault
     }
 
 
@@ -290,10 +288,10 @@ class Reconfiguration:
         """Give every part that holds to the settings the new ones. Nothing here can fail."""
         settings = wanted.configured.settings
         self._in_force = wanted
-        self._quoting.reconfigure(settings, wanted.make_strategy)
+        self._quoting.use_settings(settings, wanted.make_strategy)
         for place, ladder in enumerate(self._quoting.ladders):
-            ladder.reconfigure(settings, None if fresh is None else fresh[place])
-        self._quoting.supervision.tell_at_fault()
+            ladder.use_settings(settings, None if fresh is None else fresh[place])
+        self._quoting.supervisor.report_faults()
         self._sending.reconfigure(settings, now_ns)
         self._guard.reconfigure(settings, now_ns)
 

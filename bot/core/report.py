@@ -86,7 +86,7 @@ class EventReport(msgspec.Struct, frozen=True):
     that each limit makes smaller now, or leaves out. strategy_fault: what its strategy did wrong
     last, empty once it has behaved since. implied: what the fair curve and the decided rungs say of
     the value; None while they say nothing. alarms: what cannot be right, or is unlikely, in the
-    prices of others and in the curve. stage: see `bot.core.quoting.wind_down`."""
+    prices of others and in the curve. stage: see `bot.core.quoting.guards`."""
 
     event_ticker: Ticker
     title: str

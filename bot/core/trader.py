@@ -26,7 +26,7 @@ from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
 from bot.core.preview import TraderPlan, plan_of
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.event_quoter import PARK_MIN_NS, MarketQuoter
+from bot.core.quoting.event_quoter import SUSPENDED_MIN_NS, MarketQuoter
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
 from bot.core.risk.buying_power import AccountRisk
@@ -85,7 +85,6 @@ class Trader:
         )
         self.guard = KillSwitch(settings, self.desk, self.ledgers, self.quoting, self.out)
         self.out.guard = self.guard
-        self.quoting.forgets = self.guard.forget
         self.reconfiguration = Reconfiguration(
             settings,
             make_strategy,
@@ -126,7 +125,7 @@ class Trader:
         if self._booked or self._cancelled:
             self._learn()
         if self.started_ns and gap_ns > self._staleness.gap_ns:
-            self.quoting.channel.paused_for(gap_ns, self._now_ns)
+            self.quoting.feed.on_pause(gap_ns, self._now_ns)
             self._account.on_resume(self._now_ns)
             self._stirred = True
         self._dispatch(event)
@@ -161,27 +160,30 @@ class Trader:
         match event:
             case m.Tick():
                 self._beat()
-            case m.BookUpdate() | m.Trade() | m.ImpliedValueSeen():
+            case m.BookUpdate() | m.Trade():
                 self.out.counters.frames += 1
-                if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
+                if self.quoting.on_market_data(event, now_ns):
                     self._hints.on_frame(event, self.desk.live(event.market_id), now_ns)
                     self._due_ns = min(self._due_ns, self._hints.next_due_ns)
+            case m.ImpliedValueSeen():
+                self.out.counters.frames += 1
+                self.quoting.on_implied_value(event, now_ns)
             case m.Response():
                 self._replied(event)
             case m.FeedAlive() | m.SubscriptionAccepted():
-                self.quoting.channel.heard(now_ns)
+                self.quoting.feed.on_feed_alive(now_ns)
             case m.FeedOpened():
                 self.out.note("info", "feed_opened")
-                self.quoting.channel.opened(now_ns)
+                self.quoting.feed.on_feed_opened(now_ns)
             case m.FeedClosed():
                 self.out.note("warning", "feed_closed", reason=event.reason)
-                self.quoting.channel.closed()
+                self.quoting.feed.on_feed_closed()
             case m.MalformedFrame():
                 self.out.counters.frames_garbled += 1
-                self.quoting.channel.garbled(event.known, now_ns)
+                self.quoting.feed.on_malformed_frame(event.known, now_ns)
             case m.SubscriptionRefused():
                 self.out.note("error", "subscription_refused", code=event.code)
-                self.quoting.channel.refused(now_ns)
+                self.quoting.feed.on_subscription_refused(now_ns)
             case m.Started():
                 self._started(event)
             case m.StopRequested():
@@ -205,7 +207,7 @@ class Trader:
             case m.ConfigRefused():
                 self.reconfiguration.refuse(event)
             case m.StrategyOverran():
-                self.quoting.supervision.overran(event, now_ns)
+                self.quoting.supervisor.on_overrun(event, now_ns)
             case m.JournalFailed():
                 self.out.find("journal_failed", event.reason)
                 self._stop("the journal cannot be written")
@@ -291,7 +293,7 @@ class Trader:
             answer = self.desk.check_response(pending, event.answer)
             self._order_answered(pending, pending.own, answer)
         elif isinstance(request, m.ReadBook):
-            self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
+            self.quoting.feed.on_book_read(request.market_id, event.answer, self._now_ns)
         elif not isinstance(request, (m.Create, m.AmendResting, m.CancelResting)):
             walk = self._account.on_answer(request, event.answer, self._now_ns)
             if walk is not None:
@@ -305,7 +307,7 @@ class Trader:
         if changes:
             self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is OrderFinding.UNREADABLE:
-            self.quoting.parking.market(own.market_id, OrderFinding.UNREADABLE, self._now_ns)
+            self.quoting.suspend_market(own.market_id, OrderFinding.UNREADABLE, self._now_ns)
         is_read = isinstance(pending.request, m.ReadOrder)
         if isinstance(answer, m.Ok) and is_read:
             self._hints.on_read(pending.begun_ns, own)
@@ -313,7 +315,7 @@ class Trader:
             self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderBody, m.CancelBody)):
                 again = isinstance(pending.request, m.Create) and pending.request.again
-                self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
+                self.quoting.on_own_write(answer.body.order, self._now_ns, may_be_old=again)
         if own.filled > self.ledgers.booked_qty(own):
             self._account.schedule_by(Resource.FILLS, self._now_ns)
         if row is None or is_read:
@@ -326,14 +328,14 @@ class Trader:
         if row.advice is Advice.PARK_VENUE:
             self._sending.venue.refuses(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
-            self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
+            self.quoting.suspend_market(own.market_id, answer.code, self._now_ns)
             self._account.schedule_by(
                 Resource.SERIES,
-                self._now_ns + PARK_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS,
+                self._now_ns + SUSPENDED_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS,
             )
         elif row.advice is Advice.REREAD_FUNDS:
             often = self.desk.rejects.often(own, self._now_ns)
-            self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
+            self.quoting.suspend_for_funds(own, answer.code, self._now_ns, often=often)
             self._account.schedule_by(Resource.BALANCE, self._now_ns)
             self._account.schedule_by(Resource.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not (create is not None and create.again):
@@ -341,11 +343,11 @@ class Trader:
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
             asked = create.order.qty if create is not None else Qty(0)
             if answer.code == Code.INVALID_QTY and asked > 1:
-                self.quoting.parking.too_large(own.market_id, asked)
+                self.quoting.limit_order_qty(own.market_id, asked)
                 return
-            self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
+            self.quoting.suspend_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
         elif row.advice is Advice.GIVE_UP and self.desk.rejects.often(own, self._now_ns):
-            self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
+            self.quoting.suspend_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
     def _walked(self, walk: PagedRead) -> None:
         match walk.kind:
@@ -390,7 +392,7 @@ class Trader:
             beside, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns
         )
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
-        self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
+        self.guard.forget(self.quoting.take_series(ours, walk.begun_ns, self._now_ns))
 
     def _beat(self) -> None:
         if not self.started_ns or self.phase is Phase.STOPPED:
@@ -403,7 +405,7 @@ class Trader:
                 self.out.effects.append(m.WakeAt(due_ns))
                 return
         out, quoting, sending = self.out, self.quoting, self._sending
-        quoting.channel.watch(now_ns)
+        quoting.feed.watch(now_ns)
         if self.phase is Phase.STARTING:
             self._start_up()
         self._trip()
@@ -472,7 +474,7 @@ class Trader:
 
     def _doubt(self) -> None:
         """Read fills and orders sooner where they are in doubt."""
-        heard_ns = self.quoting.channel.heard_ns
+        heard_ns = self.quoting.feed.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._staleness.feed_silence_ns
         is_hinted = self._hints.next_due_ns != NEVER_NS
         if is_hinted or silent or self.out.findings or self.desk.unknown or self.desk.unsettled:
@@ -503,7 +505,7 @@ class Trader:
             if not self.out.send(request, Priority.READ, f"read {walk.kind}", self._now_ns):
                 return
             self._account.on_sent(walk, self._now_ns)
-        for market_id in self.quoting.channel.books_to_read(self._now_ns):
+        for market_id in self.quoting.feed.books_to_read(self._now_ns):
             if not self.out.send(
                 m.ReadBook(market_id), Priority.READ, "confirm book", self._now_ns
             ):

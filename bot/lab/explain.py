@@ -15,7 +15,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.build_report import limits_used
 from bot.core.execution.cash_check import CashCheck
-from bot.core.market_data.book import book_seen
+from bot.core.market_data.market_state import frame_of_read
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
@@ -327,14 +327,14 @@ class Explainer:
                     for rung in ladder.rungs
                 }
             elif isinstance(body, m.BookBody):
-                seen = book_seen(body.book)
+                seen = frame_of_read(body.book)
                 if seen is not None:
                     self._saw(seen, step.placed, "read of the book")
 
     def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
         rung = self._rungs.get(seen.market_id)
-        # An older book changes nothing.
-        if rung is not None and rung.book.ts_ns == seen.ts_ns:
+        # One that is older than what is believed changes nothing.
+        if rung is not None and rung.state.ts_ns == seen.ts_ns:
             at_ns = placed.entry.at_ns
             self._books[seen.market_id] = Frame(
                 kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
@@ -433,7 +433,7 @@ class Explainer:
             phase=self.trader.phase,
             event_ticker=ticker,
             ticker=rung.market.ticker,
-            strategy=ladder.conduct.name,
+            strategy=ladder.health.name,
             decided_ns=ladder.decided_ns,
             asked=was_asked,
             pulled="" if was_asked else self._pulled(ladder, rung),
@@ -443,8 +443,8 @@ class Explainer:
             seen=None if view is None else _seen(view, market_id),
             leans=leans,
             leans_fault=fault,
-            answered=ladder.answers.resting.get(market_id, ()) if was_asked else (),
-            takes=ladder.takes.get(market_id, ()) if was_asked and not ladder.conduct.fault else (),
+            answered=ladder.answered.get(market_id, ()) if was_asked else (),
+            takes=ladder.takes.get(market_id, ()) if was_asked and not ladder.health.fault else (),
             wanted=rung.wanted,
             steady=tuple(rung.planned),
             cuts=tuple(cut for cut in quoting.weighing.cuts(ladder) if cut.market_id == market_id),

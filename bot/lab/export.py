@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.market_data.book import book_seen
+from bot.core.market_data.market_state import frame_of_read
 from bot.io.journal.journal import read_segment
 from bot.io.journal.records import Entry
 from bot.lab.own_orders import OwnOrders, outcome_and_side
@@ -361,7 +361,7 @@ class _Reader:
             self._add("requests", row)
         match answer:
             case m.Ok(body=m.BookBody(book=book)):
-                seen = book_seen(book)
+                seen = frame_of_read(book)
                 if seen is not None:
                     self._book(at_ns, seen, "read")
             case m.Ok(body=m.FillsBody(fills=fills)):

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
-from bot.core.market_data.venue_clock import VenueClock
+from bot.core.market_data.market_state import VenueClock
 from bot.io.client.preflight import PUBLIC_READS, PublicRead, PublicVenue
 from bot.io.client.rest import DRAIN_SLACK_S, REQUEST_S_MAX
 from bot.io.faults import OperatorError

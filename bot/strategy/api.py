@@ -87,7 +87,7 @@ class RungView(msgspec.Struct, frozen=True):
 
     strike: the number on the label, None on a binary market. bids, asks: canonical YES, best
     first. microprice_cents: size-weighted mid, None unless both sides are there.
-    yes_qty, no_qty: shares held, fills not yet booked included. fair_cents (0.5..99.5) and
+    yes_qty, no_qty: the inventory, fills not yet booked included. fair_cents (0.5..99.5) and
     fair_sd_cents: the fitted curve at this rung, None while it cannot be known and once it is over
     or decided.
     quotable: whether anything quoted here can be sent now.
@@ -121,7 +121,7 @@ class RungView(msgspec.Struct, frozen=True):
 
     @property
     def net_qty(self) -> int:
-        """YES shares less NO shares: what the rung's outcome is worth to us, per dollar."""
+        """The inventory, YES shares less NO shares: what the outcome is worth to us, per dollar."""
         return self.yes_qty - self.no_qty
 
     @property
@@ -168,8 +168,8 @@ class Quote(msgspec.Struct, frozen=True, cache_hash=True):
     """A wish to have `qty` shares resting at a canonical YES price on one side.
 
     limit: the boldest price (highest bid, lowest ask) at which they would still be worth having:
-    an order that stands between it and `price` is left where it is, for the sake of its place in
-    the queue. None is `price` itself.
+    an order that rests between it and `price` stays there and keeps its queue position. None is
+    `price` itself.
     """
 
     side: BookSide
@@ -231,7 +231,6 @@ class ValidatedQuotes(msgspec.Struct, frozen=True):
 
 def mapped(answer: object) -> Quotes:
     """An answer of a strategy, if it is a mapping. Raises NonsenseQuotes where it is none."""
-    # Of a class of Python's own it is told at once; what is abstract is asked for by a call.
     if type(answer) is not dict and not isinstance(answer, Mapping):
         raise NonsenseQuotes(f"wanted a mapping of market_id to quotes, got {_kind(answer)}")
     return answer
@@ -299,7 +298,7 @@ def split(quotes: Quotes, view: EventView) -> ValidatedQuotes:
 
 def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> None:
     """Raise NonsenseQuotes unless it is one of the two, of a legal price and size."""
-    # Of a tuple, for this is hot: a union would be made anew for every wish.
+    # A tuple, for this is hot: Python would build a union for every wish.
     if not isinstance(wish, (Quote, Take)):
         raise _nonsense(market_id, view, f"a {type(wish).__name__}", "quotes and takes")
     if not isinstance(wish.side, BookSide):
@@ -316,7 +315,6 @@ def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> Non
 def _nonsense(
     market_id: MarketId, view: EventView, what: str, accepted: str = ""
 ) -> NonsenseQuotes:
-    """What is wrong on a rung of the view, and what would not be."""
     ticker = next(rung.ticker for rung in view.rungs if rung.market_id == market_id)
     return NonsenseQuotes(f"{what} on {ticker}" + (f"; wanted {accepted}" if accepted else ""))
 

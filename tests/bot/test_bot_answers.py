@@ -1,20 +1,18 @@
-"""Claims about the answers of a strategy: which rungs they change, and what is looked at anew."""
+"""Claims about the answers of a strategy: which rungs they change."""
 
 from collections.abc import Mapping
 
-from bot.core.quoting.quote_validator import QuoteValidator
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
-from tests.strategies.views import rung, view
+from tests.bot.thin import Thin
 from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId
 
-A, B, C = MarketId("m0"), MarketId("m1"), MarketId("m2")
-ONE = (Quote(BookSide.BID, Price(40), Qty(5)),)
-TWO = (Quote(BookSide.BID, Price(41), Qty(5)),)
+ONE = (Quote(BookSide.BID, Price(30), Qty(5)),)
+TWO = (Quote(BookSide.BID, Price(31), Qty(5)),)
 
 
 class Says(Strategy):
-    """Answers what it was told to."""
+    """Returns what it is given next."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -24,27 +22,36 @@ class Says(Strategy):
         return self.next
 
 
-def asked(
-    answers: QuoteValidator, says: Says, quotes: Mapping[MarketId, tuple[Quote, ...]]
-) -> None:
-    says.next = quotes
-    seen = view(rung(0, 60.0), rung(1, 50.0), rung(2, 40.0))
-    assert answers.ask(says, seen) == quotes
+class Asked(Thin):
+    """A trader whose strategy is asked by hand."""
+
+    def __init__(self) -> None:
+        super().__init__([60, 50, 40], Says)
+        self.start()
+        self.ladder = self.trader.quoting.ladders[0]
+
+    def answer_to(
+        self, *wanted: tuple[int, tuple[Quote, ...]]
+    ) -> Mapping[MarketId, tuple[Quote, ...]]:
+        """The answer, by place of the rung."""
+        quotes = {self.markets[at].market_id: rows for at, rows in wanted}
+        self.ladder.strategy.next = quotes  # type: ignore[attr-defined]
+        view = self.ladder.view(None, self.trader.desk, self.trader.ledgers, self.now_ns)
+        answered = self.ladder.ask_strategy(view)
+        assert answered == quotes
+        return answered
 
 
 def test_an_answer_equal_to_the_last_one_in_another_order_gives_the_same_mapping() -> None:
-    answers, says = QuoteValidator(), Says()
-    asked(answers, says, {A: ONE, B: ONE, C: ONE})
-    asked(answers, says, {C: TWO, B: TWO, A: ONE})
-    before = answers.resting
-    asked(answers, says, {A: ONE, B: TWO, C: TWO})
-    assert answers.resting is before
+    of = Asked()
+    of.answer_to((0, ONE), (1, ONE), (2, ONE))
+    before = of.answer_to((2, TWO), (1, TWO), (0, ONE))
+    assert of.answer_to((0, ONE), (1, TWO), (2, TWO)) is before
 
 
 def test_a_rung_left_out_of_an_answer_has_no_quotes_any_more() -> None:
-    answers, says = QuoteValidator(), Says()
-    asked(answers, says, {A: ONE, B: ONE})
-    asked(answers, says, {A: ONE, C: ONE})
-    asked(answers, says, {A: ONE})
-    asked(answers, says, {})
-    assert answers.resting == {}
+    of = Asked()
+    of.answer_to((0, ONE), (1, ONE))
+    of.answer_to((0, ONE), (2, ONE))
+    of.answer_to((0, ONE))
+    assert of.answer_to() == {}

@@ -107,9 +107,8 @@ def test_no_settings_let_an_order_past_a_compiled_cap(
     bids, asks = ((Price(bid), Qty(1)),), ((Price(ask), Qty(1)),)
     trader.quoting.rung = lambda _market_id: SimpleNamespace(
         market_id=made.MARKET,
-        book=SimpleNamespace(bids=bids, asks=asks),
-        others=SimpleNamespace(left=lambda _own: (bids, asks)),
-        side_parked=lambda _side, _now_ns: False,
+        state=SimpleNamespace(bids=bids, asks=asks, without_own=lambda _own: (bids, asks)),
+        is_side_suspended=lambda _side, _now_ns: False,
     )
     own = made.own(outcome=outcome, side=side, price=price, qty=qty)
     request = (

@@ -164,7 +164,7 @@ def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_howeve
                 market.ticker, market.market_id, instant.from_ns(thin.now_ns), levels, ()
             )
             answer = m.Ok(m.BookBody(shown))
-            thin.trader.quoting.channel.book_read(market.market_id, answer, thin.now_ns)
+            thin.trader.quoting.feed.on_book_read(market.market_id, answer, thin.now_ns)
         effects = thin.trader.receive(m.Tick(), thin.now_ns)
         asked += sum(isinstance(each, m.SubscribeTo) for each in effects)
     assert asked <= 1 + (thin.now_ns - since_ns) // S
@@ -193,7 +193,7 @@ def test_a_quiet_market_is_quoted_on_for_as_long_as_its_book_is_confirmed():
 
 def test_a_book_that_is_never_confirmed_is_stale_after_ten_seconds():
     thin = quoting()
-    since = thin.rung(0).confirmed_ns
+    since = thin.rung(0).state.confirmed_ns
     thin.show = lambda *_: None  # type: ignore[method-assign]
     while thin.now_ns < since + 12 * S:
         after(thin, 100 * MS, m.FeedAlive())
@@ -206,7 +206,7 @@ def test_a_book_that_is_never_confirmed_is_stale_after_ten_seconds():
 def test_a_confirmation_is_sought_before_a_book_is_too_old():
     thin = quoting()
     thin.show = lambda *_: None  # type: ignore[method-assign]
-    since = thin.rung(0).confirmed_ns
+    since = thin.rung(0).state.confirmed_ns
     while thin.now_ns < since + 9 * S:
         after(thin, 100 * MS, m.FeedAlive())
     asked = [at for at in thin.subscribed_ns if at > since]
@@ -246,7 +246,7 @@ def test_a_channel_that_opens_and_says_nothing_is_not_quoted_on_whatever_reads_c
 def confirm(thin: Thin) -> None:
     """A read shows the book as it is."""
     answer = read(thin, thin.now_ns)
-    thin.trader.quoting.channel.book_read(thin.markets[0].market_id, answer, thin.now_ns)
+    thin.trader.quoting.feed.on_book_read(thin.markets[0].market_id, answer, thin.now_ns)
 
 
 # --- prints and lag -------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def test_a_first_book_that_is_older_than_a_print_before_it_is_not_quoted_on():
     thin = quoting()
     thin.run(30)
     old_ns = thin.now_ns - 10 * S
-    thin.rung(0).forget_book()
+    thin.rung(0).state.forget_book()
     thin.give(trade(thin, thin.now_ns))
     book = ((Price(40), Qty(50)),), ((Price(60), Qty(50)),)
     thin.give(m.BookUpdate(thin.rung(0).market_id, old_ns, *book))
@@ -416,7 +416,7 @@ def test_a_gap_of_more_than_a_quarter_second_is_a_pause(gap_ns, doubted):
     thin.run(1)
     thin.now_ns += gap_ns
     thin.give(m.FeedAlive())
-    assert thin.rung(0).is_suspect is doubted
+    assert (thin.rung(0).state.suspect_since_ns is not None) is doubted
 
 
 # --- reads ----------------------------------------------------------------------------------------
@@ -445,36 +445,36 @@ def test_an_equal_book_read_by_rest_confirms_ours():
     thin = quoting()
     thin.run(1)
     thin.show(0)
-    thin.rung(0).suspect(thin.now_ns)
-    thin.trader.quoting.channel.book_read(
+    thin.rung(0).state.suspect_book(thin.now_ns)
+    thin.trader.quoting.feed.on_book_read(
         thin.markets[0].market_id, read(thin, thin.now_ns), thin.now_ns + 7
     )
-    assert not thin.rung(0).is_suspect
-    assert thin.rung(0).confirmed_ns == thin.now_ns + 7
+    assert thin.rung(0).state.suspect_since_ns is None
+    assert thin.rung(0).state.confirmed_ns == thin.now_ns + 7
 
 
 def test_a_book_captured_well_before_the_newest_print_confirms_nothing():
     thin = quoting()
     thin.run(1)
     thin.show(0)
-    captured_ns, before = thin.now_ns, thin.rung(0).confirmed_ns
+    captured_ns, before = thin.now_ns, thin.rung(0).state.confirmed_ns
     thin.now_ns += 2 * S
     thin.give(trade(thin, thin.now_ns))
-    thin.trader.quoting.channel.book_read(
+    thin.trader.quoting.feed.on_book_read(
         thin.markets[0].market_id, read(thin, captured_ns), thin.now_ns + 7
     )
-    assert thin.rung(0).confirmed_ns == before
-    assert thin.rung(0).is_suspect
+    assert thin.rung(0).state.confirmed_ns == before
+    assert thin.rung(0).state.suspect_since_ns is not None
 
 
 def test_the_zero_instant_says_nothing():
     thin = quoting()
     thin.run(1)
-    before = thin.rung(0).confirmed_ns
+    before = thin.rung(0).state.confirmed_ns
     answer = read(thin, thin.now_ns, bids=(), asks=())
     zero = msgspec.structs.replace(answer.body.book, as_of=instant.ZERO)
-    thin.trader.quoting.channel.book_read(
+    thin.trader.quoting.feed.on_book_read(
         thin.markets[0].market_id, m.Ok(m.BookBody(zero)), thin.now_ns + 7
     )
-    assert thin.rung(0).confirmed_ns == before
-    assert thin.rung(0).book.bids != ()
+    assert thin.rung(0).state.confirmed_ns == before
+    assert thin.rung(0).state.bids != ()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.quoting.wind_down import WindDownStage, kept, stage_of
+from bot.core.quoting.guards import WindDownStage, allowed, stage_of
 from bot.core.settings import CurfewSettings
 from bot.core.trader import Trader
 from bot.strategy.api import EventView, Quote, Quotes, Strategy, Take
@@ -38,12 +38,12 @@ HOUR_NS = 3_600 * NS_PER_SECOND
 def test_the_last_day_is_halved_and_the_last_hour_only_reduces(
     hours: float, stage: WindDownStage
 ) -> None:
-    assert stage_of(CurfewSettings(), int(hours * HOUR_NS)) is stage
+    assert stage_of(CurfewSettings(), int(hours * HOUR_NS))[0] is stage
 
 
 def test_both_can_be_switched_off() -> None:
     off = CurfewSettings(halve_ns=0, reduce_ns=0)
-    assert stage_of(off, 1) is WindDownStage.OPEN
+    assert stage_of(off, 1)[0] is WindDownStage.OPEN
 
 
 def quotes(*levels: tuple[BookSide, int, int]) -> dict[MarketId, tuple[Quote, ...]]:
@@ -51,12 +51,12 @@ def quotes(*levels: tuple[BookSide, int, int]) -> dict[MarketId, tuple[Quote, ..
 
 
 def sizes(wanted, net: int, stage: WindDownStage) -> list[tuple[BookSide, int, int]]:
-    return [(q.side, q.price, q.qty) for q in kept(wanted, {RUNG: net}, stage, part=2)[RUNG]]
+    return [(q.side, q.price, q.qty) for q in allowed(wanted, {RUNG: net}, stage, divisor=2)[RUNG]]
 
 
 def test_before_that_the_very_quotes_stand() -> None:
     wanted = quotes((BID, 48, 10))
-    assert kept(wanted, {}, WindDownStage.OPEN, part=1) is wanted
+    assert allowed(wanted, {}, WindDownStage.OPEN, divisor=1) is wanted
 
 
 def test_sizes_are_halved_and_a_share_is_left() -> None:
@@ -76,7 +76,7 @@ def test_what_reduces_is_halved_no_sooner_than_halve_ms_says(halve_ns: int, shar
     thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
-    ladder.reconfigure(
+    ladder.use_settings(
         msgspec.structs.replace(
             thin.trader.reconfiguration.settings, curfew=CurfewSettings(halve_ns=halve_ns)
         ),
@@ -85,12 +85,11 @@ def test_what_reduces_is_halved_no_sooner_than_halve_ms_says(halve_ns: int, shar
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8)
     view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
-    held = msgspec.structs.replace(
-        view, rungs=(msgspec.structs.replace(view.rungs[0], yes_qty=Qty(30)),)
-    )
-    wanted = {view.rungs[0].market_id: (Quote(ASK, Price(75), Qty(10), Price(75)),)}
+    at = view.rungs[0].market_id
+    wanted = {at: (Quote(ASK, Price(75), Qty(10), Price(75)),)}
     assert ladder.stage is WindDownStage.REDUCING
-    assert [q.qty for q in ladder.within_curfew(wanted, held)[view.rungs[0].market_id]] == [shares]
+    left, _ = ladder.wind_down(wanted, {}, {at: 30})
+    assert [quote.qty for quote in left[at]] == [shares]
 
 
 def test_another_curfew_holds_from_the_next_beat_on() -> None:
@@ -99,7 +98,7 @@ def test_another_curfew_holds_from_the_next_beat_on() -> None:
     ladder, settings = thin.trader.quoting.ladders[0], thin.trader.reconfiguration.settings
     for stop_ns, stage in ((90 * 24 * HOUR_NS, WindDownStage.ENDED), (HOUR_NS, WindDownStage.OPEN)):
         curfew = CurfewSettings(halve_ns=stop_ns, reduce_ns=stop_ns, stop_ns=stop_ns)
-        ladder.reconfigure(msgspec.structs.replace(settings, curfew=curfew), None)
+        ladder.use_settings(msgspec.structs.replace(settings, curfew=curfew), None)
         thin.give(m.Tick())
         assert ladder.stage is stage
         assert bool(ladder.rungs[0].wanted) is (stage is WindDownStage.OPEN)
@@ -107,10 +106,10 @@ def test_another_curfew_holds_from_the_next_beat_on() -> None:
 
 def test_takes_are_held_to_the_same() -> None:
     takes = {RUNG: (Take(BID, Price(52), Qty(8), whole=True),)}
-    assert kept(takes, {RUNG: 0}, WindDownStage.HALVED, part=2) == {
+    assert allowed(takes, {RUNG: 0}, WindDownStage.HALVED, divisor=2) == {
         RUNG: (Take(BID, Price(52), Qty(4), whole=True),)
     }
-    assert kept(takes, {RUNG: 5}, WindDownStage.REDUCING, part=2) == {RUNG: ()}
+    assert allowed(takes, {RUNG: 5}, WindDownStage.REDUCING, divisor=2) == {RUNG: ()}
 
 
 @pytest.mark.parametrize(("net", "resting"), [(30, 22), (8, 0), (5, 0)])
@@ -121,7 +120,7 @@ def test_what_a_take_shrinks_is_not_shrunk_by_a_quote_beside_it_too(net: int, re
     ladder.flattening = "asked for"
     wanted = quotes((ASK, 75, 100))
     takes = {RUNG: (Take(ASK, Price(70), Qty(8)),)}
-    resting_on, taken = ladder.curfewed(wanted, takes, {RUNG: net})
+    resting_on, taken = ladder.wind_down(wanted, takes, {RUNG: net})
     assert sum(quote.qty for quote in resting_on[RUNG]) == resting
     assert sum(take.qty for take in taken[RUNG]) == min(8, net)
 
@@ -171,9 +170,9 @@ def test_past_the_very_end_only_what_reduces_stands_though_no_curfew_is_set_and_
 
 def test_at_the_stop_nothing_stands_and_0_never_stops() -> None:
     stops = CurfewSettings(stop_ns=HOUR_NS // 4)
-    assert stage_of(stops, HOUR_NS // 4) is WindDownStage.ENDED
-    assert stage_of(CurfewSettings(), 0) is WindDownStage.REDUCING
-    assert kept(quotes((ASK, 52, 10)), {RUNG: 13}, WindDownStage.ENDED, part=2) == {}
+    assert stage_of(stops, HOUR_NS // 4)[0] is WindDownStage.ENDED
+    assert stage_of(CurfewSettings(), 0)[0] is WindDownStage.REDUCING
+    assert allowed(quotes((ASK, 52, 10)), {RUNG: 13}, WindDownStage.ENDED, divisor=2) == {}
 
 
 class Held(Thin):
@@ -224,7 +223,7 @@ def test_nothing_is_made_beside_an_order_that_may_have_shrunk_all_there_was_at_l
     thin.start()
     off = CurfewSettings(halve_ns=0)
     settings = msgspec.structs.replace(thin.trader.reconfiguration.settings, curfew=off)
-    thin.trader.quoting.ladders[0].reconfigure(settings, None)
+    thin.trader.quoting.ladders[0].use_settings(settings, None)
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8, lambda: thin.show(0), NS_PER_SECOND)
     assert thin.trader.quoting.ladders[0].stage is WindDownStage.REDUCING

@@ -13,7 +13,6 @@ from bot.core.fair_value.estimators import (
     Estimate,
     FeedTrust,
     TradedPrice,
-    Volatility,
     from_book,
     from_prints,
     merged,
@@ -55,38 +54,26 @@ def test_values_are_kept_half_a_tick_from_certainty(cents: float, inside: float)
     assert probit(cents) == probit(inside)
 
 
-def realised(values: Iterable[float], half_life_s: float = 900.0) -> list[float]:
-    """The volatility after each of these values, one a second."""
-    volatility = Volatility(half_life_s)
-    return [volatility.update(value, second * S) for second, value in enumerate(values)]
+def learned(mids: Iterable[float], step_s: int = 1) -> list[float]:
+    """The volatility of a binary market after each of these mids, so far apart in time."""
+    curve, out = FairCurve(None), []
+    for at, mid in enumerate(mids):
+        half = 1 if mid % 1 == 0 else 1.5
+        bid, ask = level(round(mid - half), 100), level(round(mid + half), 100)
+        curve.update([RungInput(bid, ask, at * step_s * S, None)], None, 1e12, at * step_s * S)
+        out.append(curve.volatilities[0])
+    return out
 
 
-def test_volatility_is_zero_before_a_minute_and_then_a_cent_a_second_is_one() -> None:
-    learned = realised(50.0 + second % 2 for second in range(600))
-    assert not any(learned[:60])
-    assert learned[-1] == pytest.approx(1.0, rel=0.01)
+def test_volatility_is_next_to_nothing_before_a_minute_and_then_a_cent_a_second_is_one() -> None:
+    found = learned(50 + second % 2 for second in range(600))
+    assert max(found[:60]) < 1e-3
+    assert found[-1] == pytest.approx(1.0, rel=0.01)
 
 
 def test_volatility_fades_by_half_of_its_square_in_a_half_life_of_calm() -> None:
-    stormy = [50.0 + second % 2 for second in range(1_000)]
-    learned = realised([*stormy, *[51.0] * 100], half_life_s=100.0)
-    assert learned[-1] ** 2 == pytest.approx(learned[999] ** 2 / 2, rel=0.02)
-
-
-def test_a_value_that_is_another_one_for_more_is_known_has_not_moved() -> None:
-    volatility = Volatility()
-    for second in range(120):
-        learned = volatility.update(20.0 if second < 10 else 45.0, second * S)
-        if second == 9:
-            volatility.restart(45.0, second * S)
-    assert learned == 0
-
-
-def test_time_that_stepped_back_counts_as_none() -> None:
-    volatility = Volatility()
-    for second in (0, 100, 50, 100):
-        learned = volatility.update(50.0 + second % 3, second * S)
-    assert learned == pytest.approx(math.sqrt((1 + 1 + 1) / 100), rel=0.06)
+    found = learned([*(50 + second % 2 for second in range(9_000)), *[51] * 900])
+    assert found[-1] ** 2 == pytest.approx(found[8_999] ** 2 / 2, rel=0.02)
 
 
 def test_a_traded_price_is_the_mean_by_size() -> None:
@@ -219,7 +206,7 @@ def test_the_feed_is_taken_at_its_word_at_first() -> None:
 def test_a_feed_that_proves_wrong_is_trusted_less_in_its_class_only() -> None:
     trust = FeedTrust()
     for minute in range(0, 1_000, 5):
-        trust.observe(0.3, 0.95, 0.0, minute * 60 * S)
+        trust.learn_error(0.3, 0.95, 0.0, minute * 60 * S)
     assert trust.log_sd(0.95) > 0.25
     assert trust.log_sd(0.5) == pytest.approx(0.07)
 
@@ -227,14 +214,14 @@ def test_a_feed_that_proves_wrong_is_trusted_less_in_its_class_only() -> None:
 def test_a_feed_that_proves_right_is_trusted_more_than_its_word() -> None:
     trust = FeedTrust()
     for minute in range(0, 1_000, 5):
-        trust.observe(4.8, 0.05, 4.8, minute * 60 * S)
+        trust.learn_error(4.8, 0.05, 4.8, minute * 60 * S)
     assert trust.log_sd(0.05) < 0.06
 
 
 def test_a_forecast_is_judged_ten_minutes_later_not_at_once() -> None:
     trust = FeedTrust()
-    trust.observe(0.5, 1.0, 0.0, 0)
-    trust.observe(0.5, 1.0, 0.0, 599 * S)
+    trust.learn_error(0.5, 1.0, 0.0, 0)
+    trust.learn_error(0.5, 1.0, 0.0, 599 * S)
     assert trust.log_sd(1.0) == pytest.approx(0.02)
-    trust.observe(0.5, 1.0, 0.0, 600 * S)
+    trust.learn_error(0.5, 1.0, 0.0, 600 * S)
     assert trust.log_sd(1.0) > 0.1

@@ -26,7 +26,7 @@ def sold_instead(own: OwnOrder) -> CancelAction:
 def test_no_purchase_gives_way_to_a_sale_that_may_not_leave():
     of = Account()
     own = of.rests(40)
-    of.rung.side_parked_until_ns[own.book_side] = T0 + SECOND
+    of.rung.side_suspended_until_ns[own.book_side] = T0 + SECOND
     assert of.sending.held_back(of.rung, sold_instead(own), T0)
     assert of.cancel(sold_instead(own)) == []
     left = of.cancel(sold_instead(own), now_ns=T0 + SECOND)
@@ -39,7 +39,7 @@ def test_a_purchase_that_is_to_move_stays_where_its_sale_may_not_leave_unless_it
 ):
     of = Account()
     own = of.rests(40)
-    of.rung.side_parked_until_ns[own.book_side] = T0 + SECOND
+    of.rung.side_suspended_until_ns[own.book_side] = T0 + SECOND
     (wish,) = plan([bid(wanted)], [own], no=10, now_ns=T0).actions
     assert isinstance(wish, CancelAction)
     assert of.cancel(wish) == ([m.CancelResting(own.order_id)] if leaves else [])
@@ -79,7 +79,7 @@ def test_where_nothing_new_may_leave_no_order_gives_way(kept):
     of = Account()
     own = of.rests(40)
     if kept == "suspect":
-        of.rung.suspect_since_ns = T0
+        of.rung.state.suspect_since_ns = T0
     else:
         of.sending.venue.refuses("venue_cancel_only", T0 - 9 * SECOND)
     told = of.sending.held_back(of.rung, merged(own), T0)

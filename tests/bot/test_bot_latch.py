@@ -210,7 +210,7 @@ def test_a_belief_that_goes_missing_is_no_loss():
     before = guard._pnl_cents()
     for rung in rungs:
         rung.fair = None
-        rung.book.last_price = None
+        rung.state.last_price = None
     assert guard._pnl_cents() == before
 
 
@@ -236,7 +236,7 @@ def test_what_is_bought_before_a_rung_is_first_valued_is_no_loss_of_all_that_it_
     guard, book = world.process.trader.guard, world.process.trader.ledgers.book
     rung = world.process.trader.quoting.ladders[0].rungs[0]
     guard._marks.pop(rung.market_id, None)
-    fair, rung.fair, rung.book.last_price = rung.fair, None, None
+    fair, rung.fair, rung.state.last_price = rung.fair, None, None
     guard.breakers.rearm()
     guard.breakers.judge(guard._pnl_cents(), 0, world.now_ns)
     order = made.own()
@@ -325,9 +325,9 @@ def test_a_price_far_through_the_book_is_held_back_and_counted():
     trader = world.process.trader
     assert trader.phase is Phase.QUOTING
     far = [
-        rung.others.left(())[1][0][0]
+        rung.state.without_own(())[1][0][0]
         for rung in trader.quoting.active_rungs()
-        if rung.others.left(())[1] and rung.others.left(())[1][0][0] < 89
+        if rung.state.without_own(())[1] and rung.state.without_own(())[1][0][0] < 89
     ]
     assert far, "the crowd asks for less than 89 somewhere"
     assert 1 <= trader.guard.beyond_caps <= 8 * len(trader.quoting.active_rungs())

@@ -153,7 +153,7 @@ def test_the_trader_tells_its_strategy_what_prints_have_taught() -> None:
 
     thin = Thin([60], lambda: Listening(FixedSpread.Params()))
     thin.start()
-    learner = thin.trader.quoting.ladders[0].learner
+    learner = thin.trader.quoting.ladders[0].flow
     for distance in (1, 1, 2, 3, 4) * 20:
         learner.on_print(50.0, Price(50 + distance), BID)
     learner.on_own_fill(thin.markets[0].market_id, 70.0, BID, thin.now_ns)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.quoting.jump_guard import JumpGuard
+from bot.core.quoting.guards import JumpGuard
 from bot.core.settings import NewsSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
@@ -27,7 +27,7 @@ def touch(bid: int | None, ask: int | None):
 
 def jumps(of: JumpGuard, *touches: tuple[int, int | None, int | None]) -> list[bool]:
     """Whether each (milliseconds, bid, ask) pulled the event."""
-    return [of.looked((touch(bid, ask),), at * NS_PER_MS) for at, bid, ask in touches]
+    return [of.on_decision((touch(bid, ask),), at * NS_PER_MS) for at, bid, ask in touches]
 
 
 # --- jumps ----------------------------------------------------------------------------------------
@@ -59,9 +59,9 @@ def test_a_side_that_steps_back_alone_is_a_thin_book_and_no_news(bid: int, ask: 
 def test_what_a_touch_did_while_jumps_were_switched_off_is_no_jump() -> None:
     of = guard()
     assert jumps(of, (0, 48, 52)) == [False]
-    of.follow(NewsSettings(jump_cents=0))
+    of.use_settings(NewsSettings(jump_cents=0))
     assert jumps(of, (1_000, 50, 54)) == [False]
-    of.follow(NewsSettings())
+    of.use_settings(NewsSettings())
     assert jumps(of, (3_600_000, 60, 64), (3_600_500, 66, 70)) == [False, True]
 
 
@@ -72,9 +72,8 @@ def test_a_book_that_was_empty_says_nothing_of_a_jump() -> None:
 def test_the_jump_of_any_rung_is_news_to_the_event() -> None:
     news = guard()
     still = rung(0, 80.0, bid=78, ask=82)
-    assert not news.looked((still, rung(1, 50.0, bid=48, ask=52)), 0)
-    assert news.looked((still, rung(1, 56.0, bid=54, ask=58)), SECOND)
-    assert news.is_pulled(SECOND)
+    assert not news.on_decision((still, rung(1, 50.0, bid=48, ask=52)), 0)
+    assert news.on_decision((still, rung(1, 56.0, bid=54, ask=58)), SECOND)
     assert "E-1" in news.why
 
 
@@ -99,19 +98,19 @@ def test_a_jump_of_zero_cents_asked_for_is_never_seen() -> None:
 def test_a_trade_of_four_lots_that_clears_the_touch_is_news(
     qty: int, price: int, taker: BookSide, news: bool
 ) -> None:
-    assert guard().printed("E-0", Price(price), Qty(qty), taker, BOOK, SECOND) is news
+    assert guard().on_trade("E-0", Price(price), Qty(qty), taker, BOOK, SECOND) is news
 
 
 def test_a_large_trade_that_leaves_most_of_the_touch_is_none() -> None:
     deep = (((Price(48), Qty(500)),), ((Price(52), Qty(500)),))
-    assert not guard().printed("E-0", Price(52), Qty(399), BID, deep, SECOND)
-    assert guard().printed("E-0", Price(52), Qty(400), BID, deep, SECOND)
+    assert not guard().on_trade("E-0", Price(52), Qty(399), BID, deep, SECOND)
+    assert guard().on_trade("E-0", Price(52), Qty(400), BID, deep, SECOND)
 
 
 def test_the_prints_of_one_taker_count_together() -> None:
     news = guard()
-    assert not news.printed("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
-    assert news.printed("E-0", Price(52), Qty(25), BID, BOOK, SECOND + NS_PER_MS)
+    assert not news.on_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
+    assert news.on_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND + NS_PER_MS)
 
 
 @pytest.mark.parametrize(
@@ -121,14 +120,14 @@ def test_prints_of_other_rungs_sides_and_times_do_not(
     name: str, taker: BookSide, later_ms: int
 ) -> None:
     news = guard()
-    news.printed("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
+    news.on_trade("E-0", Price(52), Qty(25), BID, BOOK, SECOND)
     price = Price(52) if taker is BID else Price(48)
     at_ns = SECOND + later_ms * NS_PER_MS
-    assert not news.printed(name, price, Qty(25), taker, BOOK, at_ns)
+    assert not news.on_trade(name, price, Qty(25), taker, BOOK, at_ns)
 
 
 def test_a_size_of_zero_asked_for_is_never_seen() -> None:
-    assert not guard(print_qty=0).printed("E-0", Price(52), Qty(10_000), BID, BOOK, 0)
+    assert not guard(print_qty=0).on_trade("E-0", Price(52), Qty(10_000), BID, BOOK, 0)
 
 
 # --- how long -------------------------------------------------------------------------------------
@@ -136,13 +135,10 @@ def test_a_size_of_zero_asked_for_is_never_seen() -> None:
 
 def test_an_event_is_pulled_for_thirty_seconds_after_its_last_news() -> None:
     news = guard()
-    assert news.printed("E-0", Price(52), Qty(50), BID, BOOK, SECOND)
-    assert not news.printed("E-0", Price(52), Qty(50), BID, BOOK, 11 * SECOND)
-    assert news.turns(11 * SECOND)
-    assert news.is_pulled(41 * SECOND - 1)
-    assert not news.turns(41 * SECOND - 1)
-    assert news.turns(41 * SECOND)
-    assert not news.is_pulled(41 * SECOND)
+    assert news.on_trade("E-0", Price(52), Qty(50), BID, BOOK, SECOND)
+    assert not news.on_trade("E-0", Price(52), Qty(50), BID, BOOK, 11 * SECOND)
+    assert news.on_decision((), 41 * SECOND - 1)
+    assert not news.on_decision((), 41 * SECOND)
 
 
 def traded(thin: Thin, index: int, qty: int) -> m.Trade:

@@ -101,7 +101,7 @@ def test_what_a_channel_that_stands_still_sends_again_and_again_is_not_quoted_on
         thin.run(0.5)
         for index in range(3):
             held = thin.rung(index)
-            assert (held.book.ts_ns or 0) > old[index].ts_ns
+            assert (held.state.ts_ns or 0) > old[index].ts_ns
 
 
 def test_a_channel_that_shows_our_changes_has_no_book_read_for_them():
@@ -128,7 +128,7 @@ def moved(thin: Behind) -> None:
             thin.show(index)
         thin.run(0.2)
     assert len(thin.writes()) > written
-    assert all(thin.rung(index).book.ts_ns < thin.now_ns - 2 * S for index in range(3))
+    assert all(thin.rung(index).state.ts_ns < thin.now_ns - 2 * S for index in range(3))
 
 
 def test_where_books_are_dated_by_a_clock_that_is_behind_an_equal_read_is_enough():

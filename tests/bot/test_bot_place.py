@@ -40,10 +40,10 @@ def standing(others: int, came: int = 0) -> tuple[Queues, OwnOrder]:
     """A bid of ten at 40 with `others` before it and `came` behind."""
     own = made.own(State.OPEN, price=40, qty=10)
     queues = Queues(1.0)
-    queues.saw_book(levels((40, others)), (), 10, [], T0)
-    queues.wrote(made.shown(own), 20, [own], T0)
-    queues.saw_book(levels((40, others + 10)), (), 20, [own], T0)
-    queues.saw_book(levels((40, others + 10 + came)), (), 30, [own], T0)
+    queues.on_book(levels((40, others)), (), 10, [], T0)
+    queues.on_own_write(made.shown(own), 20, [own], T0)
+    queues.on_book(levels((40, others + 10)), (), 20, [own], T0)
+    queues.on_book(levels((40, others + 10 + came)), (), 30, [own], T0)
     return queues, own
 
 

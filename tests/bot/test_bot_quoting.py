@@ -115,7 +115,7 @@ def test_a_strategy_that_is_made_late_goes_by_its_own_name_and_has_its_own_calls
     thin.start()
     thin.run(30)
     (ladder,) = thin.trader.quoting.ladders
-    assert ladder.conduct.calls == len(asked) > 0
+    assert ladder.health.calls == len(asked) > 0
     tags = [own.tag for own in thin.trader.desk.live(ladder.rungs[0].market_id)]
     assert {tag.strategy for tag in tags if tag is not None} == {FixedSpread.name}
 
@@ -285,10 +285,10 @@ def test_a_market_that_is_the_same_again_changes_nothing():
     series, _ = quoting()
     series.take_series([event(1)], T0, T0)
     ladder = series.ladders[0]
-    ladder.dirty = False
+    ladder.needs_decision = False
     same = msgspec.json.decode(msgspec.json.encode(event(1)), type=model.Event)
     series.take_series([same], T0, T0 + 1)
-    assert not ladder.dirty
+    assert not ladder.needs_decision
 
 
 # --- what a limit denies --------------------------------------------------------------------------
@@ -336,20 +336,20 @@ def denied(monkeypatch) -> tuple[Thin, list[int]]:
     for wish in rung.wishes:
         rung.denied(wish)
     made: list[int] = []
-    plan = MarketQuoter.plan
+    plan = MarketQuoter.plan_orders
 
     def noted(planned: MarketQuoter, ours: WorkingOrders, now_ns: int) -> None:
         if planned is rung:
             made.append(now_ns)
         plan(planned, ours, now_ns)
 
-    monkeypatch.setattr(MarketQuoter, "plan", noted)
+    monkeypatch.setattr(MarketQuoter, "plan_orders", noted)
     return thin, made
 
 
 def decide(thin: Thin, later_ns: int = 0) -> None:
     for ladder in thin.trader.quoting.ladders:
-        ladder.dirty = False
+        ladder.needs_decision = False
     thin.trader.quoting.decide(True, thin.now_ns + later_ns)
 
 

@@ -61,11 +61,11 @@ def worth(
         tuple((Price(price), Qty(ahead)) for there, price in empty if there is which and ahead)
         for which in (BID, ASK)
     )
-    queues.saw_book(first[0], first[1], 10, [], T0)
+    queues.on_book(first[0], first[1], 10, [], T0)
     for own in orders:
-        queues.wrote(made.shown(own), 20, list(orders), T0)
-    queues.saw_book(*book(0), 20, list(orders), T0)
-    queues.saw_book(*book(behind), 30, list(orders), T0)
+        queues.on_own_write(made.shown(own), 20, list(orders), T0)
+    queues.on_book(*book(0), 20, list(orders), T0)
+    queues.on_book(*book(behind), 30, list(orders), T0)
     return QuoteEconomics(
         fair, (volume, volume), side(BID, -1), side(ASK, 1), queues, move, capital
     )

@@ -89,7 +89,11 @@ def test_prints_are_counted_over_the_rungs_that_still_trade(monkeypatch):
     thin = traded(60, 50, 40)
     counts: list[int] = []
     monkeypatch.setattr(
-        type(ladder(thin).learner), "looked", lambda _self, rungs, _now_ns: counts.append(rungs)
+        type(ladder(thin).flow),
+        "on_decision",
+        lambda _self, fairs, _now_ns: counts.append(
+            sum(fair is not None for fair in fairs.values())
+        ),
     )
     move(thin, 51, 41)
     resolve(thin, 0)

@@ -62,12 +62,12 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
     ours = trader.quoting.weighing.worst_case_cents
     assert all(limit <= 1_000 for limit in limits())
     for ladder in trader.quoting.ladders:
-        ladder.dirty = True
+        ladder.needs_decision = True
     world.driver.run_until(world.now_ns + 5 * SECOND)
     assert trader.quoting.weighing.worst_case_cents <= min(ours, 1_000)
     other_may_lose[0] = 0
     for ladder in trader.quoting.ladders:
-        ladder.dirty = True
+        ladder.needs_decision = True
     assert world.driver.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
 
 

@@ -80,11 +80,13 @@ def test_what_stands_before_an_order_of_ours_is_that_of_the_book_told_with_it():
     trader, rung = thin.trader, thin.rung(0)
     thin.mids[0] += 2
     thin.show(0)
-    rung.queues.forget_book()
+    rung.state.queues.forget_book()
     thin.give(m.Tick())  # the ask steps back; no frame tells what stands before it there
     for depth in (100, 7):
         thin.now_ns += 100 * NS_PER_MS
-        rung.read_book(thin.book(0, depth=depth), trader.quoting.settings.staleness, thin.now_ns)
+        rung.state.adopt_read(
+            thin.book(0, depth=depth), trader.quoting.settings.staleness, thin.now_ns
+        )
         told = rung.ladder.view(None, trader.desk, trader.ledgers, thin.now_ns).rungs[0]
         (ask,) = [own for own in told.own if own.side is BookSide.ASK]
         assert ask.ahead_qty == dict(told.asks)[ask.price] == depth + 2
@@ -129,7 +131,7 @@ def test_what_is_kept_is_what_would_be_told_anew(seed):
         desk, ledgers = thin.trader.desk, thin.trader.ledgers
         kept = ladder.view(None, desk, ledgers, thin.now_ns)
         for rung in ladder.rungs:
-            rung.news.add(rung.place)
+            rung.state.invalidate_view()
         anew = ladder.view(None, desk, ledgers, thin.now_ns)
         for old, new in zip(kept.rungs, anew.rungs, strict=True):
             assert without_ages(old) == without_ages(new)
@@ -148,12 +150,12 @@ def test_what_merely_equals_a_proven_answer_is_proven_by_itself():
     answers = [{at: sane}, {}, {at: sane}, {at: nonsense}]
     ladder.strategy.quote = lambda view: answers.pop(0)  # type: ignore[method-assign]
     view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
-    assert ladder.quotes(view) == {at: sane}
-    assert ladder.quotes(view) == {}
-    assert ladder.quotes(view)[at] is sane
+    assert ladder.ask_strategy(view) == {at: sane}
+    assert ladder.ask_strategy(view) == {}
+    assert ladder.ask_strategy(view)[at] is sane
     assert nonsense == sane
     with pytest.raises(NonsenseQuotes):
-        ladder.quotes(view)
+        ladder.ask_strategy(view)
 
 
 def test_what_is_proven_of_one_rung_is_no_answer_for_another_that_is_not_there():
@@ -163,9 +165,9 @@ def test_what_is_proven_of_one_rung_is_no_answer_for_another_that_is_not_there()
     answers = [{at: quotes}, {MarketId("elsewhere"): quotes}]
     ladder.strategy.quote = lambda view: answers.pop(0)  # type: ignore[method-assign]
     view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
-    ladder.quotes(view)
+    ladder.ask_strategy(view)
     with pytest.raises(NonsenseQuotes):
-        ladder.quotes(view)
+        ladder.ask_strategy(view)
 
 
 class Tagged(Quote):
@@ -227,10 +229,10 @@ def test_none_is_no_answer_for_a_rung_of_which_nothing_was_wanted_before(name):
     ladder = thin.trader.quoting.ladders[0]
     at = MarketId(name) if name else thin.markets[1].market_id
     ladder.strategy.quote = lambda view: {at: None}  # type: ignore[method-assign]
-    ladder.answers.resting.pop(at, None)
+    ladder.answered.pop(at, None)
     view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
     with pytest.raises(NonsenseQuotes, match=r"None on|unknown rung"):
-        ladder.quotes(view)
+        ladder.ask_strategy(view)
 
 
 def test_quotes_are_put_on_the_grid_that_the_market_has_now():
@@ -238,7 +240,6 @@ def test_quotes_are_put_on_the_grid_that_the_market_has_now():
     ladder = thin.trader.quoting.ladders[0]
     rung = ladder.rungs[0]
     quotes = {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(10)),)}
-    assert ladder.as_taken(quotes) is quotes
     market = msgspec.structs.replace(rung.market, min_price=Price(5), tick_size=5)
     markets = tuple(market if row == rung.market else row for row in ladder.event.markets)
     event = msgspec.structs.replace(ladder.event, markets=markets)
@@ -252,7 +253,7 @@ def test_quotes_are_no_larger_than_a_ceiling_learned_since():
     ladder = thin.trader.quoting.ladders[0]
     rung = ladder.rungs[0]
     quotes = {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(10)),)}
-    ladder.ceilings[rung.market_id] = Qty(4)
+    ladder.max_order_qty[rung.market_id] = Qty(4)
     assert ladder.as_taken(quotes) == {rung.market_id: (Quote(BookSide.BID, Price(53), Qty(4)),)}
 
 
@@ -281,7 +282,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
         want_now(ladder, quotes, pulled=pulled)
         for rung in ladder.rungs:
             left = () if pulled or rung.blocked else quotes.get(rung.market_id, ())
-            assert rung.wanted == taken(left, rung.market, ladder.ceilings.get(rung.market_id))
+            assert rung.wanted == taken(left, rung.market, ladder.max_order_qty.get(rung.market_id))
 
     monkeypatch.setattr(EventQuoter, "want", want)
 
@@ -298,7 +299,7 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
                 thin.give(m.Tick())
                 thin.give(m.FeedOpened())
             case 3 if thin.now_ns - start_ns > 500 * NS_PER_SECOND:
-                ladder.ceilings[markets[index].market_id] = Qty(rng.randint(3, 9))
+                ladder.max_order_qty[markets[index].market_id] = Qty(rng.randint(3, 9))
             case 4 if rng.random() < 0.2:
                 thin.mids[index] = mids[index] + rng.choice((-8, 8))
             case 5 | 6:
@@ -314,4 +315,4 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
     thin.run(600, move, NS_PER_SECOND)
     assert seen.count(False) > 100
     assert any(seen)
-    assert ladder.ceilings
+    assert ladder.max_order_qty

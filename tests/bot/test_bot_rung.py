@@ -29,7 +29,7 @@ def thin() -> Thin:
 
 def read_as_of(world: Thin, as_of: str) -> model.Orderbook:
     """The very book that the trader holds, read by REST."""
-    book = world.rung(0).book
+    book = world.rung(0).state
     return model.Orderbook(
         ticker=world.markets[0].ticker,
         market_id=world.markets[0].market_id,
@@ -42,16 +42,17 @@ def read_as_of(world: Thin, as_of: str) -> model.Orderbook:
 def test_the_book_held_is_confirmed_by_a_read_of_it():
     world = thin()
     shown = read_as_of(world, instant.from_ns(world.now_ns))
-    assert world.rung(0).confirms(shown, world.now_ns + 1)
-    assert world.rung(0).confirmed_ns == world.now_ns + 1
+    assert world.rung(0).state.on_read(shown, world.now_ns + 1, is_blocked=False)
+    assert world.rung(0).state.confirmed_ns == world.now_ns + 1
 
 
 @pytest.mark.parametrize("as_of", ["", "garbage", "2026-02-30T00:00:00Z"])
 def test_a_read_that_does_not_tell_its_time_confirms_nothing_and_raises_nothing(as_of):
     world = thin()
-    before_ns = world.rung(0).confirmed_ns
-    assert not world.rung(0).confirms(read_as_of(world, as_of), world.now_ns + 1)
-    assert world.rung(0).confirmed_ns == before_ns
+    before_ns = world.rung(0).state.confirmed_ns
+    shown = read_as_of(world, as_of)
+    assert not world.rung(0).state.on_read(shown, world.now_ns + 1, is_blocked=False)
+    assert world.rung(0).state.confirmed_ns == before_ns
 
 
 @pytest.mark.parametrize(
@@ -92,8 +93,8 @@ def after_stamp(world: Thin, stamp_ns: int) -> int:
     order = made.own()
     order.market_id = world.markets[0].market_id
     shown = msgspec.structs.replace(made.shown(order), updated_at=instant.from_ns(stamp_ns))
-    world.trader.quoting.own_shown(shown, world.now_ns)
-    return world.rung(0).others._changed_ns
+    world.trader.quoting.on_own_write(shown, world.now_ns)
+    return world.rung(0).state.owed_ts_ns
 
 
 def prints(world: Thin, stamp_ns: int, name: str, index: int = 0) -> m.Trade:
@@ -120,7 +121,7 @@ def timed(ahead_ns: int = 0) -> Thin:
 
 def shows_what_it_was_shown(world: Thin, index: int = 0) -> bool:
     """Whether the book that is held is the one that was shown last."""
-    return world.rung(index).book.bids[0][0] == world.mids[index] - 2
+    return world.rung(index).state.bids[0][0] == world.mids[index] - 2
 
 
 def test_a_stamp_of_about_now_is_believed():
@@ -137,22 +138,22 @@ def test_a_write_stamped_far_in_the_future_is_taken_to_be_of_now():
 @pytest.mark.parametrize("venue_ahead_ns", [-HOUR_NS, 0, HOUR_NS])
 def test_books_stamped_far_ahead_are_dropped_and_bar_no_later_one(venue_ahead_ns):
     world = timed(venue_ahead_ns)
-    held = world.rung(0).book.bids
+    held = world.rung(0).state.bids
     for number in range(10):
         moves(world, 0, venue_ahead_ns + (number + 1) * HOUR_NS)
-        assert world.rung(0).book.bids == held
-        assert world.rung(0).is_suspect
+        assert world.rung(0).state.bids == held
+        assert world.rung(0).state.suspect_since_ns is not None
     moves(world, 0, venue_ahead_ns - NS_PER_SECOND // 4)
     assert shows_what_it_was_shown(world)
-    assert not world.rung(0).is_suspect
-    assert world.trader.quoting.venue_time.ahead_ns == venue_ahead_ns
+    assert world.rung(0).state.suspect_since_ns is None
+    assert world.trader.quoting.clock.ahead_ns == venue_ahead_ns
 
 
 def test_a_venue_clock_that_was_set_ahead_is_followed_once_three_stamps_agree():
     world = timed()
     moves(world, 0, HOUR_NS, times=3)
     assert shows_what_it_was_shown(world)
-    assert world.trader.quoting.venue_time.ahead_ns == HOUR_NS
+    assert world.trader.quoting.clock.ahead_ns == HOUR_NS
 
 
 def test_a_book_that_comes_sooner_than_most_is_no_older_than_the_one_before():
@@ -169,7 +170,7 @@ def test_a_wrong_stamp_that_is_shown_again_and_again_is_no_clock():
         world.now_ns += NS_PER_SECOND
         world.show(0, wrong_ns)
         world.give(prints(world, wrong_ns, "again"))
-    assert world.trader.quoting.venue_time.ahead_ns < NS_PER_SECOND
+    assert world.trader.quoting.clock.ahead_ns < NS_PER_SECOND
     moves(world, 0, 0)
     assert shows_what_it_was_shown(world)
 
@@ -177,7 +178,7 @@ def test_a_wrong_stamp_that_is_shown_again_and_again_is_no_clock():
 def test_four_minutes_after_a_venue_clock_that_stood_wrong_the_books_go_on():
     world = timed()
     moves(world, 0, HOUR_NS, times=50)
-    assert world.trader.quoting.venue_time.ahead_ns == HOUR_NS
+    assert world.trader.quoting.clock.ahead_ns == HOUR_NS
     moves(world, 0, 0, times=124, apart_ns=2 * NS_PER_SECOND)
     assert shows_what_it_was_shown(world)
     moves(world, 0, 0)
@@ -188,18 +189,18 @@ def test_a_line_that_is_slow_for_minutes_does_not_make_what_is_right_look_wrong(
     world = timed()
     world.now_ns += 20 * NS_PER_SECOND  # what was sent by now is still on its way
     moves(world, 0, -20 * NS_PER_SECOND, times=70, apart_ns=2 * NS_PER_SECOND)
-    assert world.trader.quoting.venue_time.ahead_ns == 0
+    assert world.trader.quoting.clock.ahead_ns == 0
     moves(world, 0, 0)
     assert shows_what_it_was_shown(world)
-    assert world.rung(0).book.ts_ns == world.now_ns
+    assert world.rung(0).state.ts_ns == world.now_ns
 
 
 def test_nothing_is_sent_on_a_book_of_which_nobody_knows_when_it_was():
     world = timed()
     moves(world, 0, HOUR_NS)
-    assert world.rung(0).is_suspect
+    assert world.rung(0).state.suspect_since_ns is not None
     moves(world, 0, 0)
-    assert not world.rung(0).is_suspect
+    assert world.rung(0).state.suspect_since_ns is None
 
 
 def test_a_print_stamped_far_ahead_leaves_the_rung_quoted_and_the_channel_in_time():
@@ -210,7 +211,7 @@ def test_a_print_stamped_far_ahead_leaves_the_rung_quoted_and_the_channel_in_tim
         world.give(prints(world, world.now_ns, f"right {number}"))
         world.run(0.5)
     assert world.rung(0).blocked == ""
-    assert not world.rung(0).is_suspect
+    assert world.rung(0).state.suspect_since_ns is None
 
 
 def test_a_write_stamped_wrong_before_the_time_was_known_holds_no_view_back_once_it_is():
@@ -221,7 +222,7 @@ def test_a_write_stamped_wrong_before_the_time_was_known_holds_no_view_back_once
     world.mids[0] = 44
     world.now_ns += NS_PER_SECOND // 10
     world.show(0)
-    bids, _ = world.rung(0).settled_others((), world.now_ns)
+    bids, _ = world.rung(0).state.settle_external((), world.now_ns)
     assert bids[0][0] == 42
 
 
@@ -234,12 +235,12 @@ def test_what_came_with_a_wrong_stamp_before_the_time_was_known_bars_nothing_onc
     world.give(msgspec.structs.replace(prints(world, world.now_ns, "right"), price=Price(44)))
     world.give(m.ImpliedValueSeen(PROJECT, world.now_ns, 2e11, 0.9))
     moves(world, 0, 0)
-    view = world.trader.quoting._implied_view(PROJECT, world.now_ns)
+    view = world.trader.quoting.implied_view(PROJECT, world.now_ns)
     assert view is not None
     assert view.value_dollars == 2e11
-    assert world.rung(0).book.last_price == 44
+    assert world.rung(0).state.last_price == 44
     assert shows_what_it_was_shown(world)
-    assert not world.rung(0).is_suspect
+    assert world.rung(0).state.suspect_since_ns is None
 
 
 def test_an_implied_value_stamped_far_ahead_bars_no_later_one():
@@ -249,7 +250,7 @@ def test_an_implied_value_stamped_far_ahead_bars_no_later_one():
         world.give(m.ImpliedValueSeen(PROJECT, stamp_ns, value, 0.9))
         world.now_ns += NS_PER_SECOND
     world.give(m.ImpliedValueSeen(PROJECT, world.now_ns, 3e11, 0.9))
-    view = quoting._implied_view(PROJECT, world.now_ns)
+    view = quoting.implied_view(PROJECT, world.now_ns)
     assert view is not None
     assert view.value_dollars == 3e11
 
@@ -258,6 +259,6 @@ def test_an_older_implied_value_changes_nothing():
     world = thin()
     for value, stamp_ns in ((1e11, world.now_ns), (2e11, world.now_ns - 1)):
         world.give(m.ImpliedValueSeen(PROJECT, stamp_ns, value, 0.9))
-    view = world.trader.quoting._implied_view(PROJECT, world.now_ns + 7 * NS_PER_SECOND)
+    view = world.trader.quoting.implied_view(PROJECT, world.now_ns + 7 * NS_PER_SECOND)
     assert view is not None
     assert (view.value_dollars, view.age_s) == (1e11, 7.0)

@@ -17,7 +17,7 @@ from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
-from bot.strategy.api import Strategy
+from bot.strategy.api import Levels, Strategy
 from tests.bot import made
 from tests.bot.made import INSTANT, LAG_NS, T0
 from venue.wire import model
@@ -72,7 +72,7 @@ class Account:
         self.sending.nonce = "boot"
         self.quoting.take_series([event()], T0, T0)
         self.rung = self.quoting.ladders[0].rungs[0]
-        self.rung.blocked, self.rung.judge_ns = "", NEVER_NS
+        self.rung.blocked, self.rung.state.judge_ns = "", NEVER_NS
         self.denied: list[object] = []
         self.rung.__class__ = noting(self.denied)
 
@@ -190,15 +190,20 @@ def test_a_read_leaves_where_nothing_may_be_written():
 
 def asked(of: Account, best_bid: int, best_ask: int) -> None:
     """The strategy was shown these prices of others."""
-    of.rung.others.shown = ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),)
+    of.rung.state.external = ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),)
     come(of, best_bid, best_ask)
 
 
 def come(of: Account, best_bid: int, best_ask: int) -> None:
     """Others show these prices by now."""
-    bids, asks = ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),)
-    of.rung.book.replace(bids, asks, T0, T0)
-    of.rung.ladder.dirty = False
+    show(of, ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),))
+    of.rung.ladder.needs_decision = False
+
+
+def show(of: Account, bids: Levels, asks: Levels) -> None:
+    """A frame arrives."""
+    seen = m.BookUpdate(made.MARKET, T0, bids, asks)
+    of.rung.state.on_book(seen, (), of.settings.staleness, T0, is_blocked=False)
 
 
 @pytest.mark.parametrize("quote", [create(55), offer(45)])
@@ -207,7 +212,7 @@ def test_a_quote_to_whose_price_others_have_come_waits_until_the_strategy_was_as
     asked(of, 40, 60)
     come(of, 45, 55)
     assert of.spend(quote) == []
-    assert of.rung.ladder.dirty
+    assert of.rung.ladder.needs_decision
     assert "since the strategy was asked" in of.sending.held_back(of.rung, quote, T0)
     asked(of, 45, 55)
     assert len(of.spend(quote)) == 1
@@ -226,15 +231,13 @@ def test_a_quote_does_not_wait_for_our_own_order_that_its_price_would_meet():
     of = Account()
     asked(of, 40, 60)
     of.rests(50, outcome=Outcome.NO)
-    of.rung.book.replace(
-        ((Price(40), Qty(5)),), ((Price(50), Qty(10)), (Price(60), Qty(5))), T0, T0
-    )
+    show(of, ((Price(40), Qty(5)),), ((Price(50), Qty(10)), (Price(60), Qty(5))))
     assert len(of.spend(create(50))) == 1
 
 
 def test_a_wish_of_a_rung_that_may_not_send_stays_where_it_is():
     of = Account()
-    of.rung.suspect_since_ns = T0
+    of.rung.state.suspect_since_ns = T0
     assert of.spend(create()) == []
 
 

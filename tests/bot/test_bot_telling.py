@@ -107,8 +107,8 @@ def test_a_book_that_is_the_same_by_chance_is_told_from_ours_once_it_is_shown_or
     rung = thin.rung(0)
     own = thin.trader.desk.live(rung.market_id)
     assert thin.writes(thin.now_ns - 8 * NS_PER_SECOND)
-    assert rung.others.shown == rung.others.left(own)
-    assert not rung.others.is_behind
+    assert rung.state.external == rung.state.without_own(own)
+    assert not rung.state.is_behind
 
 
 def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
@@ -116,12 +116,12 @@ def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
     thin = Thin(values(worth), lambda: LadderJoint(LadderJoint.Params()))
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
-    before, told, view_now = tuple(ladder.telling.views), [], EventQuoter.view
+    before, told, view_now = tuple(ladder.views), [], EventQuoter.view
 
     def view(*of):
         nonlocal before
         now = view_now(*of)
-        anew, fairs = ladder.telling.anew, ladder.telling.fairs
+        anew, fairs = ladder.changed, ladder.fairs
         others = [at for at, rung in enumerate(now.rungs) if rung is not before[at]]
         assert sorted(anew) == others
         assert [each.fair_cents for each in now.rungs] == [each.value_cents for each in fairs]

@@ -61,7 +61,7 @@ def test_an_event_is_decided_anew_once_others_leave_it_more_of_what_it_was_cut_t
     later_ns = T0 + NS_PER_SECOND
     series.decide(True, later_ns)
     assert out.counters.decisions == 2
-    first.rungs[0].blocked, first.dirty = "halted", True
+    first.rungs[0].blocked, first.needs_decision = "halted", True
     series.decide(True, later_ns)
     assert [each.qty for each in cut.rungs[0].wanted] == [10]
     series.decide(True, later_ns + NS_PER_SECOND)
@@ -95,7 +95,7 @@ def test_what_a_venue_takes_no_order_of_leaves_its_room_to_others():
     series.take_series([event(1), event(2)], T0, T0)
     for ladder in series.ladders:
         ladder.rungs[0].blocked = ""
-    series.parking.too_large(series.ladders[0].rungs[0].market_id, Qty(5))
+    series.limit_order_qty(series.ladders[0].rungs[0].market_id, Qty(5))
     series.decide(True, T0)
     wanted = [sum(each.qty for each in ladder.rungs[0].wanted) for ladder in series.ladders]
     assert wanted == [2, 10]
@@ -115,7 +115,7 @@ def test_what_another_series_gives_back_counts_once_an_event_is_decided_for_anot
     at_risk[0] = Cents(0)
     series.decide(True, T0 + NS_PER_SECOND)
     assert out.counters.decisions == 2
-    cut.dirty = True
+    cut.needs_decision = True
     series.decide(True, T0 + NS_PER_SECOND)
     assert [each.qty for each in cut.rungs[0].wanted] == [10]
 
@@ -181,14 +181,14 @@ class Several(Thin):
                 for level in range(drawn.choice((0, 1, 1, 2)))
             )
         for ladder in self.trader.quoting.ladders:
-            ladder.dirty |= ladder.rungs[0].market_id in self.events[at]
+            ladder.needs_decision |= ladder.rungs[0].market_id in self.events[at]
 
     def rung(self, index: int):
         return self.trader.quoting.rung(self.markets[index].market_id)
 
     def ts_ns(self, index: int) -> int:
         rung = self.rung(index)
-        return self.now_ns if rung is None else rung.book.ts_ns or self.now_ns
+        return self.now_ns if rung is None else rung.state.ts_ns or self.now_ns
 
     def answer(self, request: m.Request) -> m.Answer:
         answer = super().answer(request)

@@ -134,7 +134,7 @@ class Thin:
 
     def ts_ns(self, index: int) -> int:
         """The instant of the book that the trader holds."""
-        return self.rung(index).book.ts_ns or self.now_ns
+        return self.rung(index).state.ts_ns or self.now_ns
 
     def rung(self, index: int):
         """What the trader believes of a rung."""

@@ -234,15 +234,15 @@ def test_a_run_with_changes_and_a_rollback_is_lived_again_to_the_byte(venue):
 
 
 def test_an_overrun_of_the_strategy_before_is_not_held_against_the_new_one(venue):
-    call = venue.ladder.conduct.calls
+    call = venue.ladder.health.calls
     venue.change(around(3))
     ticker = venue.ladder.event.event_ticker
     venue.give(m.StrategyOverran(ticker, "around", call, 10**9, 5 * 10**7, True))
-    assert venue.ladder.conduct.fault == ""
+    assert venue.ladder.health.fault == ""
     venue.run(1)
-    call = venue.ladder.conduct.calls
+    call = venue.ladder.health.calls
     venue.give(m.StrategyOverran(ticker, "around", call, 10**9, 5 * 10**7, True))
-    assert "interrupted" in venue.ladder.conduct.fault
+    assert "interrupted" in venue.ladder.health.fault
 
 
 # --- limits ---------------------------------------------------------------------------------------

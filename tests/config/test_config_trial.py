@@ -68,7 +68,7 @@ def test_half_of_the_quotes_is_enough(venue):
     venue.change(around(3))
     market_id = venue.ladder.rungs[0].market_id
     for _ in range(30):
-        venue.trader.quoting.parking.market(market_id, "halted", venue.now_ns)
+        venue.trader.quoting.suspend_market(market_id, "halted", venue.now_ns)
         venue.run(1)
     assert digest(venue) == "c1"
 
@@ -174,7 +174,7 @@ def test_a_strategy_at_fault_already_is_no_reason_to_go_back():
     venue.trader.reconfiguration._proven = venue.trader.reconfiguration._in_force
     venue.trader.reconfiguration.trial = None
     venue.run(2)
-    assert venue.ladder.conduct.fault
+    assert venue.ladder.health.fault
     pace = msgspec.structs.replace(venue.settings.pace, decide_ns=70 * NS_PER_MS)
     venue.change(pace=pace)
     venue.run(70)

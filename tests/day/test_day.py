@@ -13,7 +13,7 @@ from bot.core.account import profit
 from bot.core.market_data import queue_position as queue
 from bot.core.orders import manager
 from bot.core.orders.outbox import Outbox
-from bot.core.quoting import quote_validator as answers
+from bot.core.quoting import event_quoter
 from strategies import ladder_joint
 from tests.day.day import Asked, distant_market, live
 from tests.day.growth import grown, held_by, slope
@@ -34,7 +34,7 @@ COUNTED_SECONDS = 0.45 * SECONDS
 
 BOUNDED = (
     (queue, "_PRINTS_KEPT"),
-    (answers, "_SANE_MAX"),
+    (event_quoter, "_VALID_MAX"),
     (profit, "FILLS_SHOWN_MAX"),
     (ladder_joint, "_PRICED_MAX"),
 )

@@ -283,7 +283,8 @@ def test_of_an_event_that_is_pulled_no_take_is_told():
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
     assert ladder.takes
-    ladder.event = msgspec.structs.replace(ladder.event, status=model.EventStatus.SETTLED)
+    settled = msgspec.structs.replace(ladder.event, status=model.EventStatus.SETTLED)
+    ladder.refresh(settled, thin.now_ns, lambda: ladder.strategy)
     assert not any(rung.takes for rung in thin.trader.plan(thin.now_ns).events[0].rungs)
 
 

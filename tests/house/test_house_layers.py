@@ -24,7 +24,7 @@ PLANTS = [
     ("one-arrow", "venue/engine/planted_arrow.py", "import bot.core.settings"),
     ("venue-layers", "venue/wire/planted_up.py", "import venue.engine.messages"),
     ("bot-layers", "bot/core/planted_up.py", "import bot.io"),
-    ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.market_data.book"),
+    ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.market_data.market_state"),
     ("shell-layers", "bot/io/state/planted_up.py", "import bot.io.run.runner"),
     ("lab-layers", "bot/lab/sim/planted_up.py", "import bot.lab.report.page"),
     ("simulator-layers", "bot/lab/sim/coverage.py", "import bot.lab.sim.world"),

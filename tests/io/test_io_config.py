@@ -209,7 +209,11 @@ TRAPS = [
     # strategy
     ("name: fixed_spread", "name: fixed_sperad", "did you mean fixed_spread?"),
     ("name: fixed_spread", "name: nobody.home:Strategy", "cannot be imported"),
-    ("name: fixed_spread", "name: bot.core.market_data.book:Book", "no class made from"),
+    (
+        "name: fixed_spread",
+        "name: bot.core.market_data.queue_position:Queues",
+        "no class made from",
+    ),
     ("name: fixed_spread", "name: ./nowhere.py:Mine", "no such Python file"),
     ("name: fixed_spread", "name: __init__", "no strategy"),
     ("half_spread_cents: 3", "half_spread_cent: 3", "did you mean half_spread_cents?"),

@@ -213,8 +213,8 @@ def overran(call: int, *, interrupted: bool = False) -> m.StrategyOverran:
 
 def test_three_slow_calls_in_a_row_pull_its_event_and_two_do_not():
     of = StrategyHealth("does")
-    assert [of.overran(overran(call), START_NS) for call in (4, 5, 7, 8)] == [False] * 4
-    assert of.overran(overran(9), START_NS)
+    assert [of.on_overrun(overran(call), START_NS) for call in (4, 5, 7, 8)] == [False] * 4
+    assert of.on_overrun(overran(9), START_NS)
     assert of.pulled_until_ns == START_NS + 5 * SECOND
     assert of.fault == (
         "does: 3 times in a row too slow, took 100.0 ms, 50 ms are allowed; its quotes stay away "
@@ -225,21 +225,21 @@ def test_three_slow_calls_in_a_row_pull_its_event_and_two_do_not():
 def test_pauses_rise_to_a_minute_and_a_minute_of_good_conduct_is_a_fresh_start():
     of, now_ns, pauses = StrategyHealth("does"), START_NS, []
     for _ in range(6):
-        of.raised(ValueError("no"), now_ns)
+        of.on_raise(ValueError("no"), now_ns)
         pauses.append((of.pulled_until_ns - now_ns) // SECOND)
         now_ns = of.pulled_until_ns
     assert pauses == [5, 10, 20, 40, 60, 60]
-    of.raised(ValueError("no"), now_ns + 60 * SECOND)
+    of.on_raise(ValueError("no"), now_ns + 60 * SECOND)
     assert of.pulled_until_ns == now_ns + 65 * SECOND
 
 
 def test_a_fault_is_told_until_it_has_behaved():
     of = StrategyHealth("does")
-    of.raised(ValueError("no"), START_NS)
+    of.on_raise(ValueError("no"), START_NS)
     assert "ValueError: no" in of.fault
-    assert of.behaved()
+    assert of.on_sane_answer()
     assert of.fault == ""
-    assert not of.behaved()
+    assert not of.on_sane_answer()
 
 
 # --- the trader -----------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_a_strategy_too_slow_three_times_is_pulled_explained_and_comes_back():
     of = Thin([50], Quotes50)
     of.start()
     assert len(of.orders) == 1
-    calls = of.trader.quoting.ladders[0].conduct.calls
+    calls = of.trader.quoting.ladders[0].health.calls
     for call in (calls + 1, calls + 2, calls + 3):
         of.give(overran(call))
     of.run(1)

@@ -16,7 +16,7 @@ from bot.strategy.api import Resting, Strategy
 from tests.mutants.bug import Bug, Patch
 from venue.wire.money import Cents, Price, Qty
 
-_reconfigure = QuotingEngine.reconfigure
+_reconfigure = QuotingEngine.use_settings
 _cut = PortfolioRisk.cut
 
 
@@ -45,7 +45,7 @@ CHANGES: Final = (
         (74,),
         "Limits that are changed while the bot runs are told as in force, and the old ones hold.",
         ("B3", "B2", "B12"),
-        (Patch(QuotingEngine, "reconfigure", _old_limits),),
+        (Patch(QuotingEngine, "use_settings", _old_limits),),
         likely=("reload",),
     ),
     Bug(

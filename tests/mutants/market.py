@@ -3,30 +3,29 @@
 from collections.abc import Iterable
 from typing import Final
 
-from bot.core.market_data.book import Book
-from bot.core.market_data.external_book import ExternalBook
+from bot.core.market_data.market_state import MarketState
 from bot.core.orders.order import OwnOrder
-from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.settings import StalenessSettings
 from bot.strategy.api import Levels
 from tests.mutants.bug import Bug, Patch
 
-_believable = Book.believable
+_judge = MarketState.judge_freshness
 
 
-def _kept(self: MarketQuoter) -> None:
-    self.doubt()
+def _kept(self: MarketState) -> None:
+    self.judge_ns = 0
 
 
-def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
-    asks, self.asks = self.asks, ()
+def _crossed_too(self: MarketState, blocked: str, staleness: StalenessSettings, now_ns: int) -> str:
+    is_crossed, self._is_crossed = self._is_crossed, False
     try:
-        return _believable(self, now_ns, max_age_ns)
+        return _judge(self, blocked, staleness, now_ns)
     finally:
-        self.asks = asks
+        self._is_crossed = is_crossed
 
 
-def _ours_too(self: ExternalBook, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
-    return self._book.bids, self._book.asks
+def _ours_too(self: MarketState, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
+    return self.bids, self.asks
 
 
 MARKET: Final = (
@@ -35,7 +34,7 @@ MARKET: Final = (
         (42,),
         "The book from before a disconnect is quoted on after it.",
         ("B4",),
-        (Patch(MarketQuoter, "forget_book", _kept),),
+        (Patch(MarketState, "forget_book", _kept),),
         likely=("feed_close",),
     ),
     Bug(
@@ -43,14 +42,14 @@ MARKET: Final = (
         (47,),
         "Our own orders are left in the book that our quotes follow.",
         ("B2",),
-        (Patch(ExternalBook, "left", _ours_too),),
+        (Patch(MarketState, "without_own", _ours_too),),
     ),
     Bug(
         "crossed-book-quoted",
         (48,),
         "A crossed book is quoted on.",
         ("B4",),
-        (Patch(Book, "believable", _crossed_too),),
+        (Patch(MarketState, "judge_freshness", _crossed_too),),
         likely=("frame_crossed",),
     ),
 )

@@ -14,8 +14,8 @@ from bot.core.orders.outbox import NEVER_NS
 from bot.core.orders.rejects import RejectHistory
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
+from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.market_quoter import MarketQuoter
-from bot.core.quoting.suspensions import Suspensions
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, misread
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
@@ -98,7 +98,7 @@ def _asked_again(self: RejectHistory, request: m.Write) -> bool:
     return False
 
 
-def _not_parked(self: Suspensions, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+def _not_parked(self: QuotingEngine, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
     pass
 
 
@@ -132,7 +132,7 @@ PACE: Final = (
         ("B12",),
         (
             Patch(RejectHistory, "is_latched", _asked_again),
-            Patch(Suspensions, "side", _not_parked),
+            Patch(QuotingEngine, "suspend_side", _not_parked),
         ),
         likely=("invalid_request",),
     ),

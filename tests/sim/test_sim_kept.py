@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.market_data.external_book import ExternalBook
+from bot.core.market_data.market_state import MarketState
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.market_quoter import MarketQuoter
@@ -36,9 +36,10 @@ def before(home: type, name: str, forget: Forget) -> Patch:
     return Patch(home, name, anew)
 
 
-def no_plan(quoting: QuotingEngine, ladder: EventQuoter, _now_ns: int) -> None:
-    for rung in ladder.rungs:
-        rung.ours = None
+def no_plan(quoting: QuotingEngine, *_: Any) -> None:
+    for ladder in quoting.ladders:
+        for rung in ladder.rungs:
+            rung.ours = None
 
 
 def no_exposure(weighing: PortfolioRisk, ladder: EventQuoter) -> None:
@@ -53,7 +54,7 @@ def no_cut(weighing: PortfolioRisk, ladder: EventQuoter, *_: Any) -> None:
 
 
 def no_proof(ladder: EventQuoter, *_: Any) -> None:
-    ladder.answers._sane.clear()
+    ladder._valid.clear()
 
 
 def no_prices(strategy: LadderJoint, _view: Any) -> None:
@@ -62,8 +63,8 @@ def no_prices(strategy: LadderJoint, _view: Any) -> None:
         rung.key, rung.stands = None, ()
 
 
-def no_others(others: ExternalBook, *_: Any) -> None:
-    others._left = others._mine = None
+def no_others(state: MarketState, *_: Any) -> None:
+    state._own = state._without_own = None
 
 
 def forgotten(name: str, value: Any) -> Forget:
@@ -76,12 +77,12 @@ def forgotten(name: str, value: Any) -> Forget:
 
 
 ANEW = (
-    before(QuotingEngine, "_plan_ladder", no_plan),
+    before(QuotingEngine, "decide", no_plan),
     before(PortfolioRisk, "exposure", no_exposure),
     before(PortfolioRisk, "cut", no_cut),
     before(EventQuoter, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
-    before(ExternalBook, "settled", no_others),
+    before(MarketState, "settle_external", no_others),
 )
 """Each has one thing that is kept worked out anew, wherever it is asked for."""
 
@@ -104,10 +105,12 @@ def test_what_is_kept_is_what_would_be_computed_anew(seed):
 def test_a_plan_that_nobody_told_of_other_orders_is_found():
     """The alarm works: what is kept where it should be forgotten makes another life."""
 
-    def touch(rung: MarketQuoter) -> None:
-        rung.again_ns = rung.ladder.again_ns = 0
+    def orders_changed(rung: MarketQuoter) -> None:
+        rung.again_ns, rung.weighed = 0, False
+        rung.state.on_own_change()
+        rung.ladder.on_own_change()
 
-    with planted((Patch(MarketQuoter, "touch", touch),)):
+    with planted((Patch(MarketQuoter, "orders_changed", orders_changed),)):
         world = run(draw(2, "calm"), replays=True)
         with pytest.raises(Broken, match="other effects"):
             lived_again(world)

@@ -21,9 +21,9 @@ from bot.core.orders.outbox import Outbox
 from bot.core.orders.request_budget import Priority, WriteThrottle
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
+from bot.core.quoting.guards import WindDownStage
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.takes import barred, routes
-from bot.core.quoting.wind_down import WindDownStage
 from bot.core.report import TakeOutcome
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Levels, Take
@@ -90,7 +90,7 @@ def _nearness(row: Ranked) -> tuple[int, float]:
     _, _, rung, candidate = row
     if rung is None or not isinstance(candidate, CreateAction) or candidate.side is Side.SELL:
         return -1, 0.0
-    bids, asks = rung.others.shown
+    bids, asks = rung.state.external
     if candidate.book_side is BookSide.BID:
         behind = bids[0][0] - candidate.price if bids else 0
     else:
@@ -164,12 +164,12 @@ class OrderExecutor:
         else:
             return False
         facing = 1 if side is _BID else 0
-        if not _reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
+        if not _reaches(side, price, (rung.state.bids, rung.state.asks)[facing]):
             return False
         # What it reaches may be an order of ours that is on its way out: that it does not wait for.
-        others = rung.others.left(self._desk.live(rung.market_id))
+        others = rung.state.without_own(self._desk.live(rung.market_id))
         return _reaches(side, price, others[facing]) and not _reaches(
-            side, price, rung.others.shown[facing]
+            side, price, rung.state.external[facing]
         )
 
     # --- cancels ----------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class OrderExecutor:
             # Only a write opens a parked venue: it is planned for without giving anything up.
             return self._denied(rung, wish) if self.venue.is_parked else False
         if limit := self._no_room(rung, wish, now_ns):
-            if not rung.side_parked(wish.order.book_side, now_ns):
+            if not rung.is_side_suspended(wish.order.book_side, now_ns):
                 self._out.holds_back(limit)
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
@@ -244,7 +244,7 @@ class OrderExecutor:
             if not self._admitted(rung, wish.more, now_ns):
                 return "exposure"
             return "" if self.affording.qty(rung, wish.more, wish.more.qty) else "cash"
-        return "exposure" if rung.side_parked(wish.order.book_side, now_ns) else ""
+        return "exposure" if rung.is_side_suspended(wish.order.book_side, now_ns) else ""
 
     def _cancel(self, rung: MarketQuoter, own: OwnOrder, why: str, now_ns: int) -> bool:
         if not self._desk.send_cancel(own, why, now_ns):
@@ -280,7 +280,9 @@ class OrderExecutor:
                 assert isinstance(candidate, SuspectedFill)
                 self._look(candidate, now_ns)
             elif self._meets_unshown(rung, candidate):
-                rung.ladder.dirty = True  # the strategy is asked again, whatever else happens
+                rung.ladder.needs_decision = (
+                    True  # the strategy is asked again, whatever else happens
+                )
             elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
                 rung.orders_changed()
                 self.venue.probed(now_ns)
@@ -421,7 +423,7 @@ class OrderExecutor:
         """Shares of a wanted order that may be sent now, and the limit that leaves none; no limit
         of ours does where the side is parked. Changes nothing."""
         risk = self._settings.risk
-        if rung.side_parked(wish.book_side, now_ns):
+        if rung.is_side_suspended(wish.book_side, now_ns):
             return 0, ""
         if not self._pace.admits(rung.market_id, now_ns):
             return 0, "pace"
@@ -508,7 +510,9 @@ class OrderExecutor:
         rung.denied(wish)
         decided_cents = rung.ladder.loss_limit_cents
         if decided_cents is not None:
-            rung.ladder.dirty |= self._weighing.loss_limit_cents(rung.ladder) < decided_cents
+            rung.ladder.needs_decision |= (
+                self._weighing.loss_limit_cents(rung.ladder) < decided_cents
+            )
         return False
 
 
@@ -521,7 +525,7 @@ def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
 
 def _refused_of_late(rung: MarketQuoter, side: BookSide, now_ns: int) -> str:
     """Until when no new order of a side is asked for after a refusal; empty while any may be."""
-    if not rung.side_parked(side, now_ns):
+    if not rung.is_side_suspended(side, now_ns):
         return ""
-    left_ns = rung.side_parked_until_ns[side] - now_ns
+    left_ns = rung.side_suspended_until_ns[side] - now_ns
     return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"

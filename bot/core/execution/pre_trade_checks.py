@@ -152,19 +152,19 @@ class KillSwitch:
             fault = self._through(rung, own, price) if priced and rung is not None else ""
         if not fault:
             return True
-        if rung is None or not rung.side_parked(own.book_side, now_ns):
+        if rung is None or not rung.is_side_suspended(own.book_side, now_ns):
             self.beyond_caps += 1
             self._out.note("error", "beyond_caps", market_id=own.market_id, fault=fault)
-            self._quoting.parking.side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
+            self._quoting.suspend_side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
         return False
 
     def _through(self, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:
         """Why a price reaches too far through the others' best one; empty when it does not."""
         level, is_bid = canonical(own.outcome, price), own.book_side is _BID
-        shown, most = rung.book.asks if is_bid else rung.book.bids, self.limits.ticks_through
+        shown, most = rung.state.asks if is_bid else rung.state.bids, self.limits.ticks_through
         if not shown or (level - shown[0][0] if is_bid else shown[0][0] - level) <= most:
             return ""  # the best of others is no nearer than that of all
-        bids, asks = rung.others.left(self._desk.live(rung.market_id))
+        bids, asks = rung.state.without_own(self._desk.live(rung.market_id))
         far = asks if is_bid else bids
         if not far:
             return ""
@@ -225,10 +225,10 @@ class KillSwitch:
                     marks[rung.market_id] = PAYOUT_CENTS if rung.decided is Outcome.YES else 0
                 elif fair is not None:
                     marks[rung.market_id] = fair.value_cents
-                elif rung.book.last_price is not None and not (
+                elif rung.state.last_price is not None and not (
                     rung.is_over and rung.market_id in marks  # the last belief stands
                 ):
-                    marks[rung.market_id] = float(rung.book.last_price)
+                    marks[rung.market_id] = float(rung.state.last_price)
                 elif rung.market_id not in marks:
                     unmarked[rung.market_id] = book.holdings(rung.market_id)
         if len(marks) > known:

@@ -5,8 +5,8 @@ through probits, fit the sources of all rungs and the implied value. Each rung i
 its own data by as much as the line has proved wrong there. Last, the curve is made non-increasing.
 Values are canonical YES cents, variances cents squared.
 
-A rung is read again when what is known of it changed, or when its age has made it a twentieth less
-sure. The age of a book counts since others changed it. If each frame renewed it, each write of ours
+A rung is read again when its inputs change, or once their age has made it a twentieth less sure.
+The age of a book counts since others changed it. If each frame renewed it, each write of ours
 would; the line would lean to that rung, its move would count as volatility, and quotes would follow
 themselves for ever.
 
@@ -29,7 +29,6 @@ from bot.core.distribution import monotone
 from bot.core.fair_value.estimators import (
     Estimate,
     FeedTrust,
-    Volatility,
     from_book,
     from_prints,
     merged,
@@ -104,6 +103,11 @@ _LOOK_MIN_NS: Final = NS_PER_SECOND // 4
 _LOOK_MAX_NS: Final = 60 * NS_PER_SECOND
 """A rung is read again when its variance has grown by this part, within these bounds."""
 
+_VOLATILITY_HALF_LIFE_S: Final = 900.0
+_VOLATILITY_MIN_S: Final = 60.0
+"""Realised volatility is the root of squared moves over time, older ones fading; it counts once it
+covers a minute, for a few moves say nothing yet."""
+
 _ROUGHER: Final = 1.1
 """It is also read again when its volatility changed by more than this factor, up or down."""
 
@@ -174,24 +178,6 @@ class ProbitLine(msgspec.Struct, frozen=True):
 class _RungFit:
     """What the curve keeps of one rung."""
 
-    __slots__ = (
-        "allowance",
-        "cents",
-        "excess",
-        "has_data",
-        "input",
-        "inverse",
-        "noise",
-        "published_weight",
-        "realised",
-        "residual",
-        "seconds",
-        "shape",
-        "u",
-        "used_volatility",
-        "weight",
-    )
-
     def __init__(self, u: float) -> None:
         self.u = u  # log strike
         self.input = NO_INPUT  # as it was read last
@@ -199,7 +185,10 @@ class _RungFit:
         self.cents = self.inverse = 0.0
         self.has_data = False  # it once said something
         self.used_volatility = 0.0  # by which its data aged
-        self.realised = Volatility()  # of its fair value
+        # Of its fair value: the newest, when, and faded sums of squared moves and of seconds.
+        self.value: float | None = None
+        self.value_ns = 0
+        self.moves = self.moves_s = 0.0
         # How sure its value is, and was when it was published: one over the variance.
         self.weight, self.published_weight = 1.0, 0.0
         # Faded sums over time: data less line, variance of the data, squared error above that.
@@ -368,35 +357,29 @@ class FairCurve:
 
     # --- the line ---------------------------------------------------------------------------------
 
-    def _prior(self, left_s: float) -> tuple[float, float]:
-        """The steepness that the line should have before any rung is looked at, and the relative
-        standard deviation of that.
-
-        It comes from this event's own past; else from its outermost rungs, or where it was listed,
-        so that a ladder of a day is not judged by the width of one of a quarter.
-        """
-        if self._log_sd_seconds > 0:
-            # What was learned is how fast the value widens: the line steepens as the end nears.
-            rate = self._log_sd_rate / self._log_sd_seconds
-            steepness = 1 / (rate * math.sqrt(left_s))
-            # Never so sure of a line far too flat that no ladder could steepen it again.
-            flatter = self._steepness_guess / steepness
-            return steepness, _SPREAD_SD_LEARNED * (flatter if flatter > 1.0 else 1.0)
-        known = [index for index, precision in enumerate(self._precisions) if precision > 0]
-        if len(known) > 1:
-            low, high = known[0], known[-1]
-            fall = self._deviations[low] - self._deviations[high]
-            if fall > 0:
-                return fall / (self._us[high] - self._us[low]), _SPREAD_SD_GUESSED
-        return self._steepness_guess, _SPREAD_SD_GUESSED
-
     def _fit_line(self, implied: ImpliedView | None, left_s: float) -> ProbitLine:
         """The line through all data and the feed, by weighted least squares: a 2 x 2 system. Rungs
         are weighted in cents by the line itself, and again only once the line has moved.
 
+        The prior of the steepness comes from this event's own past; else from its outermost rungs,
+        or where it was listed, so that a ladder of a day is not judged by the width of one of a
+        quarter.
+
         Formulas: docs/pricing.md#section-1a, step 2.
         """
-        guessed, relative_sd = self._prior(left_s)
+        guessed, relative_sd = self._steepness_guess, _SPREAD_SD_GUESSED
+        known = [index for index, precision in enumerate(self._precisions) if precision > 0]
+        if self._log_sd_seconds > 0:
+            # What was learned is how fast the value widens: the line steepens as the end nears.
+            rate = self._log_sd_rate / self._log_sd_seconds
+            guessed = 1 / (rate * math.sqrt(left_s))
+            # Never so sure of a line far too flat that no ladder could steepen it again.
+            relative_sd = _SPREAD_SD_LEARNED * max(1.0, self._steepness_guess / guessed)
+        elif len(known) > 1:
+            low, high = known[0], known[-1]
+            fall = self._deviations[low] - self._deviations[high]
+            if fall > 0:
+                guessed = fall / (self._us[high] - self._us[low])
         feed_u = feed_sd = 0.0
         if implied is not None:
             drift = max(0.0, implied.age_s) / left_s / guessed**2
@@ -417,7 +400,7 @@ class FairCurve:
             wud = sure * guessed - sum(map(mul, weighted_us, self._deviations))
             determinant = w * wuu - wu * wu
             steepness = fitted = (w * wud + wu * wd) / determinant
-            # What is known of the steepness whatever the height is determinant / w, with the prior.
+            # determinant / w is the precision of the steepness at any height, with the prior.
             from_data = 1 - sure * w / determinant
             if fitted < _STEEPNESS_MIN * guessed:
                 steepness, from_data = _STEEPNESS_MIN * guessed, 0.0
@@ -522,7 +505,7 @@ class FairCurve:
         self._published, self.moved = (None,) * count, range(count)
         return self._published
 
-    # --- what is learned --------------------------------------------------------------------------
+    # --- learning --------------------------------------------------------------------------------
 
     def _learn(
         self, line: ProbitLine, implied: ImpliedView | None, left_s: float, now_ns: int
@@ -543,7 +526,7 @@ class FairCurve:
                 rung.seconds = rung.seconds * fade + step_s
             if fair is not None:
                 if is_first_data:  # the whole line jumped, and no price has moved
-                    rung.realised.restart(fair.value_cents, now_ns)
+                    rung.value, rung.value_ns = fair.value_cents, max(now_ns, rung.value_ns)
                 self._learn_volatility(index, fair.value_cents, slope(deviations), left_s, now_ns)
         if elapsed_s > 0:
             self._learn_model_error()
@@ -556,7 +539,7 @@ class FairCurve:
         if implied is not None:
             log_median = self._log_reference + line.height / line.steepness
             log_value = math.log(implied.value_dollars)
-            self._trust.observe(log_value, implied.confidence, log_median, now_ns)
+            self._trust.learn_error(log_value, implied.confidence, log_median, now_ns)
 
     def _learn_model_error(self) -> None:
         """How the line proves wrong at every rung: a shape that lasts, and the error besides it.
@@ -605,8 +588,16 @@ class FairCurve:
         """steep: cents per standard deviation. At least the volatility of a value whose uncertainty
         comes evenly over the time left: a 50c rung 30 days out moves 0.025, or 1.5c an hour."""
         rung = self._rungs[index]
-        realised = rung.realised.update(cents, now_ns)
-        volatility = self.volatilities[index] = max(realised, steep / math.sqrt(left_s))
+        if rung.value is not None:
+            elapsed_s = max(0, now_ns - rung.value_ns) / NS_PER_SECOND
+            fade = 0.5 ** (elapsed_s / _VOLATILITY_HALF_LIFE_S)
+            rung.moves = rung.moves * fade + (cents - rung.value) ** 2
+            rung.moves_s = rung.moves_s * fade + elapsed_s
+        rung.value, rung.value_ns = cents, max(now_ns, rung.value_ns)
+        volatility = steep / math.sqrt(left_s)
+        if rung.moves_s >= _VOLATILITY_MIN_S:
+            volatility = max(math.sqrt(rung.moves / rung.moves_s), volatility)
+        self.volatilities[index] = volatility
         used = rung.used_volatility
         if volatility > used * _ROUGHER or used > volatility * _ROUGHER:
             self.again_ns[index] = now_ns

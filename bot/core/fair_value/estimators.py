@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.market_data.book import weighted
+from bot.core.market_data.market_state import microprice
 from bot.strategy.api import Levels
 from venue.wire.instant import NS_PER_SECOND
 
@@ -29,42 +29,6 @@ with twenty, ten shares cost a hundredth of the edge, and five nothing."""
 
 _BLIND_HALF_CENTS: Final = 5.0
 """Half spread assumed for prints without a two-sided book, and the most of any book (judgement)."""
-
-
-class Volatility:
-    """Realised volatility of one value: squared moves over time, older ones fading."""
-
-    __slots__ = ("_half_life_s", "_moves", "_now_ns", "_seconds", "_value")
-
-    _WARM_UP_S: Final = 60.0
-
-    def __init__(self, half_life_s: float = 900.0) -> None:
-        self._half_life_s = half_life_s
-        self._moves = 0.0
-        self._seconds = 0.0
-        self._value: float | None = None
-        self._now_ns = 0
-
-    def update(self, value: float, now_ns: int) -> float:
-        """Learn that the value is this now. Returns cents per sqrt(second), 0 in the first minute.
-
-        A clock that stepped back counts as no time passed.
-        """
-        if self._value is not None:
-            elapsed_s = (now_ns - self._now_ns) / NS_PER_SECOND if now_ns > self._now_ns else 0.0
-            fade = 0.5 ** (elapsed_s / self._half_life_s)
-            self._moves = self._moves * fade + (value - self._value) ** 2
-            self._seconds = self._seconds * fade + elapsed_s
-        self._value = value
-        if now_ns > self._now_ns:
-            self._now_ns = now_ns
-        return math.sqrt(self._moves / self._seconds) if self._seconds >= self._WARM_UP_S else 0.0
-
-    def restart(self, value: float, now_ns: int) -> None:
-        """The value is now this because more is known of it, not because it moved."""
-        self._value = value
-        if now_ns > self._now_ns:
-            self._now_ns = now_ns
 
 
 _TRADED_HALF_LIFE_S: Final = 120.0
@@ -137,7 +101,7 @@ def from_book(bids: Levels, asks: Levels, age_s: float, volatility: float) -> Es
     thinner = bid_size if bid_size < ask_size else ask_size
     if thinner < _SPEAKS_QTY:
         variance *= _SPEAKS_QTY / thinner
-    return Estimate(weighted(bid, bid_size, ask, ask_size), variance)
+    return Estimate(microprice(bid, bid_size, ask, ask_size), variance)
 
 
 def _deep_touch(levels: Levels, away: int) -> tuple[int, int]:
@@ -220,7 +184,9 @@ class FeedTrust:
         squares = self._PRIOR_COUNT * prior * prior + self._squares[at]
         return math.sqrt(squares / (self._PRIOR_COUNT + self._counts[at]))
 
-    def observe(self, log_value: float, confidence: float, log_median: float, now_ns: int) -> None:
+    def learn_error(
+        self, log_value: float, confidence: float, log_median: float, now_ns: int
+    ) -> None:
         """The feed says `log_value` now; the curve of the market's own data says `log_median`."""
         for at, forecast in enumerate(self._pending):
             if forecast is not None and now_ns >= forecast[1]:

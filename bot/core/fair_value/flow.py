@@ -41,7 +41,7 @@ _POINTS_MIN: Final = 4
 """Distances with prints of their own that a fit needs (judgement)."""
 
 _KEPT: Final = 0.9
-"""What is left of the counts after each fit: about an hour and a half is remembered (judgement)."""
+"""Part of the counts that each fit keeps: a memory of about an hour and a half (judgement)."""
 
 _FADE: Final = 0.99
 """Each fill of a side counts for this much of itself after the next one (judgement)."""

@@ -21,8 +21,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.market_data.book import size_at
-from bot.core.market_data.queue_position import Queues
+from bot.core.market_data.queue_position import Queues, size_at
 from bot.core.orders.order import OwnOrder
 from bot.core.settings import PaceSettings
 from bot.strategy.api import Levels
@@ -152,7 +151,7 @@ class QuoteEconomics(msgspec.Struct, eq=False):
 
     def _ahead(self, own: OwnOrder, others: int) -> float:
         """Shares of others before an order; unknown counts as all that are there."""
-        queue = None if self.queues is None else self.queues.of(own)
+        queue = None if self.queues is None else self.queues.queue_of(own)
         return others if queue is None else queue.likely
 
 

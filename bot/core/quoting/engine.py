@@ -1,42 +1,49 @@
-"""The events of the series: what is believed of them, what is wanted there, and what may be sent.
+"""The events of the series: their state, the quotes wanted there, and the actions that follow.
 
-Events of the feed mark a rung's event dirty; a Beat decides dirty events together, newest belief
-only: belief -> view -> strategy -> limits -> wanted quotes -> the changes that reach them. So it
-does one whose quotes were cut, once the other events leave it more than they did then.
+Frames update markets; a tick decides together all events that need it, from the newest state only:
+market state -> view -> strategy -> limits -> wanted quotes -> the actions that reach them. It also
+decides an event whose quotes were cut, once the other events leave it more room than they did then.
 A strategy that raises or returns nonsense has its event pulled; the other events go on.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
 
 from bot.core import messages as m
 from bot.core.account.profit import PnlTracker
 from bot.core.account.reconciler import AccountChange, AccountReconciler
-from bot.core.market_data.venue_clock import VenueClock
+from bot.core.market_data.market_state import VenueClock
 from bot.core.orders.manager import OrderManager
-from bot.core.orders.order import UNTAGGED
+from bot.core.orders.order import UNTAGGED, OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.planning.actions import Action
 from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.feed_monitor import MarketDataMonitor
-from bot.core.quoting.listing_sync import listed_now, refuse_claimed
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.supervisor import StrategySupervisor, made_by
-from bot.core.quoting.suspensions import Suspensions
 from bot.core.quoting.takes import leaving
+from bot.core.risk.bounds import lowered
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
-from bot.strategy.api import ImpliedView, Resting, Strategy, Take
+from bot.strategy.api import ImpliedView, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
-from venue.wire.money import Outcome, Side, book_side, canonical
-from venue.wire.names import MarketId, ProjectId
+from venue.wire.money import Outcome, Qty, Side, book_side, canonical
+from venue.wire.names import MarketId, ProjectId, fold_ticker
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 
+_FUNDS_NS: Final = 10 * NS_PER_SECOND
+_FUNDS_AGAIN_NS: Final = 60 * NS_PER_SECOND
+"""After a reject for insufficient funds: by then balance and positions have been read again, and
+most of the writes in flight are over."""
+
 
 class QuotingEngine:
-    """Every event of the series. Rungs are found by market id; order of events is by ticker."""
+    """Every event of the series. Rungs are found by market id; events are in order of ticker."""
 
     def __init__(
         self,
@@ -55,44 +62,45 @@ class QuotingEngine:
         self._out = out
         self.ladders: list[EventQuoter] = []
         self._rungs: dict[MarketId, MarketQuoter] = {}
-        self.venue_time = VenueClock()
+        self.clock = VenueClock()
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}  # the newest of each company
-        self.channel = MarketDataMonitor(
-            settings.staleness, self.ladders, self._rungs, self.venue_time, out
+        self.feed = MarketDataMonitor(
+            settings.staleness, self.ladders, self._rungs, self.clock, out
         )
         self.pnl = PnlTracker(ledgers.book, self._rungs, out)
         self.weighing = PortfolioRisk(
             settings.risk, desk, ledgers, self.ladders, self._rungs, account
         )
-        self.parking = Suspensions(self._rungs, out)
         self.began_ns = 0
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.flattening = ""
-        self.forgets: Callable[[list[MarketId]], None] = lambda _ids: None
-        self.supervision = StrategySupervisor(self.ladders, out)
+        self.supervisor = StrategySupervisor(self.ladders, out)
 
-    def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
-        """Hold to other settings from the next decision on; each of `ladders` is told by itself."""
+    def use_settings(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
+        """Hold to other settings from the next decision on; not for those in `ladders`."""
         self.settings = settings
         self._make_strategy = make_strategy
         self.weighing.reconfigure(settings.risk)
 
     # --- the series -------------------------------------------------------------------------------
 
-    def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
-        """Merge a read of the series: events and rungs come in, or are missing, states change."""
+    def take_series(
+        self, events: Iterable[model.Event], begun_ns: int, now_ns: int
+    ) -> list[MarketId]:
+        """Merge a read of the series: events and rungs come in, or are missing, states change.
+        Returns the rungs of events that were forgotten: nothing of ours is left there."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
         states = {market_id: rung.market.state for market_id, rung in self._rungs.items()}
         believed_from_ns, unreadable = begun_ns - self.settings.staleness.read_lag_ns, ""
-        for event in listed_now(events, [ladder.event for ladder in self.ladders]):
+        for event in _listed_now(events, [ladder.event for ladder in self.ladders]):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
                 continue  # it has come and gone without us, or has been forgotten
             try:
-                refuse_claimed(event, self._rungs)
+                _refuse_claimed(event, self._rungs)
                 if ladder is None:
-                    ladder = EventQuoter(event, self.settings, made_by(self._make_strategy))
-                    ladder.began_ns, ladder.venue_time = self.began_ns, self.venue_time
+                    strategy = made_by(self._make_strategy)
+                    ladder = EventQuoter(event, self.settings, strategy, self.clock, self.began_ns)
                 listed = ladder.refresh(event, believed_from_ns, self._make_strategy)
             except ValueError as fault:
                 unreadable = f"{event.event_ticker}: {fault}"
@@ -105,7 +113,7 @@ class QuotingEngine:
                 self._out.note("info", "event_found", event=event.event_ticker)
             for rung in listed:
                 self._rungs[rung.market_id] = rung
-                rung.read_asked_ns = now_ns
+                rung.state.read_asked_ns = now_ns
                 self.weighing.anew(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
@@ -117,16 +125,18 @@ class QuotingEngine:
                 self._desk.on_market_change(market_id, now_ns)
                 rung.touch()
         self._out.hold("event_unreadable", unreadable)
-        self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
+        self.supervisor.report_faults()  # a ladder whose order is another asks another strategy
         self._ledgers.on_series(begun_ns)
+        forgotten: list[MarketId] = []
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
-            self._let_go(ladder)
+            forgotten += self._forget(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
         self.pnl.take_in(is_open=self._ledgers.is_open)
-        self.channel.series_changed(now_ns)
+        self.feed.series_changed(now_ns)
+        return forgotten
 
     def _is_over(self, ladder: EventQuoter, now_ns: int) -> bool:
-        """True once an event settled long enough ago, and nothing of ours rests or is held there.
+        """True once an event settled long enough ago, and no order or inventory of ours is there.
         Readings: docs/assumptions.md#S21, #S22, #S33."""
         return (
             ladder.event.status is model.EventStatus.SETTLED
@@ -134,45 +144,44 @@ class QuotingEngine:
             and self._ledgers.may_forget(ladder.event, now_ns)
         )
 
-    def _let_go(self, ladder: EventQuoter) -> None:
-        """Forget an event of which nothing is left."""
+    def _forget(self, ladder: EventQuoter) -> list[MarketId]:
+        """Forget an event; its rungs."""
         ids = [rung.market_id for rung in ladder.rungs]
         self.pnl.forget_event(ladder.event.event_ticker, ids)
         self._ledgers.forget_event(ladder.event)
-        self.forgets(ids)
         self.ladders.remove(ladder)
         for market_id in ids:
             del self._rungs[market_id]
         self.weighing.forget(ladder)
         self._out.note("info", "event_left", event=ladder.event.event_ticker)
+        return ids
 
     def rung(self, market_id: MarketId) -> MarketQuoter | None:
         """The rung of a market; None where it is none of the series."""
         return self._rungs.get(market_id)
 
     def is_ours(self, market_id: MarketId) -> bool:
-        """Whether a market is a rung of the series."""
         return market_id in self._rungs
 
     def flatten(self, reason: str) -> None:
-        """From here on only what shrinks a position is wanted; empty: everything again."""
+        """From here on quotes may only reduce inventory; an empty reason ends that."""
         self.flattening = reason
         for ladder in self.ladders:
-            ladder.dirty = True
+            ladder.needs_decision = True
 
     def active_rungs(self) -> list[MarketQuoter]:
         """Rungs that take orders, of events that are open."""
-        return list(self.channel.active_rungs())
+        return list(self.feed.active_rungs())
 
     def all_two_sided(self) -> bool:
         """True if orders of ours rest on both sides of every active rung that is not decided, and
         there is such a rung."""
-        rungs = [rung for rung in self.channel.active_rungs() if rung.decided is None]
+        rungs = [rung for rung in self.feed.active_rungs() if rung.decided is None]
         return bool(rungs) and all(rung.is_two_sided(self._desk) for rung in rungs)
 
     def is_flat(self) -> bool:
-        """True if as many YES as NO shares are held of every rung that is not certain: of one that
-        is nothing is sold any more."""
+        """True without a net inventory on any rung that is not certain; on a certain one nothing is
+        sold any more."""
         return all(
             yes_qty == no_qty
             for rung in self._rungs.values()
@@ -180,82 +189,71 @@ class QuotingEngine:
             for yes_qty, no_qty in (self._ledgers.holdings(rung.market_id),)
         )
 
-    # --- the channel ------------------------------------------------------------------------------
+    # --- market data ------------------------------------------------------------------------------
 
-    def saw(self, event: m.BookUpdate | m.Trade | m.ImpliedValueSeen, now_ns: int) -> bool:
-        """Believe a frame. Whether it makes fills of ours likely: a read is worth a token."""
-        self.channel.heard(now_ns)
-        if isinstance(event, m.ImpliedValueSeen):
-            self._saw_implied(event, now_ns)
-            return False
+    def on_market_data(self, event: m.BookUpdate | m.Trade, now_ns: int) -> bool:
+        """Take in a frame. True if orders of ours have probably filled: a read is worth a token."""
         rung = self._rungs.get(event.market_id)
-        if rung is None:
+        if not self.feed.admits(event, rung, now_ns) or rung is None:
             return False
         own = self._desk.live(event.market_id)
-        if rung.is_news(event):
-            self.venue_time.on_stamp(event.ts_ns, now_ns)
-        if self.venue_time.is_beyond(event.ts_ns, now_ns):
-            self.channel.misdated(rung, now_ns)
-            return False
         if isinstance(event, m.Trade):
-            self.channel.printed(event, now_ns)
-            likely = rung.saw_trade(event, own, now_ns)
-            return likely
-        may_have_filled = rung.saw_book(event, own, self.settings.staleness, now_ns)
-        if rung.runs_backwards(now_ns):
-            self.channel.stepped_back(rung, now_ns)
+            return rung.on_trade(event, own, now_ns)
+        may_have_filled = rung.state.on_book(
+            event, own, self.settings.staleness, now_ns, is_blocked=bool(rung.blocked)
+        )
+        if rung.state.older_since_ns is not None and rung.state.runs_backwards(now_ns):
+            self.feed.on_clock_step(rung, now_ns)
         return may_have_filled
 
-    def _saw_implied(self, seen: m.ImpliedValueSeen, now_ns: int) -> None:
-        """Keep the newest value of a company that our events are of."""
+    def on_implied_value(self, seen: m.ImpliedValueSeen, now_ns: int) -> None:
+        """Keep the newest value of a company that our events are about."""
+        self.feed.on_feed_alive(now_ns)
         ladders = [each for each in self.ladders if each.event.project_id == seen.project_id]
         held = self._implied.get(seen.project_id)
-        is_beyond = self.venue_time.is_beyond
+        is_beyond = self.clock.is_beyond
         if held is not None and seen.ts_ns < held.ts_ns and not is_beyond(held.ts_ns, now_ns):
             return
         if ladders and not is_beyond(seen.ts_ns, now_ns):
             self._implied[seen.project_id] = seen
             for ladder in ladders:
-                ladder.dirty = True
+                ladder.needs_decision = True
 
-    def _implied_view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
+    def implied_view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
         """The implied value of a company; None before the first. Its age is by the venue's clock,
-        as far as that is known: ours may be hours away from it."""
+        as far as that is known: ours may be hours off."""
         seen = self._implied.get(project_id)
         if seen is None:
             return None
-        age_ns = max(0, now_ns + (self.venue_time.ahead_ns or 0) - seen.ts_ns)
+        age_ns = max(0, now_ns + (self.clock.ahead_ns or 0) - seen.ts_ns)
         return ImpliedView(seen.value_dollars, seen.confidence, age_ns / NS_PER_SECOND)
 
     # --- orders and limits ------------------------------------------------------------------------
 
     def orders_changed(self, market_id: MarketId) -> None:
-        """Something about our orders or holdings on a rung is not what it was."""
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.orders_changed()
 
     def may_go(self, market_id: MarketId) -> None:
-        """An order of ours on a rung may be to go: the next plan there looks at them anew."""
+        """An order of ours on a rung may have to go: the next plan looks at all of them again."""
         rung = self._rungs.get(market_id)
         if rung is not None:
-            rung.ours = None
+            rung.forget_working()
 
     def foreign_in(self, market_ids: Collection[MarketId]) -> None:
-        """Somebody else has orders on these rungs of ours, and on no others: none of ours rests
+        """Somebody else has orders on these rungs of ours, and on no others: ours are cancelled
         there meanwhile."""
         for market_id, rung in self._rungs.items():
-            if rung.is_foreign != (market_id in market_ids):
-                rung.is_foreign = not rung.is_foreign
-                rung.doubt()
+            rung.set_foreign(market_id in market_ids)
 
     def took_over(self, market_id: MarketId) -> None:
-        """An order of an earlier run on a rung is ours from here on."""
+        """We adopted an order of an earlier run."""
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.took_over()
 
-    def own_shown(self, shown: model.Order, now_ns: int, *, may_be_old: bool = False) -> None:
+    def on_own_write(self, shown: model.Order, now_ns: int, *, may_be_old: bool = False) -> None:
         """An answer to a write of ours showed this order: the book will show the change too.
         may_be_old: the write was a repeated one, so it may have been carried out long ago."""
         rung = self._rungs.get(shown.market_id)
@@ -264,17 +262,17 @@ class QuotingEngine:
             return  # a take that traded nothing has changed nothing there
         if rung is not None:
             if is_take:
-                rung.own_takes.answered(shown, now_ns)
+                rung.state.on_own_take(shown, now_ns)
             try:
                 at_ns = to_ns(shown.updated_at)
             except ValueError:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
                 return
             if not may_be_old:
-                self.venue_time.on_stamp(at_ns, now_ns)
-            if self.venue_time.is_beyond(at_ns, now_ns):
-                at_ns = now_ns + (self.venue_time.ahead_ns or 0)
-            rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)
+                self.clock.on_stamp(at_ns, now_ns)
+            if self.clock.is_beyond(at_ns, now_ns):
+                at_ns = now_ns + (self.clock.ahead_ns or 0)
+            rung.state.on_own_write(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
     def on_holdings_change(self, market_id: MarketId) -> None:
         """The books have other cash or shares of a market."""
@@ -288,12 +286,12 @@ class QuotingEngine:
             if market_id in self._rungs:
                 self.pnl.on_ledger_change(market_id)
         for market_id in change.decided:
-            self.winner_told(market_id)
+            self.on_winner_known(market_id)
         for fill in change.fills:
             if fill.market_id in self._rungs:
                 own = self._desk.owner_of(fill.order_id)
                 tag = UNTAGGED if own is None else own.tag
-                self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
+                self.pnl.on_fill(fill, tag, self.feed.latency.least_ns, now_ns)
 
     def learn(self, change: AccountChange, at_ns: int) -> None:
         """Plans, views and flows learn what was booked then."""
@@ -304,22 +302,59 @@ class QuotingEngine:
             if rung is not None:
                 outcome = Outcome(fill.outcome.value)
                 side = book_side(outcome, Side(fill.side.value))
-                rung.news.add(rung.place)
-                rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, at_ns)
+                price = canonical(outcome, fill.outcome_price)
+                rung.state.on_own_fill(side, price, fill.qty, at_ns)
                 fair = None if rung.fair is None else rung.fair.value_cents
-                rung.ladder.learner.on_own_fill(fill.market_id, fair, side, at_ns)
+                rung.ladder.flow.on_own_fill(fill.market_id, fair, side, at_ns)
 
-    def winner_told(self, market_id: MarketId) -> None:
-        """What a rung paid has told its winner."""
+    def on_winner_known(self, market_id: MarketId) -> None:
+        """The payout of a rung has shown its winner."""
         rung, winner = self._rungs.get(market_id), self._ledgers.settlement.known_winner(market_id)
         if rung is not None and winner is not None:
-            # For the next run, too: nobody can be told it again.
+            # For the next run, too: nobody can see it again.
             self._out.note("debug", "winner_told", market_id=market_id, winner=winner)
             self._decide_by_winners(rung.ladder)
 
     def _decide_by_winners(self, ladder: EventQuoter) -> None:
         for rung in ladder.decide_by(self._ledgers.settlement.known_winner):
             self.pnl.on_ledger_change(rung.market_id)
+
+    # --- suspensions ------------------------------------------------------------------------------
+
+    def suspend_market(self, market_id: MarketId, code: str, now_ns: int) -> None:
+        """The venue takes no order on this market until a later read of the series says so."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            rung.suspend(code, now_ns)
+
+    def suspend_side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+        """A request of ours was rejected: no new order on this side of the market for a while."""
+        rung = self._rungs.get(own.market_id)
+        if rung is not None:
+            rung.suspend_side(own.book_side, now_ns + for_ns)
+            self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
+
+    def limit_order_qty(self, market_id: MarketId, qty: Qty) -> None:
+        """The venue takes no order of so many shares here: smaller ones from now on (S25)."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            max_order_qty = rung.ladder.max_order_qty
+            max_order_qty[market_id] = lowered(max_order_qty.get(market_id), qty)
+            rung.ladder.needs_decision = True
+            self._out.note(
+                "warning",
+                "ceiling_learned",
+                ticker=rung.market.ticker,
+                qty=max_order_qty[market_id],
+            )
+
+    def suspend_for_funds(
+        self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False
+    ) -> None:
+        """A reject for insufficient funds. often: not the first recent one. The reject of a retried
+        create is about that retry alone: once its fate is known, funds may suffice."""
+        if own.state is not State.NEW_UNKNOWN:
+            self.suspend_side(own, code, _FUNDS_AGAIN_NS if often else _FUNDS_NS, now_ns)
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -328,83 +363,110 @@ class QuotingEngine:
         return min([ladder.due_ns(now_ns) for ladder in self.ladders], default=NEVER_NS)
 
     def decide(self, may_quote: bool, now_ns: int) -> tuple[list[tuple[MarketQuoter, Action]], int]:
-        """The changes wanted now, rung by rung, and when to look again.
+        """The actions wanted now, rung by rung, and when to look again.
 
-        A plan stands until what it was made of changes, or its time has come: what of it could not
-        be carried out is wished for again as it is. `takes` are those of the answers given now, and
-        of no other: they are never wished for again.
+        A plan holds until its inputs change, or its time has come: actions that could not be
+        carried out are wanted again as they are. `takes` are those of the answers given now, and of
+        no other: they are never wanted again.
         """
         self.takes = []
         self.pnl.on_tick(now_ns, is_open=self._ledgers.is_open)
         wishes: list[tuple[MarketQuoter, Action]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
-            turned = ladder.may_quote != may_quote or now_ns >= ladder.stage_until_ns
-            turned = turned or ladder.news.turns(now_ns)
-            if ladder.conduct.fault:
-                self.supervision.look(ladder, may_quote, now_ns)
-                again_ns = min(again_ns, max(now_ns, ladder.conduct.pulled_until_ns))
-            if ladder.dirty or turned or (ladder.is_cut and self.weighing.leaves_more(ladder)):
-                # Pulling everything does not wait for the pace, nor does what follows a resume.
-                if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
-                    self._decide_ladder(ladder, may_quote, now_ns)
-                else:
-                    again_ns = min(again_ns, ladder.decided_ns + self.settings.pace.decide_ns)
-            if now_ns >= ladder.again_ns:
-                self._plan_ladder(ladder, now_ns)
-            again_ns = min(again_ns, ladder.again_ns)
+            if ladder.health.fault:
+                self.supervisor.end_pause(ladder, may_quote, now_ns)
+                again_ns = min(again_ns, max(now_ns, ladder.health.pulled_until_ns))
+            due_ns = ladder.decision_due_ns(may_quote, now_ns)
+            if due_ns == NEVER_NS and ladder.was_trimmed and self.weighing.leaves_more(ladder):
+                due_ns = ladder.decided_ns + self.settings.pace.decide_ns
+            if now_ns >= due_ns:
+                self._decide_event(ladder, may_quote, now_ns)
+            elif due_ns < again_ns:
+                again_ns = due_ns
             for rung in ladder.rungs:
+                if now_ns >= rung.again_ns:
+                    if rung.ours is None or not self._ledgers.is_open:
+                        orders = self._desk.live(rung.market_id)
+                        held = self._ledgers.holdings(rung.market_id)
+                        rung.ours = WorkingOrders(orders, *held)
+                    rung.plan_orders(rung.ours, now_ns)
+                if rung.again_ns < again_ns:
+                    again_ns = rung.again_ns
                 if rung.wishes:
                     wishes += [(rung, wish) for wish in rung.wishes]
         return wishes, again_ns
 
-    def _plan_ladder(self, ladder: EventQuoter, now_ns: int) -> None:
-        """Plan the rungs of an event whose plan no longer stands."""
-        is_open = self._ledgers.is_open
-        for rung in ladder.rungs:
-            if now_ns >= rung.again_ns:
-                if rung.ours is None or not is_open:
-                    orders = self._desk.live(rung.market_id)
-                    held = self._ledgers.holdings(rung.market_id)
-                    rung.ours = WorkingOrders(orders, *held)
-                rung.plan(rung.ours, now_ns)
-        ladder.again_ns = min([rung.again_ns for rung in ladder.rungs], default=NEVER_NS)
-
-    def _decide_ladder(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
-        """Decide what is wanted of an event."""
-        ladder.dirty = ladder.is_cut = False
-        ladder.may_quote, ladder.flattening = may_quote, self.flattening
-        ladder.decided_ns = now_ns
+    def _decide_event(self, ladder: EventQuoter, may_quote: bool, now_ns: int) -> None:
+        """Ask the strategy of an event, and trim its quotes to the limits."""
+        ladder.begin_decision(self.flattening, now_ns, may_quote=may_quote)
         self._out.counters.decisions += 1
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
-        implied = self._implied_view(ladder.event.project_id, now_ns)
+        implied = self.implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
-        self.pnl.on_view(view, now_ns, ladder.telling.anew)
-        ladder.learn(view, now_ns)
-        is_news = ladder.is_news(self._out, now_ns)
+        self.pnl.on_view(view, now_ns, ladder.changed)
+        is_pulled = ladder.learn(view, self._out, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (
-            is_news or now_ns < ladder.conduct.pulled_until_ns
+            is_pulled or now_ns < ladder.health.pulled_until_ns
         ):
             ladder.want({}, pulled=True)
             return
         try:
-            quotes: Resting = ladder.quotes(view)
-            if ladder.is_bound:
-                quotes = ladder.within_curfew(quotes, view)
+            quotes = ladder.ask_strategy(view)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
-            self.supervision.raised(ladder, fault, now_ns)
+            self.supervisor.on_raise(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
             return
-        if ladder.conduct.fault:
-            self.supervision.behaved(ladder)
+        if ladder.health.fault:
+            self.supervisor.on_sane_answer(ladder)
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
-        quotes = self.weighing.cut(ladder, ladder.as_taken(quotes), loss_cents)
-        ladder.want(quotes, pulled=False)
+        ladder.want(self.weighing.cut(ladder, quotes, loss_cents), pulled=False)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
-            takes, dropped = leaving(rung, wished, ladder.ceilings.get(market_id))
+            takes, dropped = leaving(rung, wished, ladder.max_order_qty.get(market_id))
             self.takes.extend((rung, take) for take in takes)
             for fate in dropped:
                 self._out.took(fate)
+
+
+def _listed_now(
+    events: Iterable[model.Event], known: Sequence[model.Event]
+) -> Iterator[model.Event]:
+    """The events of a newer read of the series, their tickers in upper case. A known event that the
+    read lacks comes without any rung, for nobody knows whether they trade; a settled event may
+    leave the list."""
+    shown = set()
+    for event in map(_spelled_event, events):
+        shown.add(event.event_ticker)
+        yield event
+    for event in known:
+        if event.event_ticker not in shown and event.status is not model.EventStatus.SETTLED:
+            yield msgspec.structs.replace(event, markets=())
+
+
+def _spelled_event(event: model.Event) -> model.Event:
+    """The event with its tickers, and those of its rungs, as the venue writes them: they are
+    case-insensitive. A rung belongs to the event that lists it, whatever its own row says."""
+    ticker, series = fold_ticker(event.event_ticker), fold_ticker(event.series_ticker)
+    markets = tuple(
+        msgspec.structs.replace(market, ticker=fold_ticker(market.ticker), event_ticker=ticker)
+        for market in event.markets
+    )
+    return msgspec.structs.replace(
+        event, event_ticker=ticker, series_ticker=series, markets=markets
+    )
+
+
+def _refuse_claimed(event: model.Event, rungs: Mapping[MarketId, MarketQuoter]) -> None:
+    """Raises ValueError if a market of the event is a rung of another event already, or is known
+    under another id: a ticker is permanent and never reassigned."""
+    ids = {rung.market.ticker: market_id for market_id, rung in rungs.items()}
+    for market in event.markets:
+        rung = rungs.get(market.market_id)
+        if rung is not None and rung.ladder.event.event_ticker != event.event_ticker:
+            raise ValueError(f"{market.ticker} is a rung of {rung.ladder.event.event_ticker}")
+        before = ids.get(market.ticker, market.market_id)
+        if rung is None and before != market.market_id:
+            raise ValueError(f"{market.ticker} is market {market.market_id}, and was {before}")

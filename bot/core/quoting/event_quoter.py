@@ -1,10 +1,10 @@
-"""One ladder of the series: its rungs in strike order, its curve, its strategy and what that
-wants.
-"""
+"""One event of the series: its markets in strike order, its curve, its strategy and its quotes."""
 
 import math
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, cast
+
+import msgspec
 
 from bot.core import messages as m
 from bot.core.account.reconciler import AccountReconciler
@@ -16,120 +16,187 @@ from bot.core.distribution import (
     decided,
     implied_distribution,
 )
-from bot.core.fair_value.curve import FairCurve, is_ladder
-from bot.core.fair_value.flow import FlowModel
-from bot.core.market_data.venue_clock import VenueClock
+from bot.core.fair_value.curve import NO_INPUT, Fair, FairCurve, RungInput, is_ladder
+from bot.core.fair_value.flow import NO_FILLS, FlowModel
+from bot.core.market_data.market_state import VenueClock, microprice
 from bot.core.orders.manager import OrderManager
-from bot.core.orders.outbox import Outbox
-from bot.core.quoting.jump_guard import JumpGuard
-from bot.core.quoting.listing_sync import unlisted
-from bot.core.quoting.market_quoter import PARK_MIN_NS, MarketQuoter, rates_of
-from bot.core.quoting.quote_validator import QuoteValidator
+from bot.core.orders.order import OwnOrder
+from bot.core.orders.outbox import NEVER_NS, Outbox
+from bot.core.quoting.guards import (
+    JumpGuard,
+    WindDownStage,
+    allowed,
+    net_after,
+    stage_of,
+)
+from bot.core.quoting.market_quoter import SUSPENDED_MIN_NS, MarketQuoter, rates_of
 from bot.core.quoting.supervisor import FailedStrategy, StrategyHealth, made_by
-from bot.core.quoting.view_builder import ViewBuilder
-from bot.core.quoting.wind_down import WindDownStage, kept, left_by, part_of, stage_of, turns_in_ns
 from bot.core.risk.bounds import taken, takes_any
 from bot.core.settings import TraderSettings
-from bot.strategy.api import EventView, ImpliedView, Quote, Resting, Strategy, Take
+from bot.strategy.api import (
+    EventView,
+    ImpliedView,
+    OwnFill,
+    Print,
+    Quote,
+    Resting,
+    RungView,
+    Strategy,
+    Take,
+    mapped,
+    split,
+)
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, Outcome, Qty
-from venue.wire.names import MarketId
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty
+from venue.wire.names import MarketId, Ticker
 
-__all__ = ["PARK_MIN_NS", "EventQuoter", "MarketQuoter"]
+__all__ = ["SUSPENDED_MIN_NS", "EventQuoter", "MarketQuoter"]
 
 _TRADING: Final = (model.EventStatus.OPEN, model.EventStatus.CLOSED)
 _ACTIVE: Final = model.MarketState.ACTIVE
 
+_VIEW_MIN_NS: Final = 2 * NS_PER_SECOND
+_VIEW_MAX_NS: Final = 10 * NS_PER_SECOND
+"""The view of a quiet market is renewed once the age of its book has doubled, in these bounds."""
+
+_VALID_MAX: Final = 1_024
+"""Validated tuples that are remembered."""
+
+_ABSENT: Final = object()
+_OVER: Final = RungInput((), (), 0, None, is_over=True)
+_FREE: Final = FeeRate.parse("0")
+_NO_VIEW: Final = RungView(
+    MarketId(""),
+    Ticker(""),
+    None,
+    (),
+    (),
+    None,
+    None,
+    Qty(0),
+    Qty(0),
+    _FREE,
+    _FREE,
+    None,
+    None,
+    False,
+)
+
 
 class EventQuoter:
-    """One event of the series with its rungs in strike order, its curve and its strategy."""
+    """One event of the series."""
 
-    def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
+    def __init__(
+        self,
+        event: model.Event,
+        settings: TraderSettings,
+        strategy: Strategy,
+        clock: VenueClock,
+        began_ns: int,
+    ) -> None:
+        """clock: the venue's, of the series. began_ns: when the run began."""
         self.event = event
+        self.is_open = event.status in _TRADING
+        """It trades: open, or closed with rungs left that take orders (S33)."""
         self.resolution_ns = instant.to_ns(event.resolution_date)
+        self.clock = clock
+        self._began_ns = began_ns
         self.is_read = True  # its newest read was whole
+        self.is_understood = False
+        """It is of one of the two kinds that the limits are exact for, and was read."""
         self.rungs: list[MarketQuoter] = []
         self.is_ladder = False  # it is a survival ladder and not one binary market
-        self.curve: FairCurve | None = None
-        self.learner = FlowModel()
-        self.telling = ViewBuilder(self.rungs, self.curve, self.learner)
-        self.news = JumpGuard(settings.news)
-        self.venue_time = VenueClock()  # that of the series, as its stamps tell
-        self.began_ns = 0  # when the run began
+        self.curve: FairCurve | None = None  # None: neither of these two kinds
+        self.flow = FlowModel()
+        self.jump_guard = JumpGuard(settings.news)
         self.loss_limit_cents: Cents | None = None  # what the event may lose at worst
-        # The largest order that the venue was seen to take on a rung where it has refused a larger.
-        self.ceilings: dict[MarketId, Qty] = {}
+        self.max_order_qty: dict[MarketId, Qty] = {}
+        """The largest order that the venue takes on a rung where it has rejected a larger one."""
         self._takes_any = True  # every market takes every price
         self.pace = settings.pace
 
+        # The strategy, and its newest valid answer: quotes to rest, takes for this very moment.
         self.strategy = strategy
-        self.conduct = StrategyHealth(_name_of(strategy))
-        self.answers = QuoteValidator()
-        self.takes: dict[MarketId, tuple[Take, ...]] = {}  # of its last answer: they may trade now
-        self.dirty = True  # the strategy is to be asked again
+        self.health = StrategyHealth(_name_of(strategy))
+        self.answered: dict[MarketId, tuple[Quote, ...]] = {}
+        """The same object while the answer is the same."""
+        self.takes: dict[MarketId, tuple[Take, ...]] = {}
+        # By rung and identity: a tuple held here keeps its identity, and cannot change.
+        self._valid: dict[tuple[MarketId, int], tuple[Quote, ...]] = {}
+
+        # The views, by place of the rung.
+        self.views: list[RungView] = []
+        self.fairs: tuple[Fair | None, ...] = ()
+        self.changed: list[int] = []
+        """The places of the rungs whose views the newest decision replaced."""
+        self._inputs: list[RungInput] = []
+        self._versions: list[int] = []  # of the market states that the views were made of
+        self._look_ns: list[int] = []  # when to look for another book of others, at the latest
+        self._due_ns: list[int] = []  # when to renew a view, at the latest
+
+        self.needs_decision = True  # the strategy is to be asked again, whatever the markets say
+        self._decided_version = 0
         self.may_quote = False
         self.decided_ns = 0
-        self.is_cut = False  # its quotes were cut to what other events had left it
-
-        self.unjudged = True  # some rung is to be judged
+        self.was_trimmed = False  # its quotes were cut to what other events had left it
         self.some_blocked = True  # some rung cannot be quoted, as they were judged last
-        self.again_ns = 0  # when some rung is to be planned; 0 at once
-        self._some_denied = False
-        self.unweighed = True  # the exposure is not what is live on some rung
+        self.unweighed = True  # the exposure of some rung is stale
         self.worst_cents: Cents | None = None  # of the exposure; None until it is reckoned
 
         self._curfew = settings.curfew
         self.stage = WindDownStage.OPEN  # how near to its end it was decided last
-        self._part = 1
+        self._size_divisor = 1
         self.stage_until_ns = 0
-        self.flattening = ""  # why only what shrinks a position is wanted; empty where all is
+        self.flattening = ""  # why quotes may only reduce inventory; empty if they may do more
 
-    def reconfigure(self, settings: TraderSettings, strategy: Strategy | None) -> None:
-        """Hold to other settings, and ask another strategy if there is one, from now on.
-
-        What was learned of the event stays. What rests stays where it is until the next decision.
-        """
+    def use_settings(self, settings: TraderSettings, strategy: Strategy | None) -> None:
+        """Use other settings, and another strategy if there is one, from now on. Resting orders
+        stay until the next decision."""
         self.pace = settings.pace
         if settings.curfew != self._curfew:
             self._curfew = settings.curfew
             self.stage_until_ns = 0
-        self.news.follow(settings.news)
+        self.jump_guard.use_settings(settings.news)
         if strategy is not None:
-            self._ask(strategy)
-        self.dirty = True
+            self._use_strategy(strategy)
+        self.needs_decision = True
         for rung in self.rungs:
             rung.reconfigured()
 
-    def _ask(self, strategy: Strategy) -> None:
-        """Ask this strategy from now on, of which nothing is known yet."""
+    def _use_strategy(self, strategy: Strategy) -> None:
         self.strategy = strategy
-        self.conduct = StrategyHealth(_name_of(strategy), self.conduct.calls)
-        self.answers = QuoteValidator()
-        self.takes = {}
+        self.health = StrategyHealth(_name_of(strategy), self.health.calls)
+        self.answered, self.takes = {}, {}
+        self._valid = {}
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the event trades: open, or closed with rungs left that take orders (S33)."""
-        return self.event.status in _TRADING
-
-    @property
-    def is_understood(self) -> bool:
-        """Whether it is one of the two kinds that the limits are exact for, as it was read last."""
-        return self.curve is not None and self.is_read
+    def decision_due_ns(self, may_quote: bool, now_ns: int) -> int:
+        """When the strategy is to be asked again: now where that pulls all quotes, or may bring
+        them back; at the pace for any other change; NEVER_NS without one."""
+        if (
+            self.may_quote is not may_quote
+            or now_ns >= self.stage_until_ns
+            or (now_ns < self.jump_guard.pulled_until_ns) is not self.jump_guard.was_pulled
+        ):
+            return now_ns
+        version = sum([rung.state.decision_version for rung in self.rungs])
+        if self.needs_decision or version != self._decided_version:
+            return self.decided_ns + self.pace.decide_ns
+        return NEVER_NS
 
     def due_ns(self, now_ns: int) -> int:
-        """When it is to be judged, decided or planned though nothing but frames came since it last
-        was: now, or later. What time alone brings on a rung is not in it."""
-        if self.unjudged or not self.again_ns or self.news.turns(now_ns):
-            return now_ns
-        if not self.dirty:
-            return self.stage_until_ns
-        return min(self.stage_until_ns, self.decided_ns + self.pace.decide_ns)
+        """When it is to be judged, decided or planned though nothing but frames came since: now, or
+        later. What time alone brings on a rung is not in it."""
+        for rung in self.rungs:
+            if not rung.state.judge_ns or not rung.again_ns:
+                return now_ns
+        return min(self.stage_until_ns, self.decision_due_ns(self.may_quote, now_ns))
 
     def active_rungs(self) -> list[MarketQuoter]:
         """Rungs that take orders."""
         return [rung for rung in self.rungs if rung.market.state is _ACTIVE]
+
+    # --- reads of the series ----------------------------------------------------------------------
 
     def refresh(
         self,
@@ -138,12 +205,12 @@ class EventQuoter:
         make_strategy: Callable[[], Strategy],
     ) -> list[MarketQuoter]:
         """Take in a newer read of the event. Returns rungs that are new or have other fee rates;
-        all of them where a strike is another, for whatever hangs on their order begins anew.
+        all of them where a strike changed, for all that depends on their order begins again.
 
         Raises ValueError for what cannot be read; nothing is taken in then.
         """
         known = {rung.market_id: rung for rung in self.rungs}
-        markets = (*event.markets, *unlisted(known, event))
+        markets = (*event.markets, *self._unlisted(event))
         resolution_ns = instant.to_ns(event.resolution_date)
         for market in markets:
             rates_of(market)
@@ -160,47 +227,67 @@ class EventQuoter:
             if rung.refresh(market, believed_from_ns):
                 repriced.append(rung)
             reordered |= rung.strike != strike
-        self.dirty |= event.status is not self.event.status or not self.is_read
-        self.event = event
+        self.needs_decision |= event.status is not self.event.status or not self.is_read
+        self.event, self.is_open = event, event.status in _TRADING
         self.is_read = True
         if resolution_ns != self.resolution_ns:
             self.resolution_ns = resolution_ns
             self.stage_until_ns = 0
         if reordered:
-            self._ask(made_by(make_strategy))
+            self._use_strategy(made_by(make_strategy))
             new, repriced = list(known.values()), []
         if new:
             self.rungs = list(known.values())
-            self.is_ladder = all(rung.strike is not None for rung in self.rungs)
-            self.curve = self._fresh_curve()
-            self.telling = ViewBuilder(self.rungs, self.curve, self.learner)
-            self.dirty = self.unjudged = True
-            self.again_ns = 0
+            self._begin_views()
+            self.needs_decision = True
+        self.is_understood = self.curve is not None
         self._takes_any = all(takes_any(rung.market) for rung in self.rungs)
         return new + repriced
 
+    def _begin_views(self) -> None:
+        """Begin a curve and views for the rungs as they are now."""
+        count = len(self.rungs)
+        self.is_ladder = all(rung.strike is not None for rung in self.rungs)
+        self.curve = FairCurve(None) if count == 1 else None
+        if self.is_ladder and not self.event.mutually_exclusive:
+            self.rungs.sort(key=lambda rung: rung.strike or 0.0)
+            strikes = [rung.strike or 0.0 for rung in self.rungs]
+            self.curve = FairCurve(strikes) if is_ladder(strikes) else None
+        self.views, self.fairs, self.changed = [_NO_VIEW] * count, (None,) * count, []
+        self._inputs, self._versions = [NO_INPUT] * count, [-1] * count
+        self._look_ns, self._due_ns = [0] * count, [0] * count
+
+    def _unlisted(self, event: model.Event) -> Iterator[model.Market]:
+        """The rungs that a newer read of the event lacks. The active ones are halted: nothing new
+        is quoted there, resting orders are pulled, and their exposure stays. In a settled event
+        every rung has resolved."""
+        listed = {market.market_id for market in event.markets}
+        is_over = event.status is model.EventStatus.SETTLED
+        state = model.MarketState.RESOLVED if is_over else model.MarketState.HALTED
+        for rung in self.rungs:
+            is_gone = rung.market_id not in listed and not rung.is_over
+            if is_gone and (is_over or rung.is_active):
+                yield msgspec.structs.replace(rung.market, state=state)
+
     def unread(self) -> None:
-        """A newer read of the event cannot be read: how it stands now is not known."""
-        self.dirty |= self.is_read
-        self.is_read = False
+        """A newer read of the event is malformed: its present state is unknown."""
+        self.needs_decision |= self.is_read
+        self.is_read = self.is_understood = False
 
     def decide_by(self, winner: Callable[[MarketId], Outcome | None]) -> list[MarketQuoter]:
-        """Know what the rungs that have resolved make certain of the others. Returns those of which
-        that is another now. winner: of a rung, None while it is not certain."""
+        """Conclude from the resolved rungs which other outcomes are certain. Returns the rungs
+        where that changed. winner: of a rung, None while it is not certain."""
         is_one = self.curve is not None and self.is_ladder
         won = [winner(rung.market_id) if is_one else None for rung in self.rungs]
         changed = []
         for rung, outcome in zip(self.rungs, certain(won), strict=True):
             if rung.decided is not outcome:
-                rung.decided = outcome
-                rung.news.add(rung.place)
-                self.dirty = True
-                rung.doubt()
+                rung.decide_outcome(outcome)
                 changed.append(rung)
         return changed
 
     def implied(self, winner: Callable[[MarketId], Outcome | None]) -> Implied | None:
-        """What the fair curve, and the rungs that have resolved, say of the value; None on a binary
+        """The distribution of the value by the fair curve and the resolved rungs; None on a binary
         market, and while it is not known. winner: of a rung, None while it is not certain."""
         if self.curve is None or not self.is_ladder:
             return None
@@ -215,13 +302,13 @@ class EventQuoter:
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """What stands out in the prices of others as they were decided on last, and in the curve,
-        on the rungs of which nothing is certain; nothing on a binary market."""
+        """Contradictions in the prices of others at the last decision, and in the curve, on rungs
+        of which nothing is certain; none on a binary market."""
         if self.curve is None or not self.is_ladder:
             return ()
         drawn, line = self.curve.drawn_cents, self.curve.line_cents
         live = [index for index, rung in enumerate(self.rungs) if not rung.is_certain]
-        markets, views = [self.rungs[index].market for index in live], self.telling.views
+        markets, views = [self.rungs[index].market for index in live], self.views
         return alarms(
             [market.strike_value or market.ticker for market in markets],
             [(views[index].best_bid, views[index].best_ask) for index in live],
@@ -229,62 +316,26 @@ class EventQuoter:
             [line[index] for index in live] if line else (),
         )
 
-    def _fresh_curve(self) -> FairCurve | None:
-        """A curve for the rungs as they are now; None when they are neither kind of event."""
-        if self.is_ladder and not self.event.mutually_exclusive:
-            self.rungs.sort(key=lambda rung: rung.strike or 0.0)
-            strikes = [rung.strike or 0.0 for rung in self.rungs]
-            return FairCurve(strikes) if is_ladder(strikes) else None
-        return FairCurve(None) if len(self.rungs) == 1 else None
+    # --- events on its markets --------------------------------------------------------------------
 
-    def seconds_left(self, now_ns: int) -> float:
-        """Seconds until it resolves, never below zero."""
-        return max(0, self.resolution_ns - now_ns) / NS_PER_SECOND
-
-    def printed(
-        self, rung: MarketQuoter, seen: m.Trade, taker: BookSide, ours: int, now_ns: int
-    ) -> None:
-        """A trade was shown on a rung, so many shares of it takes of ours: those of others teach
-        how far takers reach, and may be news."""
-        others = Qty(seen.size - ours)
+    def on_market_trade(self, rung: MarketQuoter, seen: m.Trade, others: Qty, now_ns: int) -> None:
+        """A print on a rung, so many shares of it by others."""
         if not others:
             return
-        fair = rung.fair
-        self.learner.on_print(None if fair is None else fair.value_cents, seen.price, taker)
-        book = (rung.book.bids, rung.book.asks)
-        self.news.printed(rung.market.ticker, seen.price, others, taker, book, now_ns)
+        fair, state = rung.fair, rung.state
+        taker = BookSide.BID if seen.taker_bought_yes else BookSide.ASK
+        self.flow.on_print(None if fair is None else fair.value_cents, seen.price, taker)
+        book = (state.bids, state.asks)
+        self.jump_guard.on_trade(rung.market.ticker, seen.price, others, taker, book, now_ns)
 
-    def is_news(self, out: Outbox, now_ns: int) -> bool:
-        """Whether news keeps its quotes away now; counted and told once when it begins."""
-        was_pulled, pulled = self.news.was_pulled, self.news.is_pulled(now_ns)
-        if pulled and not was_pulled:
-            out.counters.news_pulls += 1
-            out.note("warning", "news", event=self.event.event_ticker, why=self.news.why)
-        return pulled
-
-    def learn(self, view: EventView, now_ns: int) -> None:
-        """The event is decided now: learn from what has become of fills, and look for news."""
-        told = self.telling
-        self.news.looked([view.rungs[index] for index in told.anew], now_ns)
-        fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
-        if judged := self.learner.on_decision(fairs, now_ns):
-            for rung in self.rungs:
-                if rung.market_id in judged:
-                    rung.news.add(rung.place)
-
-    def denied(self, rung: MarketQuoter) -> None:
-        """A limit denied a wish of a rung."""
-        self._some_denied = True
-        self.again_ns = min(self.again_ns, rung.again_ns)
-
-    def eased(self) -> None:
-        """What is live or held on a rung of the event changed: a limit may admit what it denied."""
+    def on_own_change(self) -> None:
+        """The exposure of a rung is stale: a limit may admit an action that it denied."""
         self.unweighed = True
-        if self._some_denied:
-            self._some_denied = False
-            for rung in self.rungs:
-                if rung.denied_some:
-                    rung.touch()
+        for rung in self.rungs:
+            if rung.denied_some:
+                rung.touch()
+
+    # --- deciding ---------------------------------------------------------------------------------
 
     def view(
         self,
@@ -293,72 +344,192 @@ class EventQuoter:
         ledgers: AccountReconciler,
         now_ns: int,
     ) -> EventView:
-        """The event as the strategy sees it; fits the fair curve on the way."""
-        seconds = self.seconds_left(now_ns)
+        """The event as the strategy sees it; fits the fair curve on the way.
+
+        A rung on which nothing happened keeps its view for some seconds at most, while its fair
+        value has hardly moved (`FairCurve`): ages lag by as much.
+        """
+        left_ns = max(0, self.resolution_ns - now_ns)
+        seconds = left_ns / NS_PER_SECOND
         if now_ns >= self.stage_until_ns:
-            left_ns = max(0, self.resolution_ns - now_ns)
-            self.stage = stage_of(self._curfew, left_ns)
-            self._part = part_of(self._curfew, left_ns)
-            self.stage_until_ns = now_ns + turns_in_ns(self._curfew, left_ns)
-        told = self.telling.told(implied, seconds, desk, ledgers, now_ns)
+            self.stage, self._size_divisor, in_ns = stage_of(self._curfew, left_ns)
+            self.stage_until_ns = now_ns + in_ns
+        rungs, versions, inputs = self.rungs, self._versions, self._inputs
+        changed = self.changed = []
+        owns: list[list[OwnOrder]] = []
+        for index, rung in enumerate(rungs):
+            state = rung.state
+            is_stale = versions[index] != state.version
+            if not is_stale and now_ns < self._look_ns[index]:
+                continue
+            own, before = desk.live(rung.market_id), state.external
+            is_same = state.settle_external(own, now_ns) is before and not is_stale
+            if is_same and now_ns < self._due_ns[index]:
+                continue
+            versions[index] = state.version
+            if rung.is_certain:
+                inputs[index] = _OVER
+            else:
+                confirmed_ns = state.confirmed_ns if rung.blocked else None
+                inputs[index] = RungInput(
+                    *state.external, state.external_ns, rung.traded.mean, confirmed_ns
+                )
+            changed.append(index)
+            owns.append(own)
+        if self.curve is not None:
+            self.fairs = self.curve.update(inputs, implied, seconds, now_ns)
+        for index, own in zip(changed, owns, strict=True):
+            rungs[index].fair = self.fairs[index]
+            self.views[index] = self._view_rung(index, own, ledgers, now_ns)
+        for index in () if self.curve is None else self.curve.moved:
+            fair = self.fairs[index]
+            if fair is not rungs[index].fair:
+                rungs[index].fair = fair
+                self.views[index] = msgspec.structs.replace(
+                    self.views[index],
+                    fair_cents=None if fair is None else fair.value_cents,
+                    fair_sd_cents=None if fair is None else fair.sd_cents,
+                )
+                changed.append(index)
         return EventView(
             self.event.event_ticker,
             self.is_ladder,
             seconds,
             implied,
-            told,
-            now_s=max(0, now_ns - self.began_ns) / NS_PER_SECOND,
+            tuple(self.views),
+            now_s=max(0, now_ns - self._began_ns) / NS_PER_SECOND,
             cash_cents=ledgers.available_cents,
             loss_limit_cents=self.loss_limit_cents,
-            intensity=self.learner.intensity,
-            size_part=self._part,
+            intensity=self.flow.intensity,
+            size_part=self._size_divisor,
         )
 
-    def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
-        """What the strategy wants, proven sane. Raises whatever the strategy raises."""
-        for index in self.telling.anew:  # whatever has news is told anew
-            recent = self.rungs[index].recent
-            if recent.has_news:
-                recent.told()
+    def _view_rung(
+        self, index: int, own: list[OwnOrder], ledgers: AccountReconciler, now_ns: int
+    ) -> RungView:
+        """A rung as the strategy sees it; sets when to renew the view. own: its live orders."""
+        rung, curve = self.rungs[index], self.curve
+        state, fair = rung.state, rung.fair
+        bids, asks = state.external
+        yes_qty, no_qty = ledgers.holdings(rung.market_id)
+        age_ns = max(0, now_ns - state.confirmed_ns)
+        due_ns = now_ns + min(_VIEW_MAX_NS, max(_VIEW_MIN_NS, age_ns))
+        volatility_cents = 0.0
+        if curve is not None:
+            volatility_cents = rung.traded.volatility_cents = curve.volatilities[index]
+            due_ns = min(due_ns, curve.again_ns[index])
+        self._due_ns[index] = due_ns
+        # A frozen book of others may move at any moment.
+        self._look_ns[index] = due_ns if state.settles_ns is None else now_ns
+        prints: tuple[Print, ...] = ()
+        fills: tuple[OwnFill, ...] = ()
+        if state.has_activity:
+            prints, fills = state.activity(now_ns)
+            self._versions[index] = -1  # the strategy sees them once
+        adverse = self.flow.adverse.get(rung.market_id, NO_FILLS)
+        return RungView(
+            rung.market_id,
+            rung.market.ticker,
+            rung.strike,
+            bids,
+            asks,
+            microprice(*bids[0], *asks[0]) if bids and asks else None,
+            state.last_price,
+            yes_qty,
+            no_qty,
+            rung.maker_rate,
+            rung.taker_rate,
+            None if fair is None else fair.value_cents,
+            None if fair is None else fair.sd_cents,
+            not rung.blocked,
+            book_age_s=age_ns / NS_PER_SECOND,
+            volatility_cents=volatility_cents,
+            adverse_bid_cents=adverse.bid_cents,
+            adverse_ask_cents=adverse.ask_cents,
+            prints=prints,
+            fills=fills,
+            own=state.own_quotes(own, now_ns),
+        )
+
+    def learn(self, view: EventView, out: Outbox, now_ns: int) -> bool:
+        """Learn from a decision, and look for news. True if news keeps the quotes away now; that is
+        counted and logged once when it begins."""
+        was_pulled = self.jump_guard.was_pulled
+        is_pulled = self.jump_guard.on_decision(
+            [view.rungs[index] for index in self.changed], now_ns
+        )
+        fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
+        if judged := self.flow.on_decision(fairs, now_ns):
+            for rung in self.rungs:
+                if rung.market_id in judged:
+                    rung.state.invalidate_view(decide=False)
+        if is_pulled and not was_pulled:
+            out.counters.news_pulls += 1
+            out.note("warning", "news", event=self.event.event_ticker, why=self.jump_guard.why)
+        return is_pulled
+
+    def ask_strategy(self, view: EventView) -> Resting:
+        """The quotes that the strategy wants to rest, validated, as the stage and a flattening
+        allow and as the venue takes them; `takes` likewise. Raises whatever the strategy raises.
+
+        A strategy may return for a rung a very tuple that it returned before: that one is valid. A
+        tuple with takes never is: each answer wants its takes once.
+        """
+        for index in self.changed:
+            state = self.rungs[index].state
+            if state.has_activity:
+                state.clear_activity()
         if isinstance(self.strategy, FailedStrategy):
             self.strategy = self.strategy.made()
-            self.conduct.name = _name_of(self.strategy)
-        self.conduct.calls += 1
-        quotes = self.answers.ask(self.strategy, view)
-        self.takes = self.answers.takes
-        return quotes
+            self.health.name = _name_of(self.strategy)
+        self.health.calls += 1
+        answer = self.strategy.quote(view)
+        wanted = cast("Resting", answer if type(answer) is dict else mapped(answer))
+        before = self.answered
+        others = [key for key, each in wanted.items() if before.get(key, _ABSENT) is not each]
+        takes: dict[MarketId, tuple[Take, ...]] = {}
+        if others or wanted.keys() != before.keys():
+            resting, valid = dict(wanted), self._valid
+            fresh = {
+                key: wanted[key]
+                for key in others
+                if valid.get((key, id(wanted[key])), _ABSENT) is not wanted[key]
+            }
+            if fresh:
+                proven = split(fresh, view)
+                takes = proven.takes
+                resting.update(proven.resting)
+                for key, rows in proven.resting.items():
+                    if rows is fresh[key]:
+                        if len(valid) >= _VALID_MAX:
+                            valid.clear()
+                        valid[key, id(rows)] = rows
+            self.answered = resting
+        self.takes = takes
+        quotes: Resting = self.answered
+        if self.stage is not WindDownStage.OPEN or self.flattening:
+            net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
+            quotes, self.takes = self.wind_down(quotes, takes, net_qty)
+        return self.as_taken(quotes) if self.max_order_qty or not self._takes_any else quotes
 
-    def within_curfew(self, quotes: Resting, view: EventView) -> Resting:
-        """What of the wanted quotes stands so near to the end of the event; takes likewise."""
-        net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
-        quotes, self.takes = self.curfewed(quotes, self.takes, net_qty)
-        return quotes
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether its end, or an operator who wants everything flat, leaves less to be wanted."""
-        return self.stage is not WindDownStage.OPEN or bool(self.flattening)
-
-    def curfewed(
-        self, quotes: Resting, takes: dict[MarketId, tuple[Take, ...]], net_qty: dict[MarketId, int]
+    def wind_down(
+        self,
+        quotes: Resting,
+        takes: Mapping[MarketId, tuple[Take, ...]],
+        net_qty: Mapping[MarketId, int],
     ) -> tuple[Resting, dict[MarketId, tuple[Take, ...]]]:
-        """What of these stands now, quotes and takes together. net_qty: YES less NO shares held of
-        every rung, by whoever wants them."""
-        if not self.is_bound:
-            return quotes, takes
-        part, shrinks = self._part, bool(self.flattening)
-        takes = dict(kept(takes, net_qty, self.stage, part=part, flattening=shrinks))
-        left = left_by(net_qty, takes)
-        return kept(quotes, left, self.stage, part=part, flattening=shrinks), takes
+        """The quotes and takes that the stage and a flattening allow, together. net_qty: YES less
+        NO shares held of every rung."""
+        divisor, shrinks = self._size_divisor, bool(self.flattening)
+        takes = dict(allowed(takes, net_qty, self.stage, divisor=divisor, flattening=shrinks))
+        left = net_after(net_qty, takes)
+        return allowed(quotes, left, self.stage, divisor=divisor, flattening=shrinks), takes
 
     def as_taken(self, quotes: Resting) -> Resting:
-        """The quotes as the venue takes them: none larger than it was seen to take, each on the
-        grid of its market."""
-        if not self.ceilings and self._takes_any:
-            return quotes
+        """No quote larger than the learned ceiling, each on the price grid of its market."""
         return {
             rung.market_id: taken(
-                quotes[rung.market_id], rung.market, self.ceilings.get(rung.market_id)
+                quotes[rung.market_id], rung.market, self.max_order_qty.get(rung.market_id)
             )
             for rung in self.rungs
             if rung.market_id in quotes
@@ -374,6 +545,12 @@ class EventQuoter:
             wanted = quotes.get(rung.market_id, ())
             if wanted is not rung.wanted:
                 rung.want(wanted, pulled=False)
+
+    def begin_decision(self, flattening: str, now_ns: int, *, may_quote: bool) -> None:
+        """It is decided now: what the markets change from here on needs another decision."""
+        self.needs_decision = self.was_trimmed = False
+        self._decided_version = sum([rung.state.decision_version for rung in self.rungs])
+        self.may_quote, self.flattening, self.decided_ns = may_quote, flattening, now_ns
 
 
 def _name_of(strategy: Strategy) -> str:

@@ -88,7 +88,7 @@ class PortfolioRisk:
             self.is_together = is_late or self.account.all_opened
             if self._awaits_others and self.is_together:
                 for ladder in self._ladders:  # what was cut may be more now, on a still book, too
-                    ladder.dirty = True
+                    ladder.needs_decision = True
             self._awaits_others = not self.is_together
         return self._awaits_others
 
@@ -189,7 +189,7 @@ class PortfolioRisk:
 
     def admits_create(self, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> Qty:
         """Shares of a wanted order that every limit admits now; 0 when none."""
-        if rung.side_parked(wish.book_side, now_ns):
+        if rung.is_side_suspended(wish.book_side, now_ns):
             return Qty(0)
         candidate = rung.live(wish, min(wish.qty, self._limits.order_qty))
         return self.exposure(rung.ladder).largest(candidate, self.bounds(rung.ladder))
@@ -221,7 +221,7 @@ class PortfolioRisk:
         alone_cents = event_limit_cents(self._limits, Cents(0))
         if len(self._ladders) > 1 and (resting or loss_cents < alone_cents):
             self._elsewhere[ladder.event.event_ticker] = self._elsewhere_cents()
-            ladder.is_cut = cutter.gains_by(alone_cents, self._limits.resting_cents)
+            ladder.was_trimmed = cutter.gains_by(alone_cents, self._limits.resting_cents)
         return left
 
     def leaves_more(self, ladder: EventQuoter) -> bool:

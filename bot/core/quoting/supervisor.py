@@ -1,8 +1,8 @@
-"""How the strategies of all events behave: what is counted, told, and pulled.
+"""Supervises the strategies of all events.
 
 A strategy that raises, returns nonsense, is interrupted, or takes too long three times in a row has
-its event pulled: for five seconds, and for twice as long each time that it goes on so, a minute at
-most. A minute of good conduct is a fresh start. Its last fault is reported until it has behaved.
+its event pulled for five seconds. The pause doubles with each further fault, up to a minute; after
+a minute without a fault it starts over. The last fault is an alert until the next valid answer.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,11 @@ LONGEST_PAUSE_NS: Final = 60 * NS_PER_SECOND
 FORGIVEN_NS: Final = 60 * NS_PER_SECOND
 OVERRUNS_IN_A_ROW: Final = 3
 _FAULT_MAX: Final = 300
-_TOLD_MAX: Final = 3
+_REPORTED_MAX: Final = 3
 
 
 class FailedStrategy(Strategy):
-    """In the place of a strategy that could not be made for its event: whenever that is asked, it
-    is tried again, and the event is pulled for what making it raises."""
+    """Stands in for a strategy that could not be made, and makes it when it is asked."""
 
     def __init__(self, make_strategy: Callable[[], Strategy]) -> None:
         super().__init__(None)
@@ -35,13 +34,12 @@ class FailedStrategy(Strategy):
         self._strategy: Strategy | None = None
 
     def made(self) -> Strategy:
-        """The strategy, if it can be made by now. Raises whatever making it raises."""
+        """The strategy. Raises whatever making it raises."""
         if self._strategy is None:
             self._strategy = self._make_strategy()
         return self._strategy
 
     def quote(self, view: EventView) -> Quotes:
-        """As the strategy, once it is made. Raises whatever making it raises, and what it does."""
         return self.made().quote(view)
 
 
@@ -49,7 +47,7 @@ def made_by(make_strategy: Callable[[], Strategy]) -> Strategy:
     """A fresh strategy for an event; `FailedStrategy` where none can be made."""
     try:
         return make_strategy()
-    except Exception:  # noqa: BLE001 - the plugin boundary: what it raises is told when it is asked
+    except Exception:  # noqa: BLE001 - the plugin boundary: `FailedStrategy` raises it again
         return FailedStrategy(make_strategy)
 
 
@@ -66,22 +64,19 @@ class StrategyHealth:
         self._overruns = 0
         self._overran_at = 0
 
-    def raised(self, fault: Exception, now_ns: int) -> None:
-        """It raised, or its answer was nonsense."""
+    def on_raise(self, fault: Exception, now_ns: int) -> None:
         self._pull(fault_text(fault), now_ns)
 
     def answers_for(self, event: StrategyOverran) -> bool:
-        """Whether the call was its own, and not one of the strategy before it."""
+        """True if the call was its own, and not of the strategy before it."""
         return event.call > self._asked_from
 
-    def overran(self, event: StrategyOverran, now_ns: int) -> bool:
-        """A call of it took too long. Whether its quotes are to be pulled for that now.
-
-        One that was interrupted has raised already: it is pulled, and its report says more.
-        """
+    def on_overrun(self, event: StrategyOverran, now_ns: int) -> bool:
+        """A call took too long. True if the event is to be pulled for it; an interrupted call has
+        raised, and is pulled already."""
         took = f"took {event.took_ns / 1e6:.1f} ms, {event.allowed_ns / 1e6:g} ms are allowed"
         if event.interrupted:
-            self.fault = self._told(f"interrupted, {took}", now_ns)
+            self.fault = self._pause_text(f"interrupted, {took}", now_ns)
             return False
         in_a_row = event.call == self._overran_at + 1
         self._overruns = self._overruns + 1 if in_a_row else 1
@@ -92,10 +87,10 @@ class StrategyHealth:
         self._pull(f"{OVERRUNS_IN_A_ROW} times in a row too slow, {took}", now_ns)
         return True
 
-    def behaved(self) -> bool:
-        """An answer of it was sane. True if that clears a fault."""
-        told, self.fault = bool(self.fault), ""
-        return told
+    def on_sane_answer(self) -> bool:
+        """True if its valid answer clears a fault."""
+        had_fault, self.fault = bool(self.fault), ""
+        return had_fault
 
     def _pull(self, fault: str, now_ns: int) -> None:
         if now_ns >= self.pulled_until_ns + FORGIVEN_NS:
@@ -103,66 +98,65 @@ class StrategyHealth:
         self._pauses += 1
         pause_ns = FIRST_PAUSE_NS << min(self._pauses - 1, 8)
         self.pulled_until_ns = now_ns + min(LONGEST_PAUSE_NS, pause_ns)
-        self.fault = self._told(fault, now_ns)
+        self.fault = self._pause_text(fault, now_ns)
 
-    def _told(self, fault: str, now_ns: int) -> str:
+    def _pause_text(self, fault: str, now_ns: int) -> str:
         pause_s = max(0, self.pulled_until_ns - now_ns) / NS_PER_SECOND
         return f"{self.name}: {fault[:_FAULT_MAX]}; its quotes stay away for {pause_s:g} s"
 
 
 class StrategySupervisor:
-    """Keeps the record of every ladder's strategy true, and a finding about those at fault."""
+    """Counts and reports the faults of all strategies."""
 
     def __init__(self, ladders: "list[EventQuoter]", out: Outbox) -> None:
         self._ladders = ladders
         self._out = out
 
-    def raised(self, ladder: "EventQuoter", fault: Exception, now_ns: int) -> None:
-        """A strategy raised, or its answer was nonsense: its event is pulled."""
+    def on_raise(self, ladder: "EventQuoter", fault: Exception, now_ns: int) -> None:
+        """Pull its event."""
         self._out.counters.strategy_errors += 1
         self._out.first_fault = self._out.first_fault or fault_text(fault)
-        ladder.conduct.raised(fault, now_ns)
-        self._tell(ladder, "strategy_failed")
+        ladder.health.on_raise(fault, now_ns)
+        self._report_fault(ladder, "strategy_failed")
 
-    def behaved(self, ladder: "EventQuoter") -> None:
-        """A strategy gave a sane answer."""
-        if ladder.conduct.behaved():
-            self.tell_at_fault()
+    def on_sane_answer(self, ladder: "EventQuoter") -> None:
+        if ladder.health.on_sane_answer():
+            self.report_faults()
 
-    def overran(self, event: StrategyOverran, now_ns: int) -> None:
-        """A call took too long: three in a row, or one that was interrupted, pull its event."""
+    def on_overrun(self, event: StrategyOverran, now_ns: int) -> None:
+        """Pull its event after three slow calls in a row, or an interrupted one."""
         self._out.counters.strategy_overruns += 1
         self._out.counters.strategy_interrupted += event.interrupted
         for ladder in self._ladders:
             mine = ladder.event.event_ticker == event.event_ticker
-            if mine and ladder.conduct.answers_for(event):
-                pulled = ladder.conduct.overran(event, now_ns)
-                ladder.dirty |= pulled
+            if mine and ladder.health.answers_for(event):
+                pulled = ladder.health.on_overrun(event, now_ns)
+                ladder.needs_decision |= pulled
                 if pulled or event.interrupted:
-                    self._tell(ladder, "strategy_stalled")
+                    self._report_fault(ladder, "strategy_stalled")
 
-    def look(self, ladder: "EventQuoter", may_quote: bool, now_ns: int) -> None:
-        """After a fault: once the pause is over nothing else need happen for the strategy to be
-        asked again. One that is asked no more is not told of any longer."""
-        if now_ns >= ladder.conduct.pulled_until_ns:
+    def end_pause(self, ladder: "EventQuoter", may_quote: bool, now_ns: int) -> None:
+        """Once the pause after a fault is over, ask the strategy again; one that is not asked any
+        more loses its alert."""
+        if now_ns >= ladder.health.pulled_until_ns:
             if may_quote and ladder.is_open and ladder.is_understood:
-                ladder.dirty = True
+                ladder.needs_decision = True
             else:
-                self.behaved(ladder)
+                self.on_sane_answer(ladder)
 
-    def _tell(self, ladder: "EventQuoter", name: str) -> None:
-        fault = ladder.conduct.fault
+    def _report_fault(self, ladder: "EventQuoter", name: str) -> None:
+        fault = ladder.health.fault
         self._out.note("error", name, event=ladder.event.event_ticker, fault=fault)
-        self.tell_at_fault()
+        self.report_faults()
 
-    def tell_at_fault(self) -> None:
-        """Keep the finding about the strategies at fault true."""
+    def report_faults(self) -> None:
+        """Raise, or clear, the alert about the strategies at fault."""
         at_fault = [
-            f"{each.event.event_ticker}: {each.conduct.fault}"
+            f"{each.event.event_ticker}: {each.health.fault}"
             for each in self._ladders
-            if each.conduct.fault
+            if each.health.fault
         ]
         if at_fault:
-            self._out.find("strategy_at_fault", "; ".join(at_fault[:_TOLD_MAX]))
+            self._out.find("strategy_at_fault", "; ".join(at_fault[:_REPORTED_MAX]))
         else:
             self._out.clear("strategy_at_fault")

@@ -1,9 +1,8 @@
-"""From a wish to trade now to the orders that do it: what may leave at all, and by which route.
+"""Takes: which of them may leave now, and as which orders.
 
-A take is about this very moment: what cannot leave on the beat of the answer that wished for it is
-dropped, and told by its reason. None leaves where the book it was wished for is not known to be the
-book there is, where another one of the rung has no answer yet, or where it could meet anything of
-ours that may be live.
+A take is about this moment: it leaves on the tick of the answer that contains it, or it is dropped
+and counted by its reason. It is dropped if the view of its book is frozen, if another take of the
+market is in flight, or if it could meet an order of ours that may be live.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,9 +20,9 @@ from venue.wire.requests import TimeInForce
 def leaving(
     rung: MarketQuoter, wanted: Iterable[Take], ceiling: Qty | None
 ) -> tuple[list[Take], list[TakeOutcome]]:
-    """The takes of an answer that may leave this rung, as its market takes them; and why others may
-    not. ceiling: the most shares of one order there, None while none is known."""
-    fate = None if rung.is_settled else TakeOutcome.UNSETTLED
+    """The takes of an answer that may leave, on the price grid of the market; and why others may
+    not. ceiling: the most shares of one order there, None while unknown."""
+    fate = None if rung.state.settles_ns is None else TakeOutcome.UNSETTLED
     if not rung.may_send:
         fate = TakeOutcome.UNQUOTABLE
     takes: list[Take] = []
@@ -38,10 +37,7 @@ def leaving(
 
 
 def barred(take: Take, orders: Sequence[OwnOrder]) -> TakeOutcome | None:
-    """Why our orders of its rung keep a take from leaving now; None when they do not.
-
-    orders: all of the rung that may be live.
-    """
+    """Why our orders that may be live on its market bar a take; None if they do not."""
     for own in orders:
         if own.is_take or (own.is_unknown and own.book_side is take.side):
             return TakeOutcome.UNDECIDED
@@ -51,10 +47,10 @@ def barred(take: Take, orders: Sequence[OwnOrder]) -> TakeOutcome | None:
 def routes(
     take: Take, yes_qty: Qty, no_qty: Qty, orders: Sequence[OwnOrder]
 ) -> tuple[CreateAction, ...]:
-    """The one or two orders that carry a take out: what is held is sold before anything is bought.
+    """The one or two orders of a take: inventory is sold before anything is bought.
 
-    A whole take is one order, for two of them could not be filled both or neither: a sale where
-    free shares suffice, else a purchase of all of it.
+    A whole take is one order, for nobody can fill two of them both or neither: a sale if the free
+    shares suffice, else a purchase.
     """
     held = Outcome.NO if take.side is BookSide.BID else Outcome.YES
     yes_free, no_free = free_shares(yes_qty, no_qty, orders)

@@ -16,9 +16,14 @@ from typing import Final
 from bot.core.fault_text import place_of
 from bot.core.quoting.event_quoter import EventQuoter
 
-LOOK_S = 1.0  # between two looks
-LOOKS = 10  # a call that was seen is ended when so many more looks have seen it
-_CALL: Final = EventQuoter.quotes.__code__  # what asks a strategy; what it runs is the call
+LOOK_S = 1.0
+"""Between two looks."""
+
+LOOKS = 10
+"""A call that was seen is ended when so many more looks have seen it."""
+
+_CALL: Final = EventQuoter.ask_strategy.__code__
+"""What asks a strategy; what it runs is the call."""
 
 
 class Stalled(Exception):

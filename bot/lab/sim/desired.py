@@ -69,12 +69,12 @@ def _cut_for_nothing(world: "SimulatedWorld") -> list[str]:
     most_held = exposure.limit("position")
     asked: Counter[BookPlace] = Counter()
     for ladder in ladders:
-        for market, quotes in ladder.answers.resting.items():
+        for market, quotes in ladder.answered.items():
             for each in quotes:
                 asked[_place(market, each.side)] += min(each.qty, most)
     total = sum(asked.values())
     for ladder in ladders:
-        if ladder.conduct.fault:
+        if ladder.health.fault:
             continue
         if any(abs(truth.net(rung.market_id)) > most_held for rung in ladder.rungs):
             continue  # it was lowered below the inventory, and so were limits that follow from it

@@ -195,7 +195,7 @@ def _come_back(world: "SimulatedWorld") -> None:
 def _is_pulled(world: "SimulatedWorld") -> bool:
     now_ns = world.process.clock.to_host_ns(world.now_ns)
     return any(
-        now_ns < max(ladder.conduct.pulled_until_ns, ladder.news.pulled_until_ns)
+        now_ns < max(ladder.health.pulled_until_ns, ladder.jump_guard.pulled_until_ns)
         for ladder in world.process.trader.quoting.ladders
     )
 
@@ -213,7 +213,7 @@ _PROVOKED_BY: Final = {
 def _was_provoked(finding: str, world: "SimulatedWorld") -> bool:
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
-        return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
+        return all(rung.state.is_known or cannot_be_known(world, rung) for rung in rungs)
     if finding == "latched" and world.scenario.creates_per_minute:
         # A breaker drawn low may trip in quiet, too, by what it had counted before.
         return "creates_per_minute" in world.process.trader.out.findings[finding]

@@ -1,0 +1,192 @@
+"""The guards of one event: news pulls its quotes for a while, and they wind down near its end.
+
+One value drives every rung, so news about one rung is news about all. The first to trade after it
+know more than our quotes, which are cancelled at once, and made again from books and feed later.
+
+Near the end of an event some traders know its outcome, and nothing bought can be sold again. So
+sizes are halved, then only positions are reduced, then nothing is quoted. That holds for every
+strategy, and so does an operator's request to flatten, in the sizes of that stage.
+
+See docs/pricing.md#section-1c-news, #section-1c-time.
+"""
+
+import enum
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from bot.core.orders.outbox import NEVER_NS
+from bot.core.settings import CurfewSettings, NewsSettings
+from bot.strategy.api import Levels, Quote, RungView, Take
+from venue.wire.instant import NS_PER_MS
+from venue.wire.money import BookSide, Price, Qty
+from venue.wire.names import MarketId
+
+_ONE_TRADE_NS = 50 * NS_PER_MS
+"""Prints of one rung and side this close together are of one taker."""
+
+_Wish = TypeVar("_Wish", Quote, Take)
+
+
+class JumpGuard:
+    """Pulls the event after a jump of the touch, or a trade that clears it."""
+
+    def __init__(self, settings: NewsSettings) -> None:
+        self._settings = settings
+        # By rung: when each touch of others was seen, its bid and its ask.
+        self._touches: defaultdict[str, deque[tuple[int, int, int]]] = defaultdict(deque)
+        self._trades: dict[str, tuple[int, BookSide, Qty]] = {}  # the newest: when, taker, shares
+        self.was_pulled = False  # when the event was decided last
+        self.pulled_until_ns = 0  # its rungs are not quoted before
+        self.why = ""  # in a few words
+
+    def use_settings(self, settings: NewsSettings) -> None:
+        """Hold to other settings from here on; a pull goes on for its time."""
+        self._settings = settings
+        if not settings.jump_cents:
+            self._touches.clear()  # nobody looks from here on
+
+    def on_trade(
+        self, name: str, price: Price, qty: Qty, taker: BookSide, book: tuple[Levels, Levels],
+        now_ns: int,
+    ) -> bool:  # fmt: skip
+        """A trade of others on the rung of this name. True if it pulls the event.
+
+        taker: BID when YES was bought. book: bids and asks as last shown, ours included; one that
+        contains the trade already has no such price any more.
+        """
+        if not self._settings.print_qty:
+            return False
+        before = self._trades.get(name)
+        if before and before[1] is taker and now_ns - before[0] <= _ONE_TRADE_NS:
+            qty = Qty(qty + before[2])
+        self._trades[name] = (now_ns, taker, qty)
+        if qty < self._settings.print_qty:
+            return False
+        is_buy = taker is BookSide.BID
+        touch = book[1 if is_buy else 0][:1]
+        is_there = touch and (touch[0][0] <= price if is_buy else touch[0][0] >= price)
+        if is_there and 100 * qty < self._settings.print_touch_pct * touch[0][1]:
+            return False
+        return self._pull(f"{name}: {qty} shares traded at {price} and cleared the touch", now_ns)
+
+    def on_decision(self, rungs: Iterable[RungView], now_ns: int) -> bool:
+        """The event is decided now. True if it is pulled. rungs: those that changed.
+
+        A jump moves both sides of a touch the same way: where one side alone steps back, the book
+        is thin and says nothing about the value.
+        """
+        from_ns, least = now_ns - self._settings.jump_ns, 2 * self._settings.jump_cents
+        for rung in rungs if least else ():
+            touches = self._touches[rung.ticker]
+            if not rung.bids or not rung.asks:
+                touches.clear()
+                continue
+            bid, ask = rung.bids[0][0], rung.asks[0][0]
+            if touches and touches[-1][1:] == (bid, ask):
+                continue
+            # The newest touch from before the window was there when it began.
+            while len(touches) > 1 and touches[1][0] < from_ns:
+                touches.popleft()
+            for _, was_bid, was_ask in touches:
+                up, down = bid - was_bid, ask - was_ask
+                if up * down > 0 and abs(up + down) >= least:
+                    touches.clear()
+                    text = f"{was_bid}/{was_ask} became {bid}/{ask}"
+                    self._pull(f"{rung.ticker}: {text}", now_ns)
+                    break
+            touches.append((now_ns, bid, ask))
+        self.was_pulled = now_ns < self.pulled_until_ns
+        return self.was_pulled
+
+    def _pull(self, why: str, now_ns: int) -> bool:
+        """Pull the event from now on. False if it was pulled already."""
+        was_pulled = now_ns < self.pulled_until_ns
+        self.pulled_until_ns = now_ns + self._settings.pull_ns
+        if was_pulled:
+            return False
+        self.why = why
+        return True
+
+
+class WindDownStage(enum.StrEnum):
+    """How much may be quoted."""
+
+    OPEN = "open"  # everything
+    HALVED = "halved"  # half of each size, at least a share
+    REDUCING = "reducing"  # what reduces the inventory
+    ENDED = "ended"  # nothing
+
+
+def stage_of(settings: CurfewSettings, left_ns: int) -> tuple[WindDownStage, int, int]:
+    """The stage of an event that resolves in `left_ns`, the divisor of its sizes, and how long it
+    is to the next stage; NEVER_NS after all of them."""
+    stage = WindDownStage.OPEN
+    if left_ns <= settings.stop_ns and settings.stop_ns:
+        stage = WindDownStage.ENDED
+    elif left_ns <= settings.reduce_ns:
+        stage = WindDownStage.REDUCING
+    elif left_ns <= settings.halve_ns:
+        stage = WindDownStage.HALVED
+    divisor = 2 if left_ns <= settings.halve_ns and settings.halve_ns else 1
+    # The very end is a turn, too: from there on quotes only reduce, whatever the settings.
+    turns_ns = (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns)
+    in_ns = min([left_ns - turn_ns for turn_ns in turns_ns if turn_ns < left_ns], default=NEVER_NS)
+    return stage, divisor, in_ns
+
+
+def allowed(
+    wanted: Mapping[MarketId, tuple[_Wish, ...]],
+    net_qty: Mapping[MarketId, int],
+    stage: WindDownStage,
+    *,
+    divisor: int,
+    flattening: bool = False,
+) -> Mapping[MarketId, tuple[_Wish, ...]]:
+    """The wanted quotes or takes that a stage allows; the same mapping if it allows all.
+
+    net_qty: the inventory, YES less NO shares, of each rung with quotes. divisor: of sizes.
+    flattening: only what reduces a position is allowed, in any stage.
+    """
+    if stage is WindDownStage.ENDED:
+        return {}
+    if stage is WindDownStage.OPEN and not flattening:
+        return wanted
+    reduces = flattening or stage is WindDownStage.REDUCING
+    return {
+        market_id: _within(wishes, divisor, net_qty[market_id] if reduces else None)
+        for market_id, wishes in wanted.items()
+    }
+
+
+def net_after(
+    net_qty: Mapping[MarketId, int], takes: Mapping[MarketId, tuple[Take, ...]]
+) -> dict[MarketId, int]:
+    """The inventory of each rung once these takes have traded."""
+    left = dict(net_qty)
+    for market_id, wished in takes.items():
+        for take in wished:
+            left[market_id] += take.qty if take.side is BookSide.BID else -take.qty
+    return left
+
+
+def _within(wishes: tuple[_Wish, ...], divisor: int, net: int | None) -> tuple[_Wish, ...]:
+    """Each size divided, at least a share; with `net`, no more of all than reduces it, the boldest
+    first."""
+    out: list[_Wish] = []
+    room = {BookSide.BID: max(0, -net), BookSide.ASK: max(0, net)} if net is not None else {}
+    for wish in sorted(wishes, key=_boldness):
+        qty = max(1, wish.qty // divisor)
+        if net is not None:
+            qty = min(qty, room[wish.side])
+            room[wish.side] -= qty
+        if qty > 0:
+            out.append(msgspec.structs.replace(wish, qty=Qty(qty)))
+    return tuple(out)
+
+
+def _boldness(wish: Quote | Take) -> tuple[bool, int]:
+    is_bid = wish.side is BookSide.BID
+    return not is_bid, -wish.price if is_bid else wish.price
