@@ -128,4 +128,4 @@ def test_the_whole_trader_plays_against_a_crowd_and_both_accounts_meet(tmp_path)
         venue,
     ).run()
     assert run.venue.account.fills
-    assert run.result(None).bound == "averse"  # raises unless both accounts meet
+    assert run.result(None).bound == "pessimistic"  # raises unless both accounts meet

@@ -63,11 +63,11 @@ def lived(cash_cents: int, seconds: int = 60):
 def test_with_a_part_of_the_cash_that_is_wanted_no_order_is_refused_and_all_sides_are_quoted(pct):
     run, parts = lived(WHOLE_CENTS * pct // 100)
     assert "insufficient_balance" not in run.venue.exchange.refused
-    assert run.trader.report(run.now_ns).counters.held_back["cash"] > 0
+    assert run.trader.report(run.recorded_ns).counters.held_back["cash"] > 0
     assert sum(parts) / len(parts) > 0.9
     assert min(parts) > 0.7
 
 
 def test_with_cash_for_all_nothing_is_held_back_for_it():
     run, _ = lived(10 * WHOLE_CENTS, 20)
-    assert "cash" not in run.trader.report(run.now_ns).counters.held_back
+    assert "cash" not in run.trader.report(run.recorded_ns).counters.held_back

@@ -83,7 +83,7 @@ def test_an_intent_is_not_settled_by_an_answer_that_shows_another_order(venue):
         intents.follow(m.Send(m.RequestId(1), create, "a test"))
         order = msgspec.structs.replace(shown, client_order_id=name)
         intents.follow(m.Response(m.RequestId(1), m.Ok(m.OrderBody(order)), None))
-        assert (intents.open() == ()) is is_settled
+        assert (intents.open_creates() == ()) is is_settled
 
 
 @pytest.mark.parametrize("what", ["another market", "another price"])
@@ -100,4 +100,4 @@ def test_an_intent_is_not_settled_by_a_nameless_answer_about(venue, what):
     intents.follow(m.Send(m.RequestId(1), create, "a test"))
     order = msgspec.structs.replace(other, client_order_id=None, price=price)
     intents.follow(m.Response(m.RequestId(1), m.Ok(m.OrderBody(order)), None))
-    assert [each.order for each in intents.open()] == [create.order]
+    assert [each.order for each in intents.open_creates()] == [create.order]

@@ -12,14 +12,12 @@ from typing import Any
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
-from venue.listen.http import HttpProtocol
-from venue.listen.stream import StreamProtocol
 
 from tests.shell.loop import VirtualLoop
 from tests.shell.net import Network
 from tests.shell.truth import MAKER, Truth
 from venue.engine import messages as v
-from venue.listen import KEEP_ALIVE_TIMEOUT_S, MESSAGE_BYTES_MAX
+from venue.listen import KEEP_ALIVE_TIMEOUT_S, MESSAGE_BYTES_MAX, HttpProtocol, StreamProtocol
 from venue.rest.app import EngineUnavailable, make_app
 from venue.server import VenueServer
 from venue.storage.recovery import OpenedState, fresh

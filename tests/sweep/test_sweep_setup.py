@@ -16,15 +16,15 @@ def demo():
 
 
 def test_a_key_that_is_set_is_in_what_is_lived(demo):
-    setup = demo.at({"risk.order_qty": "42", "strategy.params.levels": "3"})
+    setup = demo.with_settings({"risk.order_qty": "42", "strategy.params.levels": "3"})
     assert setup.trader.risk.order_qty == 42
     assert '"levels":3' in setup.choice.params_json
     assert setup.trader.risk.rung_position_qty == demo.base.trader.risk.rung_position_qty
 
 
 def test_what_is_set_to_what_stands_there_is_the_same_setup(demo):
-    assert demo.at({"risk.order_qty": "100"}).digest == demo.base.digest
-    assert demo.at({"risk.order_qty": "99"}).digest != demo.base.digest
+    assert demo.with_settings({"risk.order_qty": "100"}).digest == demo.base.digest
+    assert demo.with_settings({"risk.order_qty": "99"}).digest != demo.base.digest
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_what_is_set_to_what_stands_there_is_the_same_setup(demo):
 )
 def test_what_the_file_would_be_refused_for_a_trial_is_refused_for(demo, settings, told):
     with pytest.raises(TrialFault) as fault:
-        demo.at(settings)
+        demo.with_settings(settings)
     assert told in str(fault.value)
     assert "yaml:" not in str(fault.value)
 
@@ -83,7 +83,7 @@ def test_a_key_with_no_value_that_is_accepted_is_refused_and_one_with_some_is_no
 
 
 def test_a_value_as_it_stands_beside_one_that_is_refused_is_not_taken_for_a_key_of_no_effect(demo):
-    stands = demo.at({}).trader.risk.order_qty
+    stands = demo.with_settings({}).trader.risk.order_qty
     demo.probe(space([f"risk.order_qty=0,{stands}"]), has_runs=True)
 
 

@@ -121,7 +121,7 @@ def test_forgetting_what_is_over_changes_nothing_of_later_instants():
         m.OrderBody(order("2", 41, 10, 2)),
         m.FillsBody((fill("2", 41, 4, 3),), ""),
     )
-    follows.forget(ns(6))
+    follows.drop_before(ns(6))
     assert [rests(follows, at, 41) for at in (2, 3, 9)] == [10, 6, 6]
     assert rests(follows, 6, 40) == 0
     assert [each.order_id for each in follows.fills()] == ["2"]

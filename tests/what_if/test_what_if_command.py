@@ -56,7 +56,7 @@ def test_both_bounds_stand_beside_what_happened_and_the_models_error(state):
     for word in (
         "changed  throttle.dwell_ms: 500 -> 100",
         "under pessimistic",
-        "under likely",
+        "under expected",
         "happened",
         "model error",
         "difference",
