@@ -7,7 +7,8 @@ STOPPED. A breaker or a latch leads to LATCHED, which cancels and verifies likew
 See docs/design.md#law-2, #law-6, #law-8; docs/fault-model.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from bot.core import messages as m
 from bot.core.account.poller import AccountPoller, PagedRead, Resource
@@ -20,7 +21,7 @@ from bot.core.execution.suspected_fills import SuspectedFills
 from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.orders.manager import OrderManager, is_news
 from bot.core.orders.order import OrderFinding, OwnOrder
-from bot.core.orders.outbox import Pending
+from bot.core.orders.outbox import NEVER_NS, Pending
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
 from bot.core.preview import TraderPlan, plan_of
@@ -36,8 +37,8 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import Ticker, fold_ticker
 
-_BEAT_NS = 100 * NS_PER_MS
-"""A Beat comes at least this often: staleness is noticed without an event."""
+_TICK_NS = 100 * NS_PER_MS
+"""A tick comes at least this often: staleness is noticed without an event."""
 
 _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
@@ -72,9 +73,9 @@ class Trader:
         self._account = AccountPoller(
             settings.series_ticker, settings.trust, self.ledgers.fills_page, settings.beside
         )
-        self._hints = SuspectedFills(settings.trust)
+        self._suspected = SuspectedFills(settings.trust)
         self._sending = OrderExecutor(
-            settings, self.desk, self.ledgers, self.quoting, self._hints, self.out
+            settings, self.desk, self.ledgers, self.quoting, self._suspected, self.out
         )
         self._custody = OpenOrderSync(
             settings, self.desk, self.ledgers, self.quoting, self._account, self.out
@@ -100,8 +101,11 @@ class Trader:
         self._pause_wanted = False
         self._opened = False
         self._contradicted = False  # latched because the books contradict each other
-        self._stirred = True  # since the last whole beat more than frames came, or some of it waits
-        self._due_ns = 0  # when there is a whole beat in any case
+        self._stirred = True  # more than frames came since the last whole tick, or some of it waits
+        self._due_ns = 0  # when there is a whole tick in any case
+        self._upkeep_due_ns = 0  # when what no frame changes may have something to do
+        self._quiet_until_ns = 0  # of that, when all but orders, fills and lists may
+        self._account_due_ns = 0  # when a list of the account is to be read
 
     @property
     def series_ticker(self) -> Ticker:
@@ -120,8 +124,14 @@ class Trader:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
             self._account.on_resume(self._now_ns)
             self._stirred = True
-        self._dispatch(event)
-        self._stop_for_contradiction()
+        if not isinstance(event, _QUIET):
+            self._stirred = True
+        HANDLERS[type(event)](self, event)
+        contradiction = self.out.inconsistencies.contradiction
+        if contradiction is not None and not self._contradicted:
+            self._contradicted = True
+            self.guard.latch_by(contradiction, self._now_ns)
+            self._enter(Phase.LATCHED)
         return self.out.effects
 
     @property
@@ -144,63 +154,60 @@ class Trader:
             return f"{self.phase}: {self.guard.latched}" if self.guard.latched else str(self.phase)
         return "; ".join(self.out.findings[name] for name in self._blocking())
 
-    def _dispatch(self, event: m.Event) -> None:
-        now_ns = self._now_ns
-        if not isinstance(event, (m.Tick, m.BookUpdate, m.Trade, m.ImpliedValueSeen, m.FeedAlive)):
-            self._stirred = True
-        match event:
-            case m.Tick():
-                self._beat()
-            case m.BookUpdate() | m.Trade() | m.ImpliedValueSeen():
-                self.out.counters.frames += 1
-                if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
-                    self._hints.saw(event, self.desk.live(event.market_id), now_ns)
-                    self._due_ns = min(self._due_ns, self._hints.next_due_ns())
-            case m.Response():
-                self._replied(event)
-            case m.FeedAlive() | m.SubscriptionAccepted():
-                self.quoting.channel.heard(now_ns)
-            case m.FeedOpened():
-                self.out.note("info", "feed_opened")
-                self.quoting.channel.opened(now_ns)
-            case m.FeedClosed():
-                self.out.note("warning", "feed_closed", reason=event.reason)
-                self.quoting.channel.closed()
-            case m.MalformedFrame():
-                self.out.counters.frames_garbled += 1
-                self.quoting.channel.garbled(event.known, now_ns)
-            case m.SubscriptionRefused():
-                self.out.note("error", "subscription_refused", code=event.code)
-                self.quoting.channel.refused(now_ns)
-            case m.Started():
-                self._started(event)
-            case m.StopRequested():
-                self._stop(event.reason)
-            case m.PauseRequested():
-                self._wanted(Phase.PAUSED, "")
-                self.out.note("info", "paused", reason=event.reason)
-            case m.FlattenRequested():
-                self._wanted(Phase.QUOTING, event.reason or "asked for")
-                self.out.note("info", "flattening", reason=event.reason)
-            case m.ResumeRequested():
-                self._wanted(Phase.QUOTING, "")
-                said = {"reason": event.reason} if event.reason else {}
-                self.out.note("info", "resumed", **said)
-            case m.LatchSet():
-                self._latch(event.reason, ours=False)
-            case m.LatchCleared():
-                self._unlatch(looked=event.looked)
-            case m.Reconfigured():
-                self.reconfiguration.apply(event, now_ns)
-            case m.ConfigRefused():
-                self.reconfiguration.refuse(event)
-            case m.StrategyOverran():
-                self.quoting.supervision.overran(event, now_ns)
-            case m.JournalFailed():
-                self.out.find("journal_failed", event.reason)
-                self._stop("the journal cannot be written")
+    # --- events -----------------------------------------------------------------------------------
 
-    def _started(self, event: m.Started) -> None:
+    def _on_frame(self, event: m.BookUpdate | m.Trade | m.ImpliedValueSeen) -> None:
+        self.out.counters.frames += 1
+        may_have_filled = self.quoting.saw(event, self._now_ns)
+        if not may_have_filled or isinstance(event, m.ImpliedValueSeen):
+            return
+        own = self.desk.live(event.market_id)
+        if isinstance(event, m.Trade):
+            self._suspected.on_trade(event, own, self._now_ns)
+        else:
+            self._suspected.on_book(event, own, self._now_ns)
+        if self._suspected.due_ns < NEVER_NS:
+            self._account.sweep_soon(self._now_ns)
+            self._account_due_ns = self._account.next_due_ns()
+            self._due_ns = min(self._due_ns, self._suspected.due_ns)
+            self._upkeep_due_ns = min(self._upkeep_due_ns, self._due_ns, self._account_due_ns)
+
+    def _on_feed_alive(self, _: m.FeedAlive | m.SubscriptionAccepted) -> None:
+        self.quoting.channel.heard(self._now_ns)
+
+    def _on_feed_opened(self, _: m.FeedOpened) -> None:
+        self.out.note("info", "feed_opened")
+        self.quoting.channel.opened(self._now_ns)
+
+    def _on_feed_closed(self, event: m.FeedClosed) -> None:
+        self.out.note("warning", "feed_closed", reason=event.reason)
+        self.quoting.channel.closed()
+
+    def _on_malformed_frame(self, event: m.MalformedFrame) -> None:
+        self.out.counters.frames_garbled += 1
+        self.quoting.channel.garbled(event.known, self._now_ns)
+
+    def _on_subscription_refused(self, event: m.SubscriptionRefused) -> None:
+        self.out.note("error", "subscription_refused", code=event.code)
+        self.quoting.channel.refused(self._now_ns)
+
+    def _on_pause(self, event: m.PauseRequested) -> None:
+        self._wanted(Phase.PAUSED, "")
+        self.out.note("info", "paused", reason=event.reason)
+
+    def _on_flatten(self, event: m.FlattenRequested) -> None:
+        self._wanted(Phase.QUOTING, event.reason or "asked for")
+        self.out.note("info", "flattening", reason=event.reason)
+
+    def _on_resume(self, event: m.ResumeRequested) -> None:
+        self._wanted(Phase.QUOTING, "")
+        self.out.note("info", "resumed", **({"reason": event.reason} if event.reason else {}))
+
+    def _on_journal_failed(self, event: m.JournalFailed) -> None:
+        self.out.find("journal_failed", event.reason)
+        self._stop("the journal cannot be written")
+
+    def _on_started(self, event: m.Started) -> None:
         self._sending.nonce = event.boot_nonce
         self.reconfiguration.began(event.configured)
         self.started_ns = self.quoting.began_ns = self._now_ns
@@ -235,14 +242,6 @@ class Trader:
         self.guard.latch(reason, self._now_ns, ours=ours)
         self._enter(Phase.LATCHED)
 
-    def _stop_for_contradiction(self) -> None:
-        """Latch if the event just taken in contradicts the books."""
-        contradiction = self.out.inconsistencies.contradiction
-        if contradiction is not None and not self._contradicted:
-            self._contradicted = True
-            self.guard.latch_by(contradiction, self._now_ns)
-            self._enter(Phase.LATCHED)
-
     def _unlatch(self, *, looked: bool) -> None:
         """The latch is gone; where a contradiction had set it, the books are opened anew."""
         if self._contradicted and not looked:
@@ -267,7 +266,7 @@ class Trader:
             ladder.want({}, pulled=True)
         self.out.note("info", "stopping", reason=reason)
 
-    def _replied(self, event: m.Response) -> None:
+    def _on_response(self, event: m.Response) -> None:
         pending = self.out.answered(event, self._now_ns)
         if pending is None:
             self.out.note("warning", "answer_without_request", request_id=event.request_id)
@@ -294,7 +293,7 @@ class Trader:
             self.quoting.parking.market(own.market_id, OrderFinding.UNREADABLE, self._now_ns)
         is_read = isinstance(pending.request, m.ReadOrder)
         if isinstance(answer, m.Ok) and is_read:
-            self._hints.looked(pending.begun_ns, own)
+            self._suspected.on_read(pending.begun_ns, own)
         elif isinstance(answer, m.Ok):
             self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderBody, m.CancelBody)):
@@ -346,10 +345,10 @@ class Trader:
                 change = self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live)
                 self._account_changed(change)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
-                self._hints.booked(self.ledgers.booked_qty, self._now_ns)
+                self._suspected.on_fills_read(self.ledgers.booked_qty, self._now_ns)
             case Resource.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
-                self._hints.looked(walk.begun_ns)
+                self._suspected.on_read(walk.begun_ns)
 
     def _account_changed(self, change: AccountChange) -> None:
         for market_id in change.markets:
@@ -372,62 +371,108 @@ class Trader:
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
         self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
 
-    def _beat(self) -> None:
+    # --- the tick ---------------------------------------------------------------------------------
+
+    def _on_tick(self, _: m.Tick) -> None:
         if not self.started_ns or self.phase is Phase.STOPPED:
             return
-        now_ns = self._now_ns
-        if not self._stirred:
-            # Most beats follow a frame that calls for nothing before its time: they end here.
-            due_ns = min(self._due_ns, self.quoting.due_ns(now_ns))
-            if now_ns < due_ns:
-                self.out.effects.append(m.WakeAt(due_ns))
-                return
-        out, quoting, sending = self.out, self.quoting, self._sending
+        now_ns, out, quoting = self._now_ns, self.out, self.quoting
+        due_ns = 0 if self._stirred else min(self._due_ns, quoting.due_ns(now_ns))
+        if now_ns < due_ns:
+            out.effects.append(m.WakeAt(due_ns))  # most ticks follow a frame that changes nothing
+            return
+        needs_upkeep = self._stirred or now_ns >= self._upkeep_due_ns
         quoting.channel.watch(now_ns)
+        if needs_upkeep:
+            self._before_deciding()
+        may_quote = self.may_quote
+        wishes, again_ns = self._decide()
+        if needs_upkeep:
+            out.probe_key(now_ns)
+        self._sending.cancel(wishes, now_ns)
+        needs_upkeep = needs_upkeep or bool(out.findings)
+        if needs_upkeep:
+            self._recover_and_read()
+        in_flight = out.writes_in_flight
+        self._sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
+        if may_quote and self.guard.breakers.tripped:
+            self._trip()  # by a request that has just left, or was to
+        if out.writes_in_flight > in_flight:
+            quoting.weighing.weigh()
+        if not (needs_upkeep and self._is_over(may_quote=may_quote)):
+            self._schedule_wake(again_ns)
+        # What could not be carried out is tried again at the first occasion.
+        self._stirred = bool(wishes or out.findings) or self.phase not in _OPEN
+
+    def _schedule_wake(self, again_ns: int) -> None:
+        orders_ns, fills_ns = self.desk.next_due_ns(), self._suspected.due_ns
+        soonest_ns = min(orders_ns, fills_ns, self._account_due_ns)
+        self._upkeep_due_ns = min(self._quiet_until_ns, soonest_ns)
+        soonest_ns = min(again_ns, soonest_ns)
+        # What is overdue could not be sent just now; asking at once again would be a busy loop.
+        pause_ns = NS_PER_MS if soonest_ns > self._now_ns else _OVERDUE_NS
+        tick_ns = min(self._now_ns + _TICK_NS, soonest_ns)
+        self._due_ns = max(self._now_ns + pause_ns, tick_ns)
+        self.out.effects.append(m.WakeAt(self._due_ns))
+
+    def _before_deciding(self) -> None:
+        """What only time, an answer or an operator can change, and what a decision depends on."""
         if self.phase is Phase.STARTING:
             self._start_up()
         self._trip()
-        if quoting.flattening and self.phase is Phase.QUOTING:
+        if self.quoting.flattening and self.phase is Phase.QUOTING:
             self._rest_when_flat()
-        self._custody.watch(now_ns)
-        out.hold("inconsistency_observed", out.inconsistencies.observed)
-        may_quote = self.phase is Phase.QUOTING and not (out.findings and self._blocking())
-        self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
+        self._custody.watch(self._now_ns)
+        self.out.hold("inconsistency_observed", self.out.inconsistencies.observed)
+        both_sides = self.may_quote and not self.quoting.flattening
+        self.reconfiguration.judge(self._now_ns, quoting=both_sides)
         self._clear()
-        wishes, again_ns = self._decided(may_quote=may_quote)
-        out.probe_key(now_ns)
-        sending.cancel(wishes, now_ns)
-        self.desk.recover(now_ns)
+
+    def _recover_and_read(self) -> None:
+        self.desk.recover(self._now_ns)
         self._doubt()
         self._read()
-        before = out.writes_in_flight
-        sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
-        if may_quote and self.guard.breakers.tripped:
-            self._trip()  # over what has just left
+
+    def _is_over(self, *, may_quote: bool) -> bool:
+        """Say what has been reached, and find out until when upkeep has nothing to do. True once
+        the run has ended."""
+        now_ns, out, quoting = self._now_ns, self.out, self.quoting
         if may_quote and self.first_two_sided_ns is None and quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             out.note("info", "two_sided_everywhere")
-        if out.writes_in_flight > before:
-            quoting.weighing.weigh()
         if self.phase is Phase.LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
         if self.phase is Phase.STOPPING and self._custody.drained(now_ns):
             self.phase = Phase.STOPPED
             out.effects.append(self._custody.left_over())
+            return True
+        self._account_due_ns = self._account.next_due_ns()
+        heard_ns = quoting.channel.heard_ns
+        if (
+            heard_ns is None
+            or quoting.flattening
+            or not quoting.weighing.is_together
+            or self.reconfiguration.trial is not None
+            or self.desk.in_doubt()
+        ):
+            self._quiet_until_ns = 0  # each tick may be the one that decides it
         else:
-            self._due_ns = self._wake_ns(again_ns)
-            out.effects.append(m.WakeAt(self._due_ns))
-        # What is not carried out yet is tried anew at the first occasion.
-        self._stirred = bool(wishes or out.findings) or self.phase not in _OPEN
+            self._quiet_until_ns = min(
+                self.guard.judge_due_ns,
+                self._account.unread_due_ns(),
+                quoting.channel.reads_due_ns,
+                heard_ns + self._trust.heard_ns + 1,
+            )
+        return False
 
-    def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
+    def _decide(self) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
         """What is wished for now, and when to look again; no plan stands in the way of stopping."""
         if self.phase is Phase.STOPPING:
             self.quoting.scoring.beat(self._now_ns)
-            return (), self._now_ns + _BEAT_NS
+            return (), self._now_ns + _TICK_NS
         if self.out.findings or self.quoting.flattening:
             self._sending.pull_growth()
-        return self.quoting.decide(may_quote, self._now_ns)
+        return self.quoting.decide(self.may_quote, self._now_ns)
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
@@ -442,6 +487,11 @@ class Trader:
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
 
+    @property
+    def may_quote(self) -> bool:
+        """True while new orders may leave."""
+        return self.phase is Phase.QUOTING and not (self.out.findings and self._blocking())
+
     def _blocking(self) -> list[str]:
         """The findings that forbid every new order."""
         return [name for name in _BLOCKING if name in self.out.findings]
@@ -450,19 +500,12 @@ class Trader:
         """Read fills and orders sooner where they are in doubt."""
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
-        is_hinted = not self._hints.is_empty()
-        if is_hinted or silent or self.out.findings or self.desk.in_doubt():
+        is_suspected = self._suspected.due_ns < NEVER_NS
+        if is_suspected or silent or self.out.findings or self.desk.in_doubt():
             self._account.sweep_soon(self._now_ns)
-        if is_hinted and self._hints.want_lists(self._now_ns):
+        if is_suspected and self._suspected.want_lists(self._now_ns):
             self._account.hasten(Resource.FILLS, self._now_ns)
             self._account.hasten(Resource.RESTING, self._now_ns)
-
-    def _wake_ns(self, again_ns: int) -> int:
-        desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()
-        soonest = min(again_ns, desk_ns, hints_ns, self._account.next_due_ns())
-        # What is overdue could not be sent just now; asking at once again would be a busy loop.
-        pause_ns = NS_PER_MS if soonest > self._now_ns else _OVERDUE_NS
-        return max(self._now_ns + pause_ns, min(self._now_ns + _BEAT_NS, soonest))
 
     def _start_up(self) -> None:
         """Leave STARTING once the account is known and nothing of an earlier run is left."""
@@ -487,3 +530,33 @@ class Trader:
     def left_over(self) -> m.DrainComplete:
         """What a drain that ran out of time leaves behind, for the operator."""
         return self._custody.left_over()
+
+
+_QUIET: Final = (m.Tick, m.BookUpdate, m.Trade, m.ImpliedValueSeen, m.FeedAlive)
+"""Events after which the next tick needs no upkeep."""
+
+HANDLERS: Final[Mapping[type[m.Event], Callable[[Trader, Any], None]]] = {
+    m.Tick: Trader._on_tick,
+    m.BookUpdate: Trader._on_frame,
+    m.Trade: Trader._on_frame,
+    m.ImpliedValueSeen: Trader._on_frame,
+    m.Response: Trader._on_response,
+    m.FeedAlive: Trader._on_feed_alive,
+    m.SubscriptionAccepted: Trader._on_feed_alive,
+    m.SubscriptionRefused: Trader._on_subscription_refused,
+    m.FeedOpened: Trader._on_feed_opened,
+    m.FeedClosed: Trader._on_feed_closed,
+    m.MalformedFrame: Trader._on_malformed_frame,
+    m.Started: Trader._on_started,
+    m.StopRequested: lambda self, event: self._stop(event.reason),
+    m.PauseRequested: Trader._on_pause,
+    m.FlattenRequested: Trader._on_flatten,
+    m.ResumeRequested: Trader._on_resume,
+    m.LatchSet: lambda self, event: self._latch(event.reason, ours=False),
+    m.LatchCleared: lambda self, event: self._unlatch(looked=event.looked),
+    m.Reconfigured: lambda self, event: self.reconfiguration.apply(event, self._now_ns),
+    m.ConfigRefused: lambda self, event: self.reconfiguration.refuse(event),
+    m.StrategyOverran: lambda self, event: self.quoting.supervision.overran(event, self._now_ns),
+    m.JournalFailed: Trader._on_journal_failed,
+}
+"""What each event does."""

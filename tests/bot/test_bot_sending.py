@@ -173,7 +173,7 @@ def test_a_read_of_an_order_that_may_have_filled_competes_by_its_shares():
     of = Account()
     own = of.rests(45)
     print_ = m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False)
-    of.hints.saw(print_, [own], T0 - SECOND)
+    of.hints.on_trade(print_, [own], T0 - SECOND)
     sent = of.spend(create(20, value=6), create(30, value=4))
     assert [type(each).__name__ for each in sent] == ["Create", "ReadOrder", "Create"]
     assert sent[1] == m.ReadOrder(own.order_id)
@@ -184,7 +184,7 @@ def test_a_read_leaves_where_nothing_may_be_written():
     of = Account()
     of.sending.venue.refuses("venue_halted", T0)
     own = of.rests(45)
-    of.hints.saw(m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
+    of.hints.on_trade(m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
     assert of.spend(create()) == [m.ReadOrder(own.order_id)]
 
 

@@ -162,6 +162,11 @@ class AccountPoller:
             if self.done_ns.get(kind, 0) < from_ns and self._resumed_ns < from_ns
         )
 
+    def unread_due_ns(self) -> int:
+        """When `unread` has something to say, unless a list is read to its end before."""
+        oldest_ns = min(self.done_ns.get(kind, 0) for kind in _TURNS)
+        return max(oldest_ns, self._resumed_ns) + self._longest_ns + 1
+
     def next_due_ns(self) -> int:
         """The earliest instant at which a read is wanted that is not under way."""
         return min(self.due_ns.values())

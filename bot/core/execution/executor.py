@@ -313,7 +313,7 @@ class OrderExecutor:
         assert own.order_id is not None
         why = f"{hint.shares} shares may have filled"
         if self._out.send(m.ReadOrder(own.order_id), _READ, why, now_ns, own):
-            self._hints.asked([hint], now_ns)
+            self._hints.on_asked([hint], now_ns)
 
     def _may_write(self, wish: Action, now_ns: int) -> bool:
         """Whether one more write may be on its way; a parked venue is probed with one alone."""

@@ -1,11 +1,9 @@
-"""Which of our orders may have filled, and the cheapest reads that would tell.
+"""Which of our orders may have filled, and the cheapest reads that find out.
 
-No fill is pushed to us (S11). But every match is printed: a print at the price of an order of ours
-may have been ours in part, one beyond it surely was in whole, and a level that shows less than we
-have there has lost some of ours. Such a hint is worth a read by as many shares as it is about, and
-that read is a candidate for a token like any other wish. Several at once are told for less by one
-page of the fills and one of what rests. A read may lag: begun too soon after the print it ends no
-hint.
+The venue pushes no fills (S11), but it prints every match. A print at the price of an order may be
+a fill of it in part, a print beyond that price is one in whole, and a level that shows less than we
+have there has lost some of ours. A read of such an order competes for a token by the shares that
+it is about. For several orders one page of fills and one list of open orders cost less.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -31,34 +29,30 @@ FIRST_LOOK_NS: Final = 50 * NS_PER_MS
 
 LOOK_AGAIN_NS: Final = 250 * NS_PER_MS
 SETTLED_NS: Final = 250 * NS_PER_MS
-"""A book shown sooner after our last write may not show what that changed."""
+"""A book shown sooner after our last write may not include it."""
 
 LISTS_COST: Final = 2
-"""One page of the fills and one of what rests tell about every order."""
+"""One page of the fills and one of open orders inform about every order."""
 
 
 class SuspectedFill(msgspec.Struct):
-    """An order that may have filled by `shares` since it was known to have filled `filled`.
-
-    seen_ns: the last sign of it. due_ns: when a read is worth a token.
-    """
+    """An order that may have filled by `shares` since it was known to have filled `filled`."""
 
     own: OwnOrder
     shares: int
     filled: Qty
-    seen_ns: int
-    due_ns: int
+    seen_ns: int  # of the last sign
+    due_ns: int  # when a read is worth a token
 
     @property
     def value(self) -> float:
-        """What a read that tells is worth, in cents."""
+        """What a read is worth, in cents."""
         return RISK_CENTS * self.shares
 
     @property
     def is_over(self) -> bool:
-        """Whether what was hinted is known, or the order is."""
-        own = self.own
-        return own.state is _DONE or own.filled >= self.filled + self.shares
+        """True once the fill is known, or the order is over."""
+        return self.own.state is _DONE or self.own.filled >= self.filled + self.shares
 
 
 class SuspectedFills:
@@ -67,15 +61,11 @@ class SuspectedFills:
     def __init__(self, trust: TrustSettings) -> None:
         self._lag_ns = trust.read_lag_ns
         self._by_id: dict[OrderId, SuspectedFill] = {}
+        self.due_ns = NEVER_NS
+        """When the next read is worth a token; `NEVER_NS` while nothing is suspected."""
 
-    def saw(self, event: BookUpdate | Trade, own: Sequence[OwnOrder], now_ns: int) -> None:
-        """A frame that makes fills likely. own: our live orders of its market."""
-        if isinstance(event, Trade):
-            self._saw_trade(event, own, now_ns)
-        else:
-            self._saw_book(event, own, now_ns)
-
-    def _saw_trade(self, seen: Trade, own: Sequence[OwnOrder], now_ns: int) -> None:
+    def on_trade(self, seen: Trade, own: Sequence[OwnOrder], now_ns: int) -> None:
+        """A print at or through a price of ours. own: our live orders of its market."""
         for side in BookSide:
             sign = 1 if side is _BID else -1
             reached = [
@@ -83,19 +73,19 @@ class SuspectedFills:
                 for order in own
                 if order.side is side and sign * order.level >= sign * seen.price
             ]
-            # The boldest are filled first, and of one price the oldest.
+            # The best price is filled first, and of one price the oldest order.
             reached.sort(key=lambda order: (-sign * order.level, order.placed_ns))
             left: int = seen.size
             for order in reached:
                 if order.level != seen.price:
-                    # Prints of its own price came before, seen or not.
-                    self._hint(order, order.remaining, now_ns)
+                    # Prints of its own price came before, whether we received them or not.
+                    self._suspect(order, order.remaining, now_ns)
                     continue
-                self._hint(order, min(order.remaining, left), now_ns)
+                self._suspect(order, min(order.remaining, left), now_ns)
                 left = max(0, left - order.remaining)
 
-    def _saw_book(self, seen: BookUpdate, own: Sequence[OwnOrder], now_ns: int) -> None:
-        """A level that shows less than we have there: the newest of ours may still be there."""
+    def on_book(self, seen: BookUpdate, own: Sequence[OwnOrder], now_ns: int) -> None:
+        """A book in which a level of ours is smaller: of one level the newest order fills last."""
         bids, asks = dict(seen.bids), dict(seen.asks)
         settled = [
             order
@@ -107,68 +97,65 @@ class SuspectedFills:
             there = shown.get(order.level, Qty(0))
             still = min(order.remaining, there)
             shown[order.level] = Qty(there - still)
-            self._hint(order, order.remaining - still, now_ns)
+            self._suspect(order, order.remaining - still, now_ns)
 
-    def _hint(self, own: OwnOrder, shares: int, now_ns: int) -> None:
+    def _suspect(self, own: OwnOrder, shares: int, now_ns: int) -> None:
         if shares < 1 or own.order_id is None:
             return
-        hint = self._by_id.get(own.order_id)
-        if hint is None:
-            self._by_id[own.order_id] = SuspectedFill(
-                own, shares, own.filled, now_ns, now_ns + FIRST_LOOK_NS
-            )
-            return
-        hint.shares = min(hint.shares + shares, own.filled - hint.filled + own.remaining)
-        hint.seen_ns = now_ns
-        hint.due_ns = min(hint.due_ns, now_ns + LOOK_AGAIN_NS)
+        held = self._by_id.get(own.order_id)
+        if held is None:
+            due_ns = now_ns + FIRST_LOOK_NS
+            self._by_id[own.order_id] = SuspectedFill(own, shares, own.filled, now_ns, due_ns)
+        else:
+            held.shares = min(held.shares + shares, own.filled - held.filled + own.remaining)
+            held.seen_ns = now_ns
+            held.due_ns = due_ns = min(held.due_ns, now_ns + LOOK_AGAIN_NS)
+        self.due_ns = min(self.due_ns, due_ns)
 
     # --- reads ------------------------------------------------------------------------------------
 
-    def is_empty(self) -> bool:
-        """Whether nothing of ours may have filled unknown to us."""
-        return not self._by_id
-
-    def next_due_ns(self) -> int:
-        """When the next read is worth a token; a time that does not come when none is."""
-        return min([hint.due_ns for hint in self._by_id.values()], default=NEVER_NS)
-
     def due(self, now_ns: int) -> list[SuspectedFill]:
-        """Orders that a read by id is worth a token for now, those hinted at longest ago first."""
+        """Orders that a read by id is worth a token for now, the longest suspected first."""
         return [each for each in self._by_id.values() if each.due_ns <= now_ns]
 
     def want_lists(self, now_ns: int) -> bool:
-        """True if the lists of fills and of open orders tell for less, or sooner; then nothing is
-        due for a while. Hints that are over are dropped.
+        """True if lists of fills and open orders cost less, or know sooner; then nothing is due for
+        a while. Suspicions that are over are dropped.
 
-        A read by id may not know an order yet that we wrote about less than a lag ago, and would
-        say that there is none; a list says nothing of it, or shows its fills.
+        A read by id may not find an order that we wrote about less than a lag ago. A list leaves
+        such an order out, or shows its fills.
         """
-        self._by_id = {key: hint for key, hint in self._by_id.items() if not hint.is_over}
+        self._by_id = {key: each for key, each in self._by_id.items() if not each.is_over}
         due = self.due(now_ns)
-        is_young = any(now_ns < hint.own.last_write_ns + self._lag_ns for hint in due)
+        is_young = any(now_ns < each.own.last_write_ns + self._lag_ns for each in due)
         if len(due) <= LISTS_COST and not is_young:
+            self._schedule()
             return False
-        self.asked(due, now_ns)
+        self.on_asked(due, now_ns)
         return True
 
-    def asked(self, hints: Iterable[SuspectedFill], now_ns: int) -> None:
-        """Reads of these have been sent for; should they lag, they are due once more."""
-        for hint in hints:
-            hint.due_ns = max(hint.seen_ns + self._lag_ns, now_ns + LOOK_AGAIN_NS)
+    def on_asked(self, asked: Iterable[SuspectedFill], now_ns: int) -> None:
+        """Reads of these have left; if those lag, each is due once more."""
+        for each in asked:
+            each.due_ns = max(each.seen_ns + self._lag_ns, now_ns + LOOK_AGAIN_NS)
+        self._schedule()
 
-    def booked(self, booked_qty: Callable[[OwnOrder], int], now_ns: int) -> None:
-        """A walk of the fills has ended: of an order that has filled by more than it shows, what
-        is left is worth reading at once."""
-        for hint in self._by_id.values():
-            if booked_qty(hint.own) > hint.own.filled:
-                hint.due_ns = min(hint.due_ns, now_ns)
+    def on_fills_read(self, booked_qty: Callable[[OwnOrder], int], now_ns: int) -> None:
+        """A walk of the fills has ended. An order with more fills booked than it shows is worth
+        reading at once."""
+        for each in self._by_id.values():
+            if booked_qty(each.own) > each.own.filled:
+                each.due_ns = min(each.due_ns, now_ns)
+        self._schedule()
 
-    def looked(self, begun_ns: int, own: OwnOrder | None = None) -> None:
-        """A read that began then has shown this order, or all that rest.
-
-        What was hinted at more than a lag before has not filled by more than it showed.
-        """
-        for order_id, hint in list(self._by_id.items()):
-            concerned = own is None or hint.own is own
-            if hint.is_over or (concerned and begun_ns >= hint.seen_ns + self._lag_ns):
+    def on_read(self, begun_ns: int, own: OwnOrder | None = None) -> None:
+        """A read that began then has shown this order, or all open ones. What was suspected more
+        than a lag before has not filled by more than it showed."""
+        for order_id, each in list(self._by_id.items()):
+            is_about = own is None or each.own is own
+            if each.is_over or (is_about and begun_ns >= each.seen_ns + self._lag_ns):
                 del self._by_id[order_id]
+        self._schedule()
+
+    def _schedule(self) -> None:
+        self.due_ns = min([each.due_ns for each in self._by_id.values()], default=NEVER_NS)

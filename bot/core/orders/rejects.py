@@ -172,6 +172,7 @@ class ForeignCancels:
         if own.inherited or not (is_wanted and is_canceled) or self._is_self_trade(now_ns):
             return
         self._out.note("warning", "order_cancelled_by_others", order_id=shown.order_id)
+        self._drop_old(now_ns)
         self._recent_ns.append(now_ns)
         if len(self._recent_ns) >= _LEAST:
             self._out.find(
@@ -182,10 +183,13 @@ class ForeignCancels:
 
     def age(self, now_ns: int) -> None:
         """Time has passed: what is a minute old counts no more."""
-        while self._recent_ns and now_ns - self._recent_ns[0] > WITHIN_NS:
-            self._recent_ns.popleft()
+        self._drop_old(now_ns)
         if not self._recent_ns:
             self._out.clear(CANCELLED_BY_OTHERS)
+
+    def _drop_old(self, now_ns: int) -> None:
+        while self._recent_ns and now_ns - self._recent_ns[0] > WITHIN_NS:
+            self._recent_ns.popleft()
 
     def _is_self_trade(self, now_ns: int) -> bool:
         if self._out.counters.self_trades != self._self_trades:

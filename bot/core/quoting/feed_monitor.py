@@ -387,6 +387,11 @@ class MarketDataMonitor:
 
     # --- confirming by reads ----------------------------------------------------------------------
 
+    @property
+    def reads_due_ns(self) -> int:
+        """When `books_to_read` is to be asked again."""
+        return min(self._owing.look_ns, self._read_ns) if self._is_open else NEVER_NS
+
     def books_to_read(self, now_ns: int) -> list[MarketId]:
         """Rungs whose book should be confirmed by a read, a few at a time."""
         if not self._is_open:
