@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from bot.config.bot_config import finish, read_draft
 from bot.lab.backtest.run import Backtest
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, decode_record, read_tape
 from venue.wire.instant import NS_PER_MS

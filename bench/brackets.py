@@ -28,9 +28,9 @@ from bench.crowded import (
     recorded,
 )
 from bot.core import messages as m
+from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.recorded import RecordedMarket
-from bot.lab.exchange.terms import Terms
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Record, Tape, decode_record
 from venue.wire import codec

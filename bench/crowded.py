@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.exchange import Exchange, LevelBook, ShownBook
+from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.recorded import RecordedMarket
-from bot.lab.exchange.terms import Terms
 from bot.strategy.api import Levels
 from venue.crowd.crowd import SeededCrowd
 from venue.crowd.run import SeededPlan, opening_commands

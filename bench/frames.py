@@ -22,7 +22,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
 from bot.core.messages import BookUpdate
-from bot.io.client.translate import event_of
+from bot.io.client.answers import event_of
 from venue.wire import codec, frames
 
 LEVELS_A_SIDE = 30

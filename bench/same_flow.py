@@ -21,9 +21,9 @@ from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock, recorded
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.lab.backtest.run import Backtest
 from bot.lab.evaluate.statistics import mean_difference, resamples
-from bot.lab.exchange.account import PaperAccount
+from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.exchange import PaperAccount
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from venue.crowd.latent import GRID_NS, LatentValue, fair_cents, remaining_sd
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Tape, tape_catalogue

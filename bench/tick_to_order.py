@@ -15,7 +15,7 @@ from collections.abc import Callable
 from bot.core import messages as m
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
-from bot.io.client.translate import event_of
+from bot.io.client.answers import event_of
 from strategies.ladder_joint import LadderJoint
 from venue.wire import codec, model
 from venue.wire.errors import Code

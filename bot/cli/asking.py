@@ -59,7 +59,7 @@ def base_of(draft: "Draft", status: str, state: Path | None = None) -> str:
         return address.rstrip("/").removesuffix("/status.json")
     if kept := _kept(draft, state):
         return kept
-    from bot.io.state.status_url import HERE
+    from bot.io.state.small_files import HERE
 
     settings = draft.file.status
     if settings.port == 0:
@@ -73,7 +73,7 @@ def base_of(draft: "Draft", status: str, state: Path | None = None) -> str:
 
 
 def _kept(draft: "Draft", state: Path | None) -> str:
-    from bot.io.state.status_url import page_kept
+    from bot.io.state.small_files import page_kept
 
     return page_kept(state or draft.state.directory)
 

@@ -22,10 +22,10 @@ from bot.cli.progress import Meter, progress
 
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig
-    from bot.lab.backtest.guard import Peek
+    from bot.lab.backtest.lookahead import Peek
     from bot.lab.backtest.tapes import Tape
+    from bot.lab.exchange.assumptions import Terms
     from bot.lab.exchange.queue_model import QueueModel
-    from bot.lab.exchange.terms import Terms
     from bot.lab.report.session import Session
     from bot.lab.report.sources import Play, Played
 
@@ -94,9 +94,9 @@ def backtest(
     not come back; with 4 when the strategy looked ahead, a process died, or after Ctrl-C.
     """
     from bot.lab.backtest.tapes import TapeFault, tidy
-    from bot.lab.evaluate.patience import Stalled
+    from bot.lab.evaluate.timeout import Stalled
+    from bot.lab.exchange.assumptions import Latency, Terms, milliseconds
     from bot.lab.exchange.queue_model import parse_queue_models
-    from bot.lab.exchange.terms import Latency, Terms, milliseconds
     from venue.wire.money import FeeRate
 
     try:
@@ -138,8 +138,8 @@ def _all(
 
     import msgspec
 
-    from bot.lab.backtest import tables
-    from bot.lab.backtest.guard import watched
+    from bot.lab.backtest import run as tables
+    from bot.lab.backtest.lookahead import watched
     from bot.lab.backtest.tapes import read_tapes, tape_folders, warnings, winners
     from bot.lab.report.sources import broken_off, plays_of
 
@@ -205,7 +205,7 @@ def _guarded(
     """How many answers were the same without the future; ends with 4 at the first that is not."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from bot.lab.backtest.guard import PLAYS, peeks
+    from bot.lab.backtest.lookahead import PLAYS, peeks
 
     same = 0
     with progress("plays", PLAYS * len(tapes)) as meter:

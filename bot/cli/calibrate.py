@@ -9,7 +9,7 @@ from bot.cli.common import EXIT_CONFIGURATION, fail
 from bot.cli.progress import progress
 
 if TYPE_CHECKING:
-    from bot.lab.calibrate.calibrate import Calibration
+    from bot.lab.calibrate import Calibration
 
 _EXAMPLE = "Example: bot calibrate tapes/kxinxu-2026-01 --every 300 --json"
 
@@ -43,7 +43,7 @@ def calibrate(
     import msgspec
 
     from bot.lab.backtest.tapes import TapeFault
-    from bot.lab.calibrate.calibrate import calibrate as calibrated
+    from bot.lab.calibrate import calibrate as calibrated
 
     try:
         with progress("records") as meter:

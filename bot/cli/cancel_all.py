@@ -171,7 +171,7 @@ def _ask_the_bot(
 def _warn_of_a_bot(settings: "ExternalSettings", key: "Secret") -> None:
     """A bot that goes on quoting makes this a race; it is the person's to decide."""
     from bot.io.faults import OperatorError
-    from bot.io.state.account_lock import holder_of
+    from bot.io.state.locks import holder_of
 
     try:
         holder = holder_of(settings.base_url, key)
@@ -201,8 +201,8 @@ def _swept(
     from bot.io import loop
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.logs.logs import SecretRedactor, configure_logs
-    from bot.io.run.sweeping import sweep
+    from bot.io.logs import SecretRedactor, configure_logs
+    from bot.io.run.reaper import sweep
 
     enough_files(FILES_OF_A_LOOK)
     keep_memory_private()
@@ -283,7 +283,7 @@ def _prove_remains(folder: Path, verdict: "Verdict") -> None:
     import msgspec
 
     from bot.core.sweeper import Clean
-    from bot.io.state.remains import keep_remains, read_remains
+    from bot.io.state.small_files import keep_remains, read_remains
 
     remains = read_remains(folder)
     if remains is not None and isinstance(verdict, Clean):

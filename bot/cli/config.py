@@ -121,7 +121,7 @@ def confirm(
 
     Ends with 2 without --yes, or when the file cannot be used, and with 3 when no bot has run here.
     """
-    from bot.io.settings.confirmed import confirm as keep
+    from bot.io.state.small_files import confirm as keep
 
     whole = _whole(config)
     folder = state_dir or whole.state.directory

@@ -19,9 +19,9 @@ from bot.cli.progress import progress
 
 if TYPE_CHECKING:
     from bot.lab.evaluate.compare import Comparison
-    from bot.lab.evaluate.life import RunMetrics
-    from bot.lab.evaluate.lineup import Contender
+    from bot.lab.evaluate.entries import Contender
     from bot.lab.evaluate.results import RunStore, Task
+    from bot.lab.evaluate.run import RunMetrics
 
 _EXAMPLE = (
     "\b\nExample: bot evaluate --strategies ladder_joint,glft --worlds base \\\n"
@@ -77,11 +77,11 @@ def evaluate(
     is told, when a strategy raised or answered nonsense; with 4 after Ctrl-C, or when a process
     died: --results goes on from there.
     """
-    from bot.io.settings.plugins import StrategyFault
-    from bot.lab.evaluate.life import RunMetrics
-    from bot.lab.evaluate.lineup import entries_named
+    from bot.config.plugins import StrategyFault
+    from bot.lab.evaluate.entries import entries_named
     from bot.lab.evaluate.results import RunStore, code_digest, tasks_of
-    from bot.lab.evaluate.worlds import (
+    from bot.lab.evaluate.run import RunMetrics
+    from bot.lab.evaluate.scenarios import (
         SeedFault,
         blocks_named,
         is_held_out,
@@ -153,7 +153,7 @@ def _live_through(
     where not all of it was lived."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from bot.io.settings.plugins import StrategyFault
+    from bot.config.plugins import StrategyFault
     from bot.lab.evaluate.results import NotKept, live_through
 
     kept = wanted - len(missing)

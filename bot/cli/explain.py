@@ -18,8 +18,8 @@ from bot.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from bot.lab.explain.explain import Decision, Explainer
-    from bot.lab.explain.lives import Deed, Life, OrderHistories
+    from bot.lab.explain import Decision, Explainer
+    from bot.lab.order_histories import Deed, Life, OrderHistories
     from bot.lab.session import Run
 
 _EXAMPLE: Final = "Example: bot explain configs/demo.yaml --rung 206.25B"
@@ -62,7 +62,7 @@ def explain(
     if at and not rung:
         fail(EXIT_CONFIGURATION, "--at is for --rung")
     with faults_told():
-        from bot.lab.explain.lives import LifeFault, lives_of
+        from bot.lab.order_histories import LifeFault, lives_of
 
         draft = read(config)
         told = lives_of(state_dir or draft.state.directory)
@@ -140,7 +140,7 @@ def _decisions(
 
 def _explainer(run: "Run", folder: Path) -> "Explainer":
     from bot.config.strategies import Makers
-    from bot.lab.explain.explain import Explainer
+    from bot.lab.explain import Explainer
 
     return Explainer(run, Makers(folder))
 

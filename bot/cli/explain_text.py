@@ -7,8 +7,8 @@ from venue.wire import instant
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 if TYPE_CHECKING:
-    from bot.lab.explain.explain import Choice, Curve, Decision, Limits, Token
-    from bot.lab.explain.lives import Deed, Frame, Life
+    from bot.lab.explain import Choice, Curve, Decision, Limits, Token
+    from bot.lab.order_histories import Deed, Frame, Life
     from bot.strategy.api import Levels, Quote, Take
 
 _LEVELS = 3

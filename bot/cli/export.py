@@ -41,8 +41,8 @@ def export(
     """
     import msgspec
 
-    from bot.lab.export import export as lab
-    from bot.lab.export.sheets import COLUMNS, LibraryFault
+    from bot.lab import export as lab
+    from bot.lab.export import COLUMNS, LibraryFault
     from bot.lab.session import segments_meant
 
     folders = {kind: at for kind, at in (("csv", csv), ("parquet", parquet)) if at is not None}

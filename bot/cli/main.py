@@ -55,7 +55,7 @@ from bot.cli.common import (
 from bot.cli.running import Options, run_all, told
 from bot.cli.sites import site_of, venue_for_a_moment
 from bot.cli.staying_down import nothing_left_behind
-from bot.io.deferred_signals import last_command, remembered
+from bot.io.signals import last_command, remembered
 from venue.quiet import Quiet
 
 if TYPE_CHECKING:
@@ -240,9 +240,9 @@ def _kept_down(folder: Path) -> "list[Finding]":
     """The latch of a state directory, and what the newest refused start left resting."""
     from bot.cli.staying_down import CANCEL_ADVICE
     from bot.io.client.preflight import Finding
-    from bot.io.state import crashes
+    from bot.io.state import kill_switch_file as crashes
     from bot.io.state.kill_switch_file import KillSwitchFile
-    from bot.io.state.remains import read_remains
+    from bot.io.state.small_files import read_remains
 
     found = []
     latch, remains = KillSwitchFile(folder).read(), read_remains(folder)

@@ -9,8 +9,8 @@ from venue.wire.instant import NS_PER_MS
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig, PaperSettings
     from bot.io.clock import Clock
-    from bot.io.run.connection import Connection
     from bot.io.run.embedded import EmbeddedVenue
+    from bot.io.run.runner import Connection
     from bot.io.run.session import Plan, Site
 
 _READ_LAG_NS: Final = 5 * NS_PER_MS
@@ -54,13 +54,12 @@ def on_paper(
     """
     import msgspec
 
-    from bot.io.client.preflight import series_obstacle
-    from bot.io.client.public import PublicVenue
-    from bot.io.journal.address import EMBEDDED
-    from bot.io.run.connection import Paper
+    from bot.io.client.preflight import PublicVenue, series_obstacle
+    from bot.io.journal.recovery import EMBEDDED
+    from bot.io.run.runner import Paper
     from bot.io.run.session import SiteFault
+    from bot.lab.exchange.assumptions import Terms
     from bot.lab.exchange.queue_model import QueueModel
-    from bot.lab.exchange.terms import Terms
     from bot.lab.paper import FOLDER, PaperExchange, PaperVenue
 
     site, series = plan.site, plan.trader.series_ticker

@@ -114,7 +114,7 @@ def _waits_for(plan: "TraderPlan") -> str:
 def _dry(draft: "Draft", state: Path, longest_ns: int, *, cold: bool) -> "DryPlan":
     from bot.cli.sites import venue_for_a_moment
     from bot.config.bot_config import finish
-    from bot.io.state.state_directory import held_by_a_bot
+    from bot.io.state.locks import held_by_a_bot
 
     if held_by_a_bot(state):
         advice = (
@@ -140,10 +140,10 @@ def _planned(
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
     from bot.io.journal.journal import left_in
-    from bot.io.journal.memory import NOTHING_LEFT
-    from bot.io.logs.logs import SecretRedactor, configure_logs
+    from bot.io.journal.recovery import NOTHING_LEFT
+    from bot.io.logs import SecretRedactor, configure_logs
     from bot.io.run.dryrun import WishesOnly, dry_run
-    from bot.io.run.strategy_watchdog import StrategyWatchdog
+    from bot.io.run.watchdog import StrategyWatchdog
     from bot.io.state.kill_switch_file import KillSwitchFile
 
     site, _ = site_of(config, embedded)

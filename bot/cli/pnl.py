@@ -112,9 +112,9 @@ def _told_again(
 
         from bot.config.bot_config import finish
         from bot.config.strategies import Makers
-        from bot.lab.replay.together import replayer_of
+        from bot.lab.replay import replayer_of
         from bot.lab.session import newest_run
-        from bot.lab.shadow.shadow import shadow_reports
+        from bot.lab.shadow import shadow_reports
 
         draft = read(config)
         run = newest_run(state_dir or draft.state.directory)

@@ -22,7 +22,7 @@ from bot.cli.common import (
     read_where,
     state_dir_option,
 )
-from bot.io.deferred_signals import remembered, stopping
+from bot.io.signals import remembered, stopping
 
 if TYPE_CHECKING:
     from bot.config.bot_config import ExternalSettings, ReaperSettings
@@ -110,7 +110,7 @@ def _refuse_the_bots_key(settings: "ExternalSettings", own: "Secret") -> None:
 
     from bot.io.faults import OperatorError
     from bot.io.secret import SecretFault
-    from bot.io.state.account_lock import holder_of
+    from bot.io.state.locks import holder_of
 
     same = False
     try:
@@ -139,8 +139,8 @@ def _watch(
     """Watch until told to stop. What the reaper was doing then, and whether nothing rests."""
     from bot.core.sweeper import SweepSettings
     from bot.io import loop
-    from bot.io.logs.logs import SecretRedactor, configure_logs
-    from bot.io.state.state_directory import REAPER_LOCK, StateDirectory
+    from bot.io.logs import SecretRedactor, configure_logs
+    from bot.io.state.locks import REAPER_LOCK, StateDirectory
     from venue.wire.instant import NS_PER_SECOND
     from venue.wire.names import fold_ticker
 

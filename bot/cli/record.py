@@ -20,7 +20,7 @@ from bot.cli.common import (
     state_dir_option,
 )
 from bot.cli.sites import site_of, start_venue
-from bot.io.deferred_signals import remembered
+from bot.io.signals import remembered
 
 if TYPE_CHECKING:
     from bot.config.bot_config import BotConfig
@@ -95,7 +95,7 @@ def _recorded(
 
     from bot.config.bot_config import finish
     from bot.io import loop
-    from bot.io.state.state_directory import StateDirectory
+    from bot.io.state.locks import StateDirectory
     from venue.wire.names import fold_ticker
 
     enough_files(FILES_OF_A_RUN)
@@ -128,7 +128,7 @@ async def _record(config: "BotConfig", site: "Site", state: Path, run_ns: int | 
     from bot.io.client.preflight import series_obstacle
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.logs.logs import SecretRedactor, configure_logs
+    from bot.io.logs import SecretRedactor, configure_logs
     from bot.io.run.recording import Recording
     from bot.io.run.session import SiteFault
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.core import messages as m
-    from bot.lab.replay.replay import Difference, Replayed
+    from bot.lab.replay import Difference, Replayed
     from bot.lab.session import Placed, Run, Until
 
 _EXAMPLE: Final = "Example: bot replay state/demo --until 90s"
@@ -65,8 +65,8 @@ def replay(
     with 3 when there is no journal, when it is damaged, or when it cannot be lived again.
     """
     from bot.config.strategies import Makers
-    from bot.lab.replay.replay import replay as replayed
-    from bot.lab.replay.together import replayer_of
+    from bot.lab.replay import replay as replayed
+    from bot.lab.replay import replayer_of
     from bot.lab.session import entries_of, runs_meant
 
     worst, makers = 0, Makers(Path() if config is None else config.parent)
@@ -95,7 +95,7 @@ def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
     """Where to stop; ends with 2 for a text that is none of the four, and for a segment that
     neither the run nor any of `runs` has."""
     from bot.io.journal.journal import number_of
-    from bot.lab.digits import is_whole
+    from bot.lab.progress import is_whole
     from bot.lab.session import TO_THE_END, Place, Until
     from venue.wire import instant
 

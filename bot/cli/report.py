@@ -54,8 +54,7 @@ def report(
     when its run cannot be lived again to its end.
     """
     from bot.config.strategies import Makers
-    from bot.lab.report.compare import pairs
-    from bot.lab.report.page import compared
+    from bot.lab.report.page import compared, pairs
     from bot.lab.report.page import report as reported
     from bot.lab.report.sources import NoSource, ReportFault, sessions_of
 
@@ -108,8 +107,8 @@ def _tell(
 ) -> None:
     import msgspec
 
-    from bot.lab.report.compare import plain_pair, said
-    from bot.lab.report.text import plain
+    from bot.lab.report.page import plain_pair, said
+    from bot.lab.report.session import plain
 
     if json_line:
         line: dict[str, Any] = (
@@ -127,7 +126,7 @@ def _tell(
 
 
 def _text(session: "Session") -> str:
-    from bot.lab.report.text import dollars, filled, final_cents, findings, span_text
+    from bot.lab.report.session import dollars, filled, final_cents, findings, span_text
 
     totals = final_cents(session)
     bound = f", queue {session.bound}" if session.bound else ""

@@ -45,10 +45,9 @@ def reset(
     """
     with faults_told():
         folder = state_dir or read_where(config).state.directory
-        from bot.io.state.crashes import CrashLog
-        from bot.io.state.kill_switch_file import CONTRADICTION, KillSwitchFile
-        from bot.io.state.remains import read_remains
-        from bot.io.state.state_directory import BOT_LOCK
+        from bot.io.state.kill_switch_file import CONTRADICTION, CrashLog, KillSwitchFile
+        from bot.io.state.locks import BOT_LOCK
+        from bot.io.state.small_files import read_remains
 
         latch, remains = KillSwitchFile(folder), read_remains(folder)
         record = latch.read()

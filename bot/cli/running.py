@@ -56,7 +56,7 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
     """
     from bot.io.clock import Clock
     from bot.io.secret import set_aside
-    from bot.io.state.state_directory import StateDirectory
+    from bot.io.state.locks import StateDirectory
 
     enough_files(FILES_OF_A_RUN)
     clock = Clock()
@@ -75,8 +75,8 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
             held.callback(embedded.stop)
         # The strategies, the traders and the libraries load while the venue opens.
         from bot.config.bot_config import finish
-        from bot.io.run.multi_runner import worst
-        from bot.io.run.summary import summary_of
+        from bot.io.run.result import summary_of
+        from bot.io.run.session import worst
 
         configs = [finish(draft) for draft in drafts]
         if options.paper:
@@ -214,7 +214,7 @@ def _trade_at(
 
     from bot.io import loop
     from bot.io.run.session import run_plans
-    from bot.io.state.status_url import keep_page
+    from bot.io.state.small_files import keep_page
     from bot.io.status.status import address, listen
     from venue.wire.names import fold_ticker
 
@@ -274,10 +274,10 @@ def _plan(
     from bot.config.strategies import Makers
     from bot.core.messages import Key
     from bot.core.trader import Trader
-    from bot.io.journal.archivist import Archivist
+    from bot.io.journal.journal import Archivist
     from bot.io.run.session import Plan
-    from bot.io.run.strategy_watchdog import StrategyWatchdog
-    from bot.lab.shadow.sidecar import ShadowSidecar
+    from bot.io.run.watchdog import StrategyWatchdog
+    from bot.lab.shadow_sidecar import ShadowSidecar
 
     watch = StrategyWatchdog(config.strategy_budget_ns)
     shadows = [ShadowSidecar(config.source.path, state)] if config.shadows else []
@@ -324,7 +324,7 @@ def _account_held(site: "Site", state: Path) -> Iterator[None]:
     if site.embedded is not None:
         yield
         return
-    from bot.io.state.account_lock import AccountLock
+    from bot.io.state.locks import AccountLock
 
     lock = AccountLock.take(site.base_url, site.key, state)
     try:

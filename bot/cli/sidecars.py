@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from bot.config.records import SQLITE_NAME, NoticeSettings, RecordsSettings
 from bot.config.secrets import KeyPlace, Wrong, check_address
 from bot.io import secret
-from bot.io.notices.notices import Notices, Target, What
-from bot.io.run.sidecar import Sidecar
+from bot.io.notices import Notices, Target, What
+from bot.io.run.runner import Sidecar
 from bot.io.secret import Secret
 from bot.records.database import Sqlite, StoreFault, takes_no_writes
 from bot.records.recorder import Recorder

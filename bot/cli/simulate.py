@@ -19,8 +19,8 @@ from bot.cli.common import (
 from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
-    from bot.lab.sim.odds import Odds
     from bot.lab.sim.run import SeedResult
+    from bot.lab.sim.scenario import Odds
 
 _EXAMPLE = "Example: bot simulate --seed 7 --events 20_000 --profile brutal"
 _ENDING = "ending: seeds that have begun are lived to their end"
@@ -152,7 +152,7 @@ def _draws(
     """The odds asked for, one by one; ends with 2 for a wrong option."""
     from dataclasses import replace
 
-    from bot.lab.sim.odds import draw, narrowed
+    from bot.lab.sim.scenario import draw, narrowed
 
     names = tuple(name.strip() for name in without.split(",") if name.strip())
     wanted = _count(events, "--events")
@@ -174,9 +174,9 @@ def _check_strategy(odds: "Odds") -> None:
     """End with 2 when there is no such strategy, or when it cannot be made from its defaults."""
     import pydantic
 
-    from bot.io.settings.plugins import StrategyFault
-    from bot.io.settings.validation import told
-    from bot.lab.sim.life.configured import make_strategy
+    from bot.config.plugins import StrategyFault
+    from bot.config.validation import told
+    from bot.lab.sim.configured import make_strategy
 
     try:
         make_strategy(odds)
@@ -211,7 +211,7 @@ def _range(text: str) -> tuple[int, int]:
 
 def _count(text: str, option: str) -> int:
     """The number that an option was given; ends with 2, naming the option, for anything else."""
-    from bot.lab.digits import is_whole
+    from bot.lab.progress import is_whole
 
     digits = text.replace("_", "").strip()
     if not is_whole(digits):

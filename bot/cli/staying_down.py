@@ -27,9 +27,9 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 if TYPE_CHECKING:
     from bot.config.bot_config import Draft, ExternalSettings
     from bot.core.sweeper import SweepSettings, Verdict
-    from bot.io.journal.memory import RecoveredState
+    from bot.io.journal.recovery import RecoveredState
     from bot.io.secret import Secret
-    from bot.io.state.remains import Remains
+    from bot.io.state.small_files import Remains
     from venue.wire.names import Ticker
 
 DEADLINE_NS: Final = 10 * NS_PER_SECOND
@@ -77,11 +77,11 @@ def _withdraw(
     from bot.config.bot_config import ConfigFault, ExternalSettings, spared
     from bot.core.messages import JournalFate
     from bot.io.journal.journal import left_in
-    from bot.io.journal.memory import RecoveredState
     from bot.io.journal.records import JournalFault
-    from bot.io.state.crashes import CrashLog
-    from bot.io.state.remains import Remains, keep_remains
-    from bot.io.state.state_directory import StateDirectory, StateFault, held_by_a_bot
+    from bot.io.journal.recovery import RecoveredState
+    from bot.io.state.kill_switch_file import CrashLog
+    from bot.io.state.locks import StateDirectory, StateFault, held_by_a_bot
+    from bot.io.state.small_files import Remains, keep_remains
 
     known = spared(draft, _NEEDED) if draft.faults else draft
     if known is None or not isinstance(known.venue, ExternalSettings):
@@ -131,8 +131,8 @@ def _cancelled(
     from bot.core.messages import JournalFate
     from bot.core.settings import Strangers
     from bot.io.faults import OperatorError
-    from bot.io.journal.address import EMBEDDED, address_kept
-    from bot.io.state.account_lock import AccountFault, AccountLock
+    from bot.io.journal.recovery import EMBEDDED, address_kept
+    from bot.io.state.locks import AccountFault, AccountLock
     from venue.wire.names import fold_ticker
 
     names = _names(memory)
@@ -226,9 +226,9 @@ def _swept(
     from bot.io import loop
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.deferred_signals import stopping
-    from bot.io.logs.logs import SecretRedactor, configure_logs
-    from bot.io.run.sweeping import sweep
+    from bot.io.logs import SecretRedactor, configure_logs
+    from bot.io.run.reaper import sweep
+    from bot.io.signals import stopping
 
     keep_memory_private()
     masker = SecretRedactor()

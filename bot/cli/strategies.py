@@ -28,7 +28,7 @@ def strategies(
 
     Ends with 2 when there is none of that name, or when it cannot be used.
     """
-    from bot.io.settings.plugins import StrategyFault, find_strategy, listed_strategies, tried
+    from bot.config.plugins import StrategyFault, find_strategy, listed_strategies, tried
 
     if name is not None:
         try:
@@ -52,8 +52,7 @@ def strategies(
 
 
 def _tell_one(name: str, found: "type[Strategy]", *, json_line: bool) -> None:
-    from bot.io.settings.parameters import parameters_of
-    from bot.io.settings.plugins import about
+    from bot.config.plugins import about, parameters_of
 
     params = parameters_of(found)
     if json_line:

@@ -23,10 +23,9 @@ from bot.cli.common import (
 from bot.cli.progress import progress
 
 if TYPE_CHECKING:
-    from bot.lab.evaluate.worlds import Scenario
-    from bot.lab.sweep.findings import Findings
+    from bot.lab.evaluate.scenarios import Scenario
     from bot.lab.sweep.space import Dimension, Search
-    from bot.lab.sweep.sweep import Aim, SweepResult
+    from bot.lab.sweep.sweep import Aim, Findings, SweepResult
     from bot.lab.sweep.trials import Case
 
 _EXAMPLE = (
@@ -126,8 +125,8 @@ def sweep(
     the tapes as it was loaded.
     """
     from bot.lab.backtest.tapes import tidy
-    from bot.lab.sweep.findings import findings
     from bot.lab.sweep.space import space
+    from bot.lab.sweep.sweep import findings
 
     tape = (reading, latency, maker_fee, taker_fee, index)
     with tidied(tidy), faults_told(), _options_told(), printed_aside():
@@ -147,9 +146,9 @@ def sweep(
 @contextmanager
 def _options_told() -> Iterator[None]:
     """What is wrong with what was asked for, as a text on stderr and an exit code."""
-    from bot.io.settings.plugins import StrategyFault
+    from bot.config.plugins import StrategyFault
     from bot.lab.backtest.tapes import TapeFault
-    from bot.lab.evaluate.worlds import SeedFault
+    from bot.lab.evaluate.scenarios import SeedFault
 
     try:
         with _libraries_told():
@@ -191,9 +190,9 @@ def _cases(
     tape: tuple[str, str, str, str, bool],
     parts: tuple[int, int, int | None],
 ) -> "tuple[Scenario | None, tuple[Case, ...]]":
-    from bot.lab.evaluate.worlds import seeds_named, sized, worlds_named
+    from bot.lab.evaluate.scenarios import seeds_named, sized, worlds_named
+    from bot.lab.exchange.assumptions import Latency, Terms
     from bot.lab.exchange.queue_model import parse_queue_models
-    from bot.lab.exchange.terms import Latency, Terms
     from bot.lab.sweep.trials import recorded, seeded
     from venue.wire.money import FeeRate
 
@@ -246,7 +245,7 @@ def _prepared(
     files: tuple[Path | None, Path | None],
 ) -> "SweepResult":
     """files: that of results, and the page."""
-    from bot.lab.backtest.guard import watched
+    from bot.lab.backtest.lookahead import watched
     from bot.lab.sweep.sweep import SweepResult, splits_of
     from bot.lab.sweep.trials import TapeCase, TrialConfig
 

@@ -9,8 +9,8 @@ from bot.cli.common import EXIT_CONFIGURATION, fail, faults_told, option_of, pri
 from bot.cli.progress import progress
 
 if TYPE_CHECKING:
+    from bot.lab.exchange.assumptions import Terms
     from bot.lab.exchange.queue_model import QueueModel
-    from bot.lab.exchange.terms import Terms
     from bot.lab.session import Run
     from bot.lab.what_if.compare import WhatIfResult
 
@@ -59,9 +59,9 @@ def what_if(
     come back; with 3 when there is no journal, when it is damaged, or when its run cannot be lived
     again.
     """
-    from bot.lab.evaluate.patience import Stalled
+    from bot.lab.evaluate.timeout import Stalled
+    from bot.lab.exchange.assumptions import Terms, milliseconds
     from bot.lab.exchange.queue_model import QueueModel
-    from bot.lab.exchange.terms import Terms, milliseconds
     from bot.lab.session import runs_meant
 
     if bound not in _BOUNDS:
@@ -80,7 +80,7 @@ def what_if(
 
         typer.echo(msgspec.json.encode(found).decode())
     else:
-        from bot.lab.what_if.tables import text
+        from bot.lab.what_if.compare import text
 
         typer.echo(text(found))
 
@@ -98,9 +98,9 @@ def _compared(
 
     from bot.cli.replay import until_of
     from bot.config.strategies import Makers
-    from bot.lab.replay.together import replayer_of
+    from bot.lab.replay import replayer_of
+    from bot.lab.what_if.changes import Trial
     from bot.lab.what_if.compare import compare
-    from bot.lab.what_if.trial import Trial
 
     stop = until_of(until, run)
     folder = Path() if config is None else config.parent

@@ -12,8 +12,6 @@ from typing import Final
 
 import msgspec
 
-from bot.config.base import Part
-from bot.config.breakers import beyond_caps
 from bot.config.diff import KeyRow, digest_of, rows_of
 from bot.config.records import (
     NoticeSettings,
@@ -24,8 +22,10 @@ from bot.config.records import (
     records_settings,
 )
 from bot.config.secrets import KeyPlace, Wrong, check_address, check_key, file_in, is_loopback
-from bot.config.sections import File, PaperQueue, Status, Venue
+from bot.config.sections import File, PaperQueue, Part, Status, Venue, beyond_caps
 from bot.config.strategies import Makers, choice_of, find_live, find_shadows, maker
+from bot.config.strict_yaml import Fault, Place, Plain, YamlFault, YamlText, read_yaml
+from bot.config.validation import typed
 from bot.core.messages import Configuration, StrategyChoice
 from bot.core.settings import (
     BudgetSettings,
@@ -37,8 +37,6 @@ from bot.core.settings import (
     TraderSettings,
     TrustSettings,
 )
-from bot.io.settings.strict_yaml import Fault, Place, Plain, YamlFault, YamlText, read_yaml
-from bot.io.settings.validation import typed
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import Cents, Qty

@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 from pydantic import BaseModel
 
-from bot.config.base import LIVE, applies_of
-from bot.io.settings.strict_yaml import Place, YamlText
+from bot.config.sections import LIVE, applies_of
+from bot.config.strict_yaml import Place, YamlText
 
 NOT_SHOWN: Final = "(not shown)"
 NOTHING: Final = "-"

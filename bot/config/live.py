@@ -19,7 +19,7 @@ from bot.core import messages as m
 from bot.core.fault_text import fault_text
 from bot.core.reconfigure import LIVE, TIGHTER, Reconfiguration
 from bot.io.client.answers import plain
-from bot.io.settings.confirmed import confirmed_digest
+from bot.io.state.small_files import confirmed_digest
 
 _AFTER_ROLLBACK: Final = "limits: the tighter ones that a rollback kept -> those of the file"
 

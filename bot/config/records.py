@@ -10,63 +10,15 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from pydantic import Field
 
-from bot.config.base import Part
 from bot.config.secrets import VARIABLE, KeyPlace, Wrong, file_in, is_loopback
-from bot.io.notices.notices import Form, What
+from bot.config.sections import NoticePart, Records
+from bot.io.notices import Form, What
 from bot.records.database import Address
 
 SQLITE_NAME: Final = "records.sqlite3"
 TARGETS_MAX: Final = 4
 _POSTGRES_PORT: Final = 5_432
-
-
-class Records(Part):
-    """The fills and the profit that are kept: in a SQLite file, or in a PostgreSQL."""
-
-    keep: bool = Field(True, description="whether any are kept")
-    file: str | None = Field(
-        None,
-        description="a path of a SQLite file, instead of records.sqlite3 in the state directory",
-    )
-    postgres_url: str | None = Field(
-        None, description="a PostgreSQL's address, as in postgresql://user@host:5432/database"
-    )
-    postgres_password_file: str | None = Field(
-        None, description="a path of a file that holds the password"
-    )
-    postgres_password_env: str | None = Field(
-        None, description="the name of an environment variable that holds it"
-    )
-    postgres_ca_file: str | None = Field(
-        None, description="a path of the certificate that the server's is checked against"
-    )
-    keep_days: int = Field(
-        400, ge=2, le=36_500, description="days after which what is older is forgotten"
-    )
-
-
-class NoticePart(Part):
-    """A webhook that is told what happens."""
-
-    url_file: str | None = Field(None, description="a path of a file that holds the address")
-    url_env: str | None = Field(
-        None, description="the name of an environment variable that holds it"
-    )
-    form: Form = Field(
-        Form.JSON, description="what it reads: `json`, or `slack` and what is like it"
-    )
-    events: tuple[What, ...] = Field(tuple(What), description="what it is told of")
-    per_minute: int = Field(
-        6, ge=1, le=60, description="most notices a minute, in the long run; as many at once"
-    )
-    repeat_s: int = Field(
-        900,
-        ge=0,
-        le=86_400,
-        description="the same thing is told again after so long at the earliest",
-    )
 
 
 class RecordsSettings(msgspec.Struct, frozen=True):

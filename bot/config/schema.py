@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from bot.config.base import applies_of
-from bot.config.sections import File
-from bot.io.settings.plugins import find_strategy, shipped_strategies
+from bot.config.plugins import find_strategy, shipped_strategies
+from bot.config.sections import File, applies_of
 
 URI: Final = "https://json-schema.org/draft/2020-12/schema"
 APPLIES: Final = "x-applies"

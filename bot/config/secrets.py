@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from bot.io.settings.strict_yaml import Place
+from bot.config.strict_yaml import Place
 
 Wrong = Callable[[Place, str], None]
 """Takes the place of a fault in the file, and what is wrong there."""

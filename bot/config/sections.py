@@ -7,27 +7,225 @@ The reference (docs/configuration.md), the JSON Schema for editors (configs/sche
 """
 
 import enum
-from typing import Annotated, Final
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
 
-from bot.config.base import ON_RESTART, LivePart, Part
-from bot.config.breakers import Breakers
-from bot.config.guards import Curfew, News
-from bot.config.records import NoticePart, Records
-from bot.config.strategies import ShadowPart, StrategyPart
-from bot.core.risk.breakers import ORDER_QTY_CAP
+from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.core.settings import (
+    SHADOW_LATENCY_NS,
+    BreakerSettings,
     BudgetSettings,
+    CurfewSettings,
+    NewsSettings,
     PaceSettings,
     RiskSettings,
     StartSettings,
     Strangers,
     TrustSettings,
 )
+from bot.io.notices import Form, What
 from venue.wire.instant import NS_PER_MS
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_SECOND
 from venue.wire.money import Cents, Qty
+
+LIVE: Final = "live"
+RESTART: Final = "restart"
+
+
+class Part(BaseModel):
+    """A section whose keys take a restart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    applies: ClassVar[str] = RESTART
+
+
+class LivePart(Part):
+    """A section whose keys are live."""
+
+    applies: ClassVar[str] = LIVE
+
+
+ON_RESTART: Final[JsonDict] = {"applies": RESTART}
+"""`json_schema_extra` of a key that takes a restart in a live section."""
+
+
+def applies_of(model: type[BaseModel], field: FieldInfo) -> str:
+    """When a change of a key takes effect: LIVE or RESTART."""
+    extra = field.json_schema_extra
+    own = extra.get("applies") if isinstance(extra, dict) else None
+    return str(own or getattr(model, "applies", RESTART))
+
+
+_DEFAULT: Final = BreakerSettings()
+_RATE_MAX: Final = 100_000
+_DAY_MS: Final = 86_400_000
+
+BreakerRate = Annotated[int, Field(ge=0, le=_RATE_MAX)]
+Money = Annotated[int, Field(ge=0, le=NOTIONAL_CENTS_MAX)]
+
+
+class Breakers(LivePart):
+    """What trips, and what one order may be at most; 0 is what follows from the other limits."""
+
+    writes_per_second: BreakerRate = Field(
+        _DEFAULT.writes_per_second,
+        description="creates, amends and cancels in any second, but for cancels of what earlier "
+        "runs or others left; 0: three times risk.resting_orders, at least 60",
+    )
+    creates_per_minute: BreakerRate = Field(
+        _DEFAULT.creates_per_minute,
+        description="first creates in any minute; 0: three times risk.resting_orders, at least 60",
+    )
+    notional_cents_per_minute: Money = Field(
+        _DEFAULT.notional_cents_per_minute,
+        description="price times size of the same; 0: what risk.resting_orders, at least 20, of "
+        "risk.order_qty pay out",
+    )
+    fills_per_minute: BreakerRate = Field(
+        _DEFAULT.fills_per_minute,
+        description="fills booked in any minute; 0: three times risk.resting_orders, at least 60",
+    )
+    filled_qty_per_minute: int = Field(
+        _DEFAULT.filled_qty_per_minute,
+        ge=0,
+        le=QTY_MAX,
+        description="shares of the same; 0: risk.resting_orders, at least 20, times risk.order_qty",
+    )
+    loss_cents: Money = Field(
+        _DEFAULT.loss_cents,
+        description="profit below that at the opening of the books; 0: risk.series_loss_cents",
+    )
+    drawdown_cents: Money = Field(
+        _DEFAULT.drawdown_cents,
+        description="profit below its highest since; 0: twice risk.series_loss_cents",
+    )
+    rejects_per_minute: int = Field(
+        _DEFAULT.rejects_per_minute,
+        ge=1,
+        le=_RATE_MAX,
+        description="writes that the venue found wrong in any minute; want of funds, states and "
+        "pace do not count",
+    )
+    unknown_age_ms: int = Field(
+        _DEFAULT.unknown_age_ns // NS_PER_MS,
+        ge=1_000,
+        le=_DAY_MS,
+        description="age of the oldest write without a definite answer; a finding says so from "
+        "30 s on",
+    )
+    order_notional_cents: Money = Field(
+        _DEFAULT.order_notional_cents,
+        description="price times size of one create; 0: what risk.order_qty shares pay out; "
+        f"compiled cap {ORDER_NOTIONAL_CENTS_CAP:,}",
+    )
+    ticks_through: int = Field(
+        _DEFAULT.ticks_through,
+        ge=0,
+        le=98,
+        description="how far through the others' best price on the far side a create or a new "
+        f"price may reach; compiled cap {TICKS_THROUGH_CAP}",
+    )
+
+    def settings(self) -> BreakerSettings:
+        """The trader's numbers, milliseconds turned into nanoseconds."""
+        numbers = self.model_dump()
+        return BreakerSettings(unknown_age_ns=numbers.pop("unknown_age_ms") * NS_PER_MS, **numbers)
+
+
+def beyond_caps(breakers: Breakers, order_qty: int) -> Iterator[tuple[tuple[str, str], str]]:
+    """(place, text) of every number that a compiled cap refuses."""
+    for place, value, cap in (
+        (("risk", "order_qty"), order_qty, ORDER_QTY_CAP),
+        (
+            ("breakers", "order_notional_cents"),
+            breakers.order_notional_cents,
+            ORDER_NOTIONAL_CENTS_CAP,
+        ),
+        (("breakers", "ticks_through"), breakers.ticks_through, TICKS_THROUGH_CAP),
+    ):
+        if value > cap:
+            yield place, f"{value} is beyond the compiled cap of {cap} (bot/core/risk/breakers.py)"
+
+
+_NEWS: Final = NewsSettings()
+_CURFEW: Final = CurfewSettings()
+_PULL_MS_MAX: Final = 3_600_000
+_MONTH_MS: Final = 30 * 86_400_000
+
+UntilEnd = Annotated[int, Field(ge=0, le=_MONTH_MS)]
+
+
+class News(LivePart):
+    """When news pulls all rungs of an event; a 0 switches its kind off."""
+
+    jump_cents: int = Field(
+        _NEWS.jump_cents,
+        ge=0,
+        le=98,
+        description="both sides of the others' touch of a rung moved the same way, by so much on "
+        "average within jump_ms: all rungs of the event are pulled; 0: never",
+    )
+    jump_ms: int = Field(
+        _NEWS.jump_ns // NS_PER_MS, ge=1, le=_PULL_MS_MAX, description="see jump_cents"
+    )
+    print_qty: int = Field(
+        _NEWS.print_qty,
+        ge=0,
+        le=QTY_MAX,
+        description="shares of one trade that clear the touch of a rung: all rungs of the event "
+        "are pulled; 0: never",
+    )
+    print_touch_pct: int = Field(
+        _NEWS.print_touch_pct, ge=1, le=100, description="part of the touch that counts as cleared"
+    )
+    pull_ms: int = Field(
+        _NEWS.pull_ns // NS_PER_MS,
+        ge=1,
+        le=_PULL_MS_MAX,
+        description="nothing is quoted on the event for so long after the last news",
+    )
+
+    def settings(self) -> NewsSettings:
+        """The trader's numbers, milliseconds turned into nanoseconds."""
+        return NewsSettings(
+            jump_cents=self.jump_cents,
+            jump_ns=self.jump_ms * NS_PER_MS,
+            print_qty=self.print_qty,
+            print_touch_pct=self.print_touch_pct,
+            pull_ns=self.pull_ms * NS_PER_MS,
+        )
+
+
+class Curfew(LivePart):
+    """What is left to do near an event's end; a 0 switches it off."""
+
+    halve_ms: UntilEnd = Field(
+        _CURFEW.halve_ns // NS_PER_MS,
+        description="sizes are halved from so long before an event resolves on; 0: never",
+    )
+    reduce_ms: UntilEnd = Field(
+        _CURFEW.reduce_ns // NS_PER_MS,
+        description="only what reduces a position is quoted from so long before it resolves on; 0: "
+        "at the very end",
+    )
+    stop_ms: UntilEnd = Field(
+        _CURFEW.stop_ns // NS_PER_MS,
+        description="nothing is quoted from so long before an event resolves on; 0: never",
+    )
+
+    def settings(self) -> CurfewSettings:
+        """The trader's numbers, milliseconds turned into nanoseconds."""
+        return CurfewSettings(
+            halve_ns=self.halve_ms * NS_PER_MS,
+            reduce_ns=self.reduce_ms * NS_PER_MS,
+            stop_ns=self.stop_ms * NS_PER_MS,
+        )
+
 
 _LOSS_CENTS_MAX: Final = NOTIONAL_CENTS_MAX
 
@@ -340,6 +538,83 @@ class Paper(Part):
     def names_key(self) -> bool:
         """True if a paper run reads the venue by a key of its own."""
         return not (self.key_file is self.key_name is self.key_env is None)
+
+
+class Records(Part):
+    """The fills and the profit that are kept: in a SQLite file, or in a PostgreSQL."""
+
+    keep: bool = Field(True, description="whether any are kept")
+    file: str | None = Field(
+        None,
+        description="a path of a SQLite file, instead of records.sqlite3 in the state directory",
+    )
+    postgres_url: str | None = Field(
+        None, description="a PostgreSQL's address, as in postgresql://user@host:5432/database"
+    )
+    postgres_password_file: str | None = Field(
+        None, description="a path of a file that holds the password"
+    )
+    postgres_password_env: str | None = Field(
+        None, description="the name of an environment variable that holds it"
+    )
+    postgres_ca_file: str | None = Field(
+        None, description="a path of the certificate that the server's is checked against"
+    )
+    keep_days: int = Field(
+        400, ge=2, le=36_500, description="days after which what is older is forgotten"
+    )
+
+
+class NoticePart(Part):
+    """A webhook that is told what happens."""
+
+    url_file: str | None = Field(None, description="a path of a file that holds the address")
+    url_env: str | None = Field(
+        None, description="the name of an environment variable that holds it"
+    )
+    form: Form = Field(
+        Form.JSON, description="what it reads: `json`, or `slack` and what is like it"
+    )
+    events: tuple[What, ...] = Field(tuple(What), description="what it is told of")
+    per_minute: int = Field(
+        6, ge=1, le=60, description="most notices a minute, in the long run; as many at once"
+    )
+    repeat_s: int = Field(
+        900,
+        ge=0,
+        le=86_400,
+        description="the same thing is told again after so long at the earliest",
+    )
+
+
+class StrategyPart(LivePart):
+    """What decides the quotes, and what it is told."""
+
+    name: str = Field(description="a strategy's name, package.module:Class or ./file.py:Class")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="its parameters, listed by `bot strategies NAME`"
+    )
+    budget_ms: int = Field(
+        50,
+        ge=1,
+        le=10_000,
+        description="processor time that one call of it may take",
+        json_schema_extra=ON_RESTART,
+    )
+
+
+class ShadowPart(Part):
+    """A candidate that runs beside the live strategy and trades nothing."""
+
+    name: str = Field(description="a short name of small letters, digits, - and _")
+    strategy: str = Field(description="as strategy.name")
+    params: dict[str, Any] = Field(default_factory=dict, description="as strategy.params")
+    latency_ms: int = Field(
+        SHADOW_LATENCY_NS // NS_PER_MS,
+        ge=0,
+        le=5_000,
+        description="how long its requests take to the simulated exchange",
+    )
 
 
 class File(Part):

@@ -5,14 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import Field
-
-from bot.config.base import ON_RESTART, LivePart, Part
+from bot.config.plugins import StrategyFault, find_strategy, made
+from bot.config.sections import ShadowPart
+from bot.config.strict_yaml import Fault, Place, Plain, YamlText
+from bot.config.validation import typed
 from bot.core.messages import StrategyChoice
-from bot.core.settings import SHADOW_LATENCY_NS, Candidate
-from bot.io.settings.plugins import StrategyFault, find_strategy, made
-from bot.io.settings.strict_yaml import Fault, Place, Plain, YamlText
-from bot.io.settings.validation import typed
+from bot.core.settings import Candidate
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS
 
@@ -25,36 +23,6 @@ MakeStrategy = Callable[[], Strategy]
 
 Found = tuple[type[Strategy], Any]
 """A strategy's class and its checked parameters."""
-
-
-class StrategyPart(LivePart):
-    """What decides the quotes, and what it is told."""
-
-    name: str = Field(description="a strategy's name, package.module:Class or ./file.py:Class")
-    params: dict[str, Any] = Field(
-        default_factory=dict, description="its parameters, listed by `bot strategies NAME`"
-    )
-    budget_ms: int = Field(
-        50,
-        ge=1,
-        le=10_000,
-        description="processor time that one call of it may take",
-        json_schema_extra=ON_RESTART,
-    )
-
-
-class ShadowPart(Part):
-    """A candidate that runs beside the live strategy and trades nothing."""
-
-    name: str = Field(description="a short name of small letters, digits, - and _")
-    strategy: str = Field(description="as strategy.name")
-    params: dict[str, Any] = Field(default_factory=dict, description="as strategy.params")
-    latency_ms: int = Field(
-        SHADOW_LATENCY_NS // NS_PER_MS,
-        ge=0,
-        le=5_000,
-        description="how long its requests take to the simulated exchange",
-    )
 
 
 def find_live(source: YamlText) -> tuple[Found | None, list[Fault]]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from bot.core.account.markouts import MILLI
 from bot.core.inconsistency import kind_in
 from bot.core.orders.order import OwnOrder, State
 from bot.core.planning.actions import CreateAction
 from bot.core.planning.uptime import sides_on_target
-from bot.core.profit.markouts import MILLI
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.report import (
     FEED_SILENT_NS,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
     quoting, ledgers, desk, out = trader.quoting, trader.ledgers, trader.desk, trader.out
-    profit = quoting.scoring.report()
+    profit = quoting.pnl.report()
     return Report(
         now_ns=now_ns,
         phase=trader.phase,
@@ -72,7 +72,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         flattening=quoting.flattening,
         budget=out.purse.shown(now_ns),
         config=trader.reconfiguration.report(),
-        fills=quoting.scoring.fills(),
+        fills=quoting.pnl.last_fills(),
         withheld=trader.withheld,
         fills_from_ns=ledgers.fills_from_ns,
         paper=trader.is_paper,

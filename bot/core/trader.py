@@ -468,7 +468,7 @@ class Trader:
     def _decide(self) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
         """What is wished for now, and when to look again; no plan stands in the way of stopping."""
         if self.phase is Phase.STOPPING:
-            self.quoting.scoring.beat(self._now_ns)
+            self.quoting.pnl.on_tick(self._now_ns, is_open=self.ledgers.is_open)
             return (), self._now_ns + _TICK_NS
         if self.out.findings or self.quoting.flattening:
             self._sending.pull_growth()

@@ -3,46 +3,111 @@
 One process has one handler of each; with several series every one of them is told.
 """
 
+import asyncio
 import signal
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Final, Protocol
+from types import FrameType
+from typing import Final
 
-from bot.core import messages as m
-from bot.io.deferred_signals import heard, stopping
+_TELLING: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
+_waiting: Final[set[int]] = set()
+"""Of the whole process, as signals are."""
 
-_TELLS: Final[dict[signal.Signals, m.Event]] = {
-    signal.SIGUSR1: m.PauseRequested("SIGUSR1"),
-    signal.SIGUSR2: m.ResumeRequested(),
-}
+_done_with: Final[set[int]] = set()
+"""Signals that stopped a run, or would have, which is over."""
+
+_last: Final[set[str]] = set()
+"""Not empty while a command runs with which the process ends."""
+
+_within: Final[set[str]] = set()
+"""Not empty within `remembered`, whoever hears which signal meanwhile."""
 
 
-class Told(Protocol):
-    """Whoever hears of a signal."""
-
-    def tell(self, event: m.Event) -> None:
-        """Take an event."""
-        ...
-
-    def asked_to_stop(self, name: str) -> None:
-        """A signal of this name asks for the end."""
-        ...
+def _remember(number: int, _: FrameType | None) -> None:
+    _waiting.add(number)
 
 
 @contextmanager
-def signals_to(told: Sequence[Told]) -> Iterator[None]:
-    """Let every one of them hear of the signals until the block ends."""
-
-    def stop(number: signal.Signals) -> None:
-        for each in told:
-            each.asked_to_stop(number.name)
-
-    def tell(event: m.Event) -> None:
-        for each in told:
-            each.tell(event)
-
-    with stopping(stop), ExitStack() as until:
-        for number, event in _TELLS.items():
-            until.enter_context(heard(number, partial(tell, event)))
+def last_command() -> Iterator[None]:
+    """The process ends with this block, and a signal that `remembered` was the last to hear is then
+    not given back: it would take from the process how its command ended."""
+    _last.add("command")
+    try:
         yield
+    finally:
+        _last.clear()
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Until the block ends, remember signals of `_TELLING` that nobody hears. Does nothing beside
+    the main thread, which alone is given signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _STOPPING}
+    before |= {number: signal.signal(number, _remember) for number in _TELLING}
+    _done_with.clear()
+    _within.add("remembered")
+    try:
+        yield
+    finally:
+        _within.clear()
+        for number, handler in before.items():
+            if _last and (number in _TELLING or number in _done_with):
+                signal.signal(number, signal.SIG_IGN)
+            elif handler is not None:  # None: what cannot be set from here
+                signal.signal(number, handler)
+        _waiting.clear()
+
+
+@contextmanager
+def stopping(act: Callable[[signal.Signals], object]) -> Iterator[None]:
+    """Until the block ends, act on the signals that stop, on the running loop. Then the run that
+    they would have stopped has had its last word: within `remembered` nobody hears them any more,
+    beside it they are as they were."""
+    with ExitStack() as until:
+        for number in _STOPPING:
+            until.enter_context(_on_the_loop(number, partial(act, number)))
+        try:
+            yield
+        finally:
+            if _within:
+                _done_with.update(_STOPPING)
+
+
+@contextmanager
+def heard(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
+    """Until the block ends, act on a signal on the running loop: at once if it is remembered."""
+    with _on_the_loop(number, act):
+        if number in _waiting:
+            _waiting.discard(number)
+            act()
+        yield
+
+
+@contextmanager
+def _on_the_loop(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    before = signal.getsignal(number)
+    is_over = False
+
+    def told() -> None:
+        if not is_over:
+            act()
+
+    loop.add_signal_handler(number, told)
+    try:
+        yield
+    finally:
+        is_over = True
+        after = signal.SIG_IGN if number in _done_with else before
+        if after in (signal.SIG_DFL, signal.default_int_handler, None):  # None: of no Python
+            loop.remove_signal_handler(number)
+        else:
+            # The loop would leave the default behind for an instant, which ends the process.
+            signal.signal(number, after)

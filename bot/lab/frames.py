@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from bot.lab.export.sheets import LibraryFault
+from bot.lab.export import LibraryFault
 from bot.lab.report.session import Session
 from bot.lab.report.sources import ReportFault, sessions_of
 

@@ -20,14 +20,14 @@ import structlog
 
 from bot.core import messages as m
 from bot.core.market_data.venue_clock import VenueClock
-from bot.io.client.public import PUBLIC_READS, PublicRead, PublicVenue
+from bot.io.client.preflight import PUBLIC_READS, PublicRead, PublicVenue
 from bot.io.client.rest import DRAIN_SLACK_S, REQUEST_S_MAX
 from bot.io.faults import OperatorError
-from bot.io.run.connection import Connection, Emit, MarketChannel
+from bot.io.run.runner import Connection, Emit, MarketChannel
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.exchange import MAKER, Exchange, Response
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from venue.engine import messages as v
 from venue.storage.log import CommandLog, LogBroken, LogFull
 from venue.storage.record import LogRecord, StateFault

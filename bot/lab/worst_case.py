@@ -13,6 +13,8 @@ from typing import Annotated, Final
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.config.strict_yaml import YamlFault, read_yaml
+from bot.config.validation import typed
 from bot.core.build_report import limits_used
 from bot.core.report import BreakerReport, EventReport
 from bot.core.risk.effective_limits import (
@@ -23,8 +25,6 @@ from bot.core.risk.effective_limits import (
 )
 from bot.core.risk.exposure import Bounds, Exposure, RungTerms, live_of
 from bot.core.settings import RiskSettings
-from bot.io.settings.strict_yaml import YamlFault, read_yaml
-from bot.io.settings.validation import typed
 from bot.strategy.api import Quote
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
 from venue.wire.money import (

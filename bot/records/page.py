@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.profit.markouts import MILLI
+from bot.core.account.markouts import MILLI
 from bot.page.plot import Plot, rows_plot, span_of
 from bot.page.skeleton import columns, escaped, figure, html_page, panel, table
 from bot.records.rows import ProfitRow

@@ -21,8 +21,7 @@ import structlog
 from bot.core import messages as m
 from bot.core.report import ProfitReport, Report, RungReport
 from bot.io.faults import OperatorError
-from bot.io.metrics.kept import RECORDS
-from bot.io.metrics.table import Family
+from bot.io.metrics.table import RECORDS, Family
 from bot.io.secret import Secret
 from bot.records.database import StoreFault
 from bot.records.day import DAY_NS

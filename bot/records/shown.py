@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from bot.core.profit.markouts import HORIZONS_S, MILLI
+from bot.core.account.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
 from bot.io.metrics.profits import plain_markout
 from bot.records.cells import cell_text

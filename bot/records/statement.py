@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.profit.markouts import HORIZONS_S, MILLI, Markouts
+from bot.core.account.markouts import HORIZONS_S, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
 from bot.records.day import AROUND_NS, Day, Holding, Move
 from bot.records.rows import FillRow, ValuedRow
@@ -416,14 +416,14 @@ def _markouts(told: Iterable[Told], day: Day) -> tuple[MarkoutReport, ...]:
         assert each.valued is not None
         fill, sign = each.fill, 1 if each.fill.signed_qty > 0 else -1
         for (against, horizon_s), value in sorted(day.marked.get(fill.fill_id, {}).items()):
-            sums.add(
+            sums.add_markout(
                 Against(against),
                 HORIZONS_S.index(horizon_s),
                 sign * (value - fill.yes_price * MILLI),
                 fill.qty,
                 each.valued.heard_ns,
             )
-    return sums.report()
+    return sums.rows()
 
 
 def _total(lines: Sequence[StatementLine], told: Iterable[Told], day: Day) -> StatementLine:

@@ -4,9 +4,9 @@ import gzip
 import json
 
 from bot.core import messages as m
+from bot.lab.exchange.assumptions import Latency, Terms
+from bot.lab.exchange.live import RecordedMarket
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.recorded import RecordedMarket
-from bot.lab.exchange.terms import Latency, Terms
 from venue.crowd.tape import closes_ns, decode_record, read_tape
 from venue.wire import codec
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.io.state import atomic_file as whole
-from bot.lab.evaluate import patience
+from bot.lab.evaluate import timeout as patience
 from tests.backtest.made import book, configured, trade, written
 from tests.speaks import SPEAKS
 

@@ -7,8 +7,8 @@ from bench.crowded import RESOLUTION_NS, CrowdedMarket, Recorder, beats, clock, 
 from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from tests.backtest.made import configured
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import BookRecord, decode_record

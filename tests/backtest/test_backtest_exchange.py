@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from tests.backtest.made import PROMPT, Counter, book, ns, top, trade, written
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND

@@ -6,9 +6,8 @@ from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import winners
-from bot.lab.exchange.faults import OF_BACKTESTS, REFUSALS, TIMEOUT_NS, Faults
+from bot.lab.exchange.assumptions import OF_BACKTESTS, REFUSALS, TIMEOUT_NS, Faults, Latency, Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Latency, Terms
 from tests.backtest.made import Counter, book, configured, trade, written
 from venue.crowd.tape import read_tape
 from venue.wire import codec

@@ -10,8 +10,17 @@ import time
 import pytest
 
 from bot.config.bot_config import ConfigFault, finish, read_draft
-from bot.lab.backtest import guard
-from bot.lab.backtest.guard import CutRun, Overheard, Peek, cuts, known_at, overhear, peeks, watched
+from bot.lab.backtest import lookahead as guard
+from bot.lab.backtest.lookahead import (
+    CutRun,
+    Overheard,
+    Peek,
+    cuts,
+    known_at,
+    overhear,
+    peeks,
+    watched,
+)
 from bot.strategy.api import Strategy
 from tests.backtest.made import PROMPT, book, configured, ns, trade, written
 from tests.ctrl_c import started

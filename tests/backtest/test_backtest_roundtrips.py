@@ -6,7 +6,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.exchange.terms import KEPT_MAX, Latency
+from bot.lab.exchange.assumptions import KEPT_MAX, Latency
 from venue.wire.instant import NS_PER_MS
 
 

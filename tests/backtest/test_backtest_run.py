@@ -7,9 +7,9 @@ import pytest
 from bot.config.bot_config import finish, read_draft
 from bot.lab.backtest.run import Backtest, backtest, distinct
 from bot.lab.backtest.tapes import tape_folders, winners
-from bot.lab.exchange.account import DoesNotClose, PaperAccount
+from bot.lab.exchange.assumptions import Latency, Terms
+from bot.lab.exchange.exchange import DoesNotClose, PaperAccount
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Latency, Terms
 from bot.strategy.api import Quote, Strategy
 from tests.backtest.made import PROMPT, book, configured, top, trade, written
 from venue.crowd.tape import TapeFault, read_tape

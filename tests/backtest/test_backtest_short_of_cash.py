@@ -10,8 +10,8 @@ from bench.crowded import RESOLUTION_NS, CrowdedMarket, clock
 from bot.config.bot_config import finish, read_draft
 from bot.core.orders.order import State
 from bot.lab.backtest.run import Backtest
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate
 

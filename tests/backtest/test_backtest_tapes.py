@@ -9,8 +9,8 @@ import pytest
 from bot.config.bot_config import finish, read_draft
 from bot.lab.backtest.run import backtest
 from bot.lab.backtest.tapes import winners
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from tests.backtest.made import configured
 from tests.scale import cases
 from tests.venue.crowd_tapes import recorded

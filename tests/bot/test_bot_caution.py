@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bot.config.breakers import Breakers, beyond_caps
+from bot.config.sections import Breakers, beyond_caps
 from bot.core import messages as m
 from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings

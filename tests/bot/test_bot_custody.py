@@ -9,8 +9,8 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.settings import Strangers
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.odds import MS, SECOND
-from bot.lab.sim.venue.simulated import CROWD, market_id
+from bot.lab.sim.scenario import MS, SECOND
+from bot.lab.sim.venue import CROWD, market_id
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from tests.io.crash_boundaries import places

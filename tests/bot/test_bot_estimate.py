@@ -1,18 +1,19 @@
 """What one rung's own data says, and how sure it is."""
 
 import math
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.fair_value.curve import FairCurve, RungInput
 from bot.core.fair_value.estimators import (
     VARIANCE_FLOOR,
     Estimate,
     FeedTrust,
     TradedPrice,
     Volatility,
-    baseline_volatility,
     from_book,
     from_prints,
     merged,
@@ -42,80 +43,76 @@ def test_the_slope_is_the_derivative_of_the_value() -> None:
 
 
 def test_a_fifty_cent_rung_thirty_days_out_moves_a_fortieth_of_a_cent_a_root_second() -> None:
-    volatility = baseline_volatility(slope(0.0), 30 * 86_400)
-    assert volatility == pytest.approx(0.0248, abs=1e-4)
-    assert volatility * math.sqrt(3_600) == pytest.approx(1.49, abs=0.01)
+    curve = FairCurve(None)
+    curve.update([RungInput(level(49, 50), level(51, 50), 0, None)], None, 30 * 86_400, 0)
+    assert curve.volatilities[0] == pytest.approx(0.0248, abs=1e-4)
+    assert curve.volatilities[0] * math.sqrt(3_600) == pytest.approx(1.49, abs=0.01)
 
 
 @pytest.mark.parametrize(("cents", "inside"), [(-3, 0.5), (0.4, 0.5), (7.25, 7.25), (100, 99.5)])
 def test_values_are_kept_half_a_tick_from_certainty(cents: float, inside: float) -> None:
     assert clipped(cents) == inside
+    assert probit(cents) == probit(inside)
 
 
-def test_volatility_says_nothing_before_a_minute_has_been_seen() -> None:
-    volatility = Volatility()
-    for second in range(60):
-        volatility.update(50.0 + second % 2, second * S)
-        assert volatility.cents_per_sqrt_s == 0.0
+def realised(values: Iterable[float], half_life_s: float = 900.0) -> list[float]:
+    """The volatility after each of these values, one a second."""
+    volatility = Volatility(half_life_s)
+    return [volatility.update(value, second * S) for second, value in enumerate(values)]
 
 
-def test_a_cent_each_second_is_a_volatility_of_one() -> None:
-    volatility = Volatility()
-    for second in range(600):
-        volatility.update(50.0 + second % 2, second * S)
-    assert volatility.cents_per_sqrt_s == pytest.approx(1.0, rel=0.01)
+def test_volatility_is_zero_before_a_minute_and_then_a_cent_a_second_is_one() -> None:
+    learned = realised(50.0 + second % 2 for second in range(600))
+    assert not any(learned[:60])
+    assert learned[-1] == pytest.approx(1.0, rel=0.01)
 
 
 def test_volatility_fades_by_half_of_its_square_in_a_half_life_of_calm() -> None:
-    volatility = Volatility(half_life_s=100.0)
-    for second in range(1_000):
-        volatility.update(50.0 + second % 2, second * S)
-    stormy = volatility.cents_per_sqrt_s
-    for second in range(1_000, 1_100):
-        volatility.update(51.0, second * S)
-    assert volatility.cents_per_sqrt_s**2 == pytest.approx(stormy**2 / 2, rel=0.02)
+    stormy = [50.0 + second % 2 for second in range(1_000)]
+    learned = realised([*stormy, *[51.0] * 100], half_life_s=100.0)
+    assert learned[-1] ** 2 == pytest.approx(learned[999] ** 2 / 2, rel=0.02)
 
 
 def test_a_value_that_is_another_one_for_more_is_known_has_not_moved() -> None:
     volatility = Volatility()
     for second in range(120):
-        volatility.update(20.0 if second < 10 else 45.0, second * S)
+        learned = volatility.update(20.0 if second < 10 else 45.0, second * S)
         if second == 9:
             volatility.restart(45.0, second * S)
-    assert volatility.cents_per_sqrt_s == 0
+    assert learned == 0
 
 
 def test_time_that_stepped_back_counts_as_none() -> None:
     volatility = Volatility()
     for second in (0, 100, 50, 100):
-        volatility.update(50.0 + second % 3, second * S)
-    assert volatility.cents_per_sqrt_s == pytest.approx(math.sqrt((1 + 1 + 1) / 100), rel=0.06)
+        learned = volatility.update(50.0 + second % 3, second * S)
+    assert learned == pytest.approx(math.sqrt((1 + 1 + 1) / 100), rel=0.06)
 
 
 def test_a_traded_price_is_the_mean_by_size() -> None:
     traded = TradedPrice()
     traded.update(40, 10, 5 * S)
     traded.update(46, 20, 5 * S)
-    assert traded.read() == (pytest.approx(44.0), 5 * S)
+    assert traded.mean == (pytest.approx(44.0), 5 * S)
 
 
 def test_a_print_a_half_life_ago_counts_half() -> None:
-    traded = TradedPrice(half_life_s=120.0)
+    traded = TradedPrice()
     traded.update(40, 10, 0)
     traded.update(46, 10, 120 * S)
-    reading = traded.read()
+    reading = traded.mean
     assert reading == (pytest.approx(44.0), 80 * S)
 
 
 def test_the_instant_of_a_traded_price_stands_still_and_it_is_never_forgotten() -> None:
     traded = TradedPrice()
-    assert traded.read() is None
+    assert traded.mean is None
     traded.update(40, 0, 0)
-    assert traded.read() is None
+    assert traded.mean is None
     traded.update(40, 10, 0)
-    assert traded.read() == (40.0, 0)
+    assert traded.mean == (40.0, 0)
     traded.update(50, 10, 30 * 86_400 * S)
-    assert traded.read() == (pytest.approx(50.0), 30 * 86_400 * S)
+    assert traded.mean == (pytest.approx(50.0), 30 * 86_400 * S)
 
 
 def test_a_book_says_more_when_it_is_tight_thick_and_young() -> None:

@@ -1,6 +1,6 @@
 """Claims about what the simulation found in the books and the limits: each broke once."""
 
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
 from tests.bot.test_bot_trader import quoting
 from venue.wire.money import BookSide
 

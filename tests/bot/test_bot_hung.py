@@ -6,7 +6,7 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.settings import PaceSettings
 from bot.io.client.rest import TIMEOUTS
-from bot.io.run.drain import DRAIN_NS
+from bot.io.run.runner import DRAIN_NS
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

@@ -13,8 +13,8 @@ from bot.core.report import Phase
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
-from bot.lab.sim.venue.simulated import SERIES
+from bot.lab.sim.scenario import SECOND, Odds, draw, narrowed
+from bot.lab.sim.venue import SERIES
 from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot import made

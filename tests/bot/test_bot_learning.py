@@ -27,9 +27,10 @@ A, B = MarketId("a"), MarketId("b")
 
 
 def watched(learner: FlowModel, seconds: int, rungs: int = 1, since_ns: int = 0) -> int:
-    """Look once a second for so long; the time it is then."""
+    """Decide once a second for so long; the time it is then."""
+    fairs = dict.fromkeys(map(MarketId, map(str, range(rungs))), 50.0)
     for second in range(seconds + 1):
-        learner.looked(rungs, since_ns + second * NS_PER_SECOND)
+        learner.on_decision(fairs, since_ns + second * NS_PER_SECOND)
     return since_ns + seconds * NS_PER_SECOND
 
 
@@ -60,8 +61,8 @@ def test_prints_are_counted_by_how_far_their_taker_reached() -> None:
     # Of every half a cent further there are half as many, buyers and sellers alike.
     for step in range(12):
         for _ in range(2 ** (12 - step)):
-            learner.printed(49.999 - 0.5 * step, Price(50), BID)
-            learner.printed(50.001 + 0.5 * step, Price(50), ASK)
+            learner.on_print(49.999 - 0.5 * step, Price(50), BID)
+            learner.on_print(50.001 + 0.5 * step, Price(50), ASK)
     watched(learner, REFIT_NS // NS_PER_SECOND + 1)
     assert learner.intensity is not None
     assert learner.intensity.decay_per_cent == pytest.approx(2 * math.log(2), rel=0.1)
@@ -70,7 +71,7 @@ def test_prints_are_counted_by_how_far_their_taker_reached() -> None:
 def test_nothing_is_fitted_before_ten_minutes_or_from_a_few_prints() -> None:
     learner = FlowModel()
     for distance in range(1, 7):
-        learner.printed(50.0, Price(50 + distance), BID)
+        learner.on_print(50.0, Price(50 + distance), BID)
     watched(learner, REFIT_NS // NS_PER_SECOND - 1)
     assert learner.intensity is None
     watched(learner, 5, since_ns=REFIT_NS)
@@ -81,7 +82,7 @@ def test_the_rate_is_that_of_one_rung_and_side() -> None:
     def amplitude(rungs: int) -> float:
         learner = FlowModel()
         for distance in (1, 1, 2, 3, 4) * 20:
-            learner.printed(50.0, Price(50 + distance), BID)
+            learner.on_print(50.0, Price(50 + distance), BID)
         watched(learner, REFIT_NS // NS_PER_SECOND + 1, rungs)
         assert learner.intensity is not None
         return learner.intensity.amplitude_per_s
@@ -93,8 +94,8 @@ def test_a_print_on_a_rung_without_a_fair_value_teaches_nothing() -> None:
     one, other = FlowModel(), FlowModel()
     for learner in (one, other):
         for distance in (1, 1, 2, 3, 4) * 20:
-            learner.printed(50.0, Price(50 + distance), BID)
-    other.printed(None, Price(99), BID)
+            learner.on_print(50.0, Price(50 + distance), BID)
+    other.on_print(None, Price(99), BID)
     for learner in (one, other):
         watched(learner, REFIT_NS // NS_PER_SECOND + 1)
     assert one.intensity == other.intensity
@@ -108,11 +109,10 @@ def test_a_fill_is_judged_by_the_fair_value_ten_seconds_later(
     side: BookSide, fair: float, against: float
 ) -> None:
     learner = FlowModel()
-    learner.filled(A, 50.0, side, 0)
-    assert not learner.is_due(MARKOUT_NS - 1)
-    assert learner.is_due(MARKOUT_NS)
-    assert learner.judge({A: fair}, MARKOUT_NS) == (A,)
-    learned = learner.adverse(A)
+    learner.on_own_fill(A, 50.0, side, 0)
+    assert not learner.on_decision({A: fair}, MARKOUT_NS - 1)
+    assert list(learner.on_decision({A: fair}, MARKOUT_NS)) == [A]
+    learned = learner.adverse[A]
     mine, other = (
         (learned.bid_cents, learned.ask_cents)
         if side is BID
@@ -120,39 +120,27 @@ def test_a_fill_is_judged_by_the_fair_value_ten_seconds_later(
     )
     assert mine == pytest.approx(shrunk(against, 1, adverse_prior(slope_of(fair))))
     assert other is None
-    assert learner.adverse(B) == (None, None)
+    assert B not in learner.adverse
 
 
 def test_many_fills_outweigh_what_was_assumed() -> None:
     learner = FlowModel()
     for number in range(2_000):
-        learner.filled(A, 50.0, BID, number)
-        learner.judge({A: 48.0}, number + MARKOUT_NS)
-    cents = learner.adverse(A).bid_cents
+        learner.on_own_fill(A, 50.0, BID, number)
+        learner.on_decision({A: 48.0}, number + MARKOUT_NS)
+    cents = learner.adverse[A].bid_cents
     assert cents is not None
     # About a hundred of them are remembered, and the prior weighs as much as fifty.
     assert 1.3 < cents < 2.0
 
 
-def test_a_fill_on_a_rung_without_a_fair_value_goes_unheard() -> None:
+def test_a_fill_on_a_rung_without_a_fair_value_teaches_nothing() -> None:
     learner = FlowModel()
-    learner.filled(A, None, BID, 0)
-    assert not learner.is_due(MARKOUT_NS)
-    learner.filled(A, 50.0, BID, 0)
-    assert learner.judge({A: None}, MARKOUT_NS) == ()
-    assert learner.adverse(A) == (None, None)
-
-
-def test_at_most_so_many_fills_are_remembered() -> None:
-    learner = FlowModel()
-    for number in range(5_000):
-        learner.filled(A, 50.0, BID, number)
-    judged = 0
-    while learner.is_due(MARKOUT_NS + 5_000):
-        learner.judge({A: 50.0}, MARKOUT_NS + 5_000)
-        judged += 1
-    assert judged == 1
-    assert len(learner._pending) == 0
+    learner.on_own_fill(A, None, BID, 0)
+    assert not learner.on_decision({A: 50.0}, MARKOUT_NS)
+    learner.on_own_fill(A, 50.0, BID, 0)
+    assert not learner.on_decision({A: None}, MARKOUT_NS)
+    assert not learner.adverse
 
 
 def test_the_trader_tells_its_strategy_what_prints_have_taught() -> None:
@@ -167,8 +155,8 @@ def test_the_trader_tells_its_strategy_what_prints_have_taught() -> None:
     thin.start()
     learner = thin.trader.quoting.ladders[0].learner
     for distance in (1, 1, 2, 3, 4) * 20:
-        learner.printed(50.0, Price(50 + distance), BID)
-    learner.filled(thin.markets[0].market_id, 70.0, BID, thin.now_ns)
+        learner.on_print(50.0, Price(50 + distance), BID)
+    learner.on_own_fill(thin.markets[0].market_id, 70.0, BID, thin.now_ns)
 
     def swing() -> None:
         thin.mids[0] = 121 - thin.mids[0]
@@ -179,6 +167,5 @@ def test_the_trader_tells_its_strategy_what_prints_have_taught() -> None:
     assert learned is not None
     assert learned > 0.2
     assert seen[-1].intensity is None
-    learner._refit_ns = thin.now_ns
-    thin.run(3, swing, NS_PER_SECOND)
+    thin.run(REFIT_NS / NS_PER_SECOND, swing, NS_PER_SECOND)
     assert seen[-1].intensity == learner.intensity is not None

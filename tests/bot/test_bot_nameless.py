@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal.intents import Intents
+from bot.io.journal.recovery import Intents
 from tests.bot.meddled import Meddled, named, over, quoted
 from tests.bot.test_bot_another_order import creates_of
 from venue.wire.money import Price

@@ -7,20 +7,16 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.build_report import reason_of
-from bot.core.orders.order import State, Tag
+from bot.core.orders.order import State
 from bot.core.orders.transitions import OrderFinding
 from bot.core.planning.actions import AmendAction
 from bot.core.preview import Act
-from bot.core.profit.attribution import KEPT_MAX, AttributedFill, Attribution
-from bot.core.profit.marks import Marks
 from bot.core.settings import PaceSettings
-from bot.strategy.api import EventView, Quote
+from bot.strategy.api import Quote
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
-from tests.strategies.views import rung as rung_view
-from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
-from venue.wire.names import MarketId, Ticker
+from venue.wire.names import MarketId
 from venue.wire.requests import Amend
 
 RUNG = MarketId("m0")
@@ -115,52 +111,6 @@ def test_a_latch_that_is_cleared_twice_counts_anew_once(standing):
     before = thin.trader.report(thin.now_ns)
     assert thin.give(m.LatchCleared()) == []
     assert msgspec.json.encode(thin.trader.report(thin.now_ns)) == msgspec.json.encode(before)
-
-
-# --- the last fills -------------------------------------------------------------------------------
-
-
-class Filled:
-    """An account of profit of one rung whose fair value moves."""
-
-    def __init__(self) -> None:
-        self.now_ns = 0
-        self.marks = Marks()
-        self.account = Attribution(self.marks)
-
-    def believe(self, fair: float, at_s: int) -> None:
-        self.now_ns = at_s * NS_PER_SECOND
-        view = EventView(Ticker("E"), True, 1e6, None, (rung_view(0, fair, bid=40, ask=44),))
-        self.marks.seen(view, self.now_ns)
-        self.account.sample(self.now_ns)
-
-    def fill(self, side: BookSide, price: int) -> None:
-        tag = Tag(0, "mine", "quote bid")
-        entry = AttributedFill(RUNG, "E-0", side, Price(price), Qty(5), 2, tag)
-        self.account.booked(entry, self.now_ns)
-
-
-@pytest.mark.parametrize(
-    ("side", "markouts"), [(BookSide.BID, (1.0, 3.0)), (BookSide.ASK, (-1.0, -3.0))]
-)
-def test_a_fill_is_told_with_what_it_was_worth_then_and_has_been_since(side, markouts):
-    filled = Filled()
-    filled.believe(42.0, 1)
-    filled.fill(side, 41)
-    filled.believe(44.0, 3)
-    filled.believe(42.0, 12)
-    [told] = filled.account.last_fills()
-    assert (told.price, told.qty, told.fee_cents, told.fair_cents) == (41, 5, 2, 42.0)
-    assert told.markouts_cents == (*markouts, None, None)
-
-
-def test_the_newest_fills_come_first_and_no_more_than_so_many_are_kept():
-    filled = Filled()
-    filled.believe(42.0, 1)
-    for price in range(1, KEPT_MAX + 20):
-        filled.fill(BookSide.BID, price)
-    told = filled.account.last_fills()
-    assert [fill.price for fill in told] == list(range(KEPT_MAX + 19, 19, -1))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from bot.core.report import Phase
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import BreakerSettings
 from bot.core.trader import Trader
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
 from tests.bot.test_bot_latch import calm, make_of, quoting
 from venue.wire.money import Cents, Outcome

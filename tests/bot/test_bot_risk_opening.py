@@ -5,7 +5,7 @@ import pytest
 from bot.core.report import Phase
 from bot.core.risk.exposure import Exposure
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
 from tests.bot.test_bot_latch import opened
 from venue.engine import messages as v

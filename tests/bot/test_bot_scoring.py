@@ -108,6 +108,6 @@ def test_a_fill_by_hand_booked_before_the_next_beat_after_its_rung_was_listed_co
     for fill in change.fills:
         quoting.filled(fill, venue.now_ns)
     venue.live(60)
-    assert quoting.scoring.report().total.qty == 10
+    assert quoting.pnl.report().total.qty == 10
     assert venue.difference() == 0
     assert not venue.trader.out.findings

@@ -13,7 +13,7 @@ from bot.core.report import Phase
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import Response
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
 from bot.strategy.api import Strategy
 from tests.bot.test_bot_trader import RISK, calm, creates, quoting, resting

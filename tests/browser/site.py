@@ -22,12 +22,12 @@ from bot.core.report import (
     Report,
     RungReport,
 )
-from bot.io.logs.logtail import LogTail
+from bot.io.logs import LogTail
 from bot.io.secret import Secret
 from bot.io.status.control import Control
+from bot.io.status.serving import Streams
 from bot.io.status.snapshot import Snapshot
 from bot.io.status.status import address, listen, make_app, serve
-from bot.io.status.streaming import Streams
 from tests.io.pages import SECOND, TOKEN, Told, shown_by
 from tests.io.samples import report
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side

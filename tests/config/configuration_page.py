@@ -5,10 +5,9 @@ import sys
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bot.config.base import applies_of
 from bot.config.diff import written
-from bot.config.sections import File
-from bot.io.settings.validation import accepted
+from bot.config.sections import File, applies_of
+from bot.config.validation import accepted
 
 HEAD = """# The configuration file
 

@@ -27,10 +27,10 @@ from bot.io.client.feed import Feed
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
 from bot.io.journal.journal import Journal
+from bot.io.run.config_watcher import FileWatch
 from bot.io.run.runner import Child, Runner, RunResult
-from bot.io.run.strategy_watchdog import StrategyWatchdog
+from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.secret import Secret
-from bot.io.settings.config_watcher import FileWatch
 from tests.e2e.runs import Venue
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 

@@ -7,13 +7,12 @@ import jsonschema
 import pytest
 import yaml
 
-from bot.config.base import LIVE, applies_of
+from bot.config.plugins import find_strategy, shipped_strategies
 from bot.config.schema import APPLIES, schema, schema_text
-from bot.config.sections import File
+from bot.config.sections import LIVE, File, applies_of
 from bot.core.reconfigure import FIXED_PACE
 from bot.core.reconfigure import LIVE as LIVE_PARTS
 from bot.core.settings import TraderSettings
-from bot.io.settings.plugins import find_strategy, shipped_strategies
 from tests.config.configuration_page import _section, page
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ import pytest
 
 from bot.config.strategies import Makers
 from bot.io.run.runner import Exit
-from bot.lab.replay.together import replayer_of
+from bot.lab.replay import replayer_of
 from bot.lab.session import newest_run
 from tests.config.storm import Storm, share
 from tests.e2e.runs import running_venue

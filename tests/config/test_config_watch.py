@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from bot.core import messages as m
-from bot.io.deferred_signals import remembered
-from bot.io.settings.config_watcher import FileWatch
-from bot.io.signals import signals_to
+from bot.io.run.config_watcher import FileWatch
+from bot.io.run.runner import signals_to
+from bot.io.signals import remembered
 
 pytestmark = pytest.mark.anyio
 

@@ -22,12 +22,11 @@ from bot.cli.sidecars import companions_of
 from bot.config.bot_config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
 from bot.io.journal.journal import Journal, segments
-from bot.io.logs.logs import SecretRedactor, configure_logs
-from bot.io.logs.logtail import LogTail
+from bot.io.logs import LogTail, SecretRedactor, configure_logs
 from bot.io.run.runner import Child, Runner
-from bot.io.run.strategy_watchdog import StrategyWatchdog
 from bot.io.run.terminal import show_lines
-from bot.lab.sim.venue.simulated import SERIES
+from bot.io.run.watchdog import StrategyWatchdog
+from bot.lab.sim.venue import SERIES
 from tests.day.growth import Counts, counted, grown, resident_bytes, slope
 from tests.day.leap import LeapingClock, LeapingLoop
 from tests.day.market import START_NS, Distant, MarketLike, serve

@@ -17,7 +17,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.lab.evaluate.market import EVENT, NOISE, TrueValueMarket
-from bot.lab.evaluate.worlds import Scenario
+from bot.lab.evaluate.scenarios import Scenario
 from venue.engine import messages as v
 from venue.wire import codec, frames, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

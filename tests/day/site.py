@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.core import messages as m
-from bot.io.client.answers import answer_of
+from bot.io.client.answers import answer_of, event_of
 from bot.io.client.feed import Feed
 from bot.io.client.rest import Reply, Rest
-from bot.io.client.translate import event_of
 from bot.io.secret import Secret
 from tests.day.leap import LeapingClock
 from tests.day.market import STEP_NS, Answered, MarketLike, News, Step

@@ -9,10 +9,10 @@ import time
 
 import pytest
 
+from bot.core.account import profit
 from bot.core.market_data import queue_position as queue
 from bot.core.orders import manager
 from bot.core.orders.outbox import Outbox
-from bot.core.profit import attribution, marks
 from bot.core.quoting import quote_validator as answers
 from strategies import ladder_joint
 from tests.day.day import Asked, distant_market, live
@@ -35,7 +35,7 @@ COUNTED_SECONDS = 0.45 * SECONDS
 BOUNDED = (
     (queue, "_PRINTS_KEPT"),
     (answers, "_SANE_MAX"),
-    (attribution, "KEPT_MAX"),
+    (profit, "FILLS_SHOWN_MAX"),
     (ladder_joint, "_PRICED_MAX"),
 )
 
@@ -48,7 +48,7 @@ def day(tmp_path_factory):
     state = tmp_path_factory.mktemp("day")
     with pytest.MonkeyPatch.context() as patched, distant_market(1) as market:
         # The windows that are longer than the stretch: they must be full when the count begins.
-        patched.setattr(marks, "KEPT_NS", 2 * NS_PER_SECOND)
+        patched.setattr(profit, "MARKS_KEPT_NS", 2 * NS_PER_SECOND)
         patched.setattr(manager, "ENDED_KEPT_NS", 5 * NS_PER_SECOND)
         # What is bounded by a number holds anything up to it at a given moment, the more so where
         # it is emptied once it is full: bounds far below what the stretch fills tell it from what

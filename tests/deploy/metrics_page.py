@@ -4,15 +4,13 @@ import sys
 from collections.abc import Iterable
 
 from bot.io.metrics import metrics
-from bot.io.metrics.kept import NOTICES, RECORDS
-from bot.io.metrics.money import PROFIT, RISK
-from bot.io.metrics.table import FEED, ORDERS, QUOTES, STATE, Family
+from bot.io.metrics.table import FEED, NOTICES, ORDERS, PROFIT, QUOTES, RECORDS, RISK, STATE, Family
 from venue import metrics as venue_metrics
 
 HEAD = """# Metrics
 
-Generated from the tables of `bot/io/metrics` (`table`, `money`, `counted`, `kept`) and of
-`venue/metrics.py` by `python -m tests.deploy.metrics_page`; a test keeps it current.
+Generated from `bot/io/metrics/table.py`, `bot/io/metrics/metrics.py` and `venue/metrics.py` by
+`python -m tests.deploy.metrics_page`; a test keeps it current.
 
 The bot shows them under `/metrics` of its status page, the venue under `/metrics` of its control
 listener. Names end in their unit; a counter's in `_total`. Labels come from closed sets and from

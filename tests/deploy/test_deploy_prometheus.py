@@ -9,8 +9,7 @@ import yaml
 
 from bot.cli.main import app
 from bot.io.metrics import metrics
-from bot.io.metrics.kept import NOTICES, RECORDS
-from bot.io.metrics.notes import FINDINGS
+from bot.io.metrics.table import FINDINGS, NOTICES, RECORDS
 from tests.deploy import boards as made
 from tests.deploy import four_boards, metrics_page, rules
 from tests.house.tree import ROOT

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from bot.io.secret import Secret
-from bot.io.state.account_lock import AccountLock
+from bot.io.state.locks import AccountLock
 from tests import ctrl_c
 from tests.e2e.runs import BOT, ROOT, Venue, config_for
 

@@ -6,8 +6,8 @@ from bot.config.bot_config import finish, read_draft
 from bot.core import messages as m
 from bot.core.trader import Trader
 from bot.io.journal.journal import remember, segments
-from bot.io.journal.memory import RunningState
 from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.journal.recovery import RunningState
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND

@@ -5,7 +5,7 @@ import threading
 import msgspec
 import pytest
 
-from bot.lab.explain.asked import RecordedStrategy, StrategyRecorder, without_shares
+from bot.lab.explain import RecordedStrategy, StrategyRecorder, without_shares
 from bot.strategy.api import EventView, Quote, Quotes, RungView, Strategy
 from venue.wire.money import BookSide, FeeRate, Price, Qty
 from venue.wire.names import MarketId, Ticker

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
-from bot.lab.explain.lives import LifeFault, lives_of
+from bot.lab.order_histories import LifeFault, lives_of
 from bot.lab.session import runs
 from tests.explain import lived as lives
 from tests.explain.lived import FIRST, SECOND, Lived, config

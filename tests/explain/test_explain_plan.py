@@ -16,9 +16,9 @@ from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, RungTerms
 from bot.core.settings import RiskSettings
 from bot.core.trader import Trader
 from bot.io.clock import Clock
-from bot.io.journal.memory import NOTHING_LEFT, RecoveredState
+from bot.io.journal.recovery import NOTHING_LEFT, RecoveredState
 from bot.io.run.dryrun import DryPlan, WishesOnly, dry_run
-from bot.io.run.strategy_watchdog import StrategyWatchdog
+from bot.io.run.watchdog import StrategyWatchdog
 from bot.strategy.api import Strategy, Take
 from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import Thin

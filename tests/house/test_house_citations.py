@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.inconsistency import INCONSISTENCIES, RUNBOOK, Inconsistency
-from bot.io.metrics.notes import FINDINGS, NOTES
+from bot.io.metrics.table import FINDINGS, NOTES
 from tests.house import tree
 
 pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once

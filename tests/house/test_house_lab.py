@@ -19,7 +19,7 @@ HOMES = {
     "Placed": "bot/lab/session.py",
     "JournalMarket": "bot/lab/journal_market.py",
     "OwnOrders": "bot/lab/own_orders.py",
-    "Replayer": "bot/lab/replay/replay.py",
+    "Replayer": "bot/lab/replay.py",
 }
 
 

@@ -27,7 +27,7 @@ PLANTS = [
     ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.market_data.book"),
     ("shell-layers", "bot/io/state/planted_up.py", "import bot.io.run.runner"),
     ("lab-layers", "bot/lab/sim/planted_up.py", "import bot.lab.report.page"),
-    ("simulator-layers", "bot/lab/sim/judge/planted_up.py", "import bot.lab.sim.world"),
+    ("simulator-layers", "bot/lab/sim/coverage.py", "import bot.lab.sim.world"),
     ("venue-edges", "venue/views/planted_edge.py", "import venue.engine.planted_engine"),
     ("judge", "venue/conformance/planted_types.py", "import venue.wire.model"),
     ("bot-strategy", "bot/strategy/planted_core.py", "import bot.core.messages"),

@@ -15,9 +15,9 @@ from functools import cache
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.settings import Strangers
-from bot.io.journal.memory import recall
 from bot.io.journal.records import Segment
-from bot.lab.sim.odds import MS, SECOND
+from bot.io.journal.recovery import recall
+from bot.lab.sim.scenario import MS, SECOND
 from tests.io.crash_world import DISKS, RUNG, START_NS, Photograph, World
 from venue.wire.money import Outcome
 

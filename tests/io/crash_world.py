@@ -21,11 +21,11 @@ from bot.core.settings import (
     TrustSettings,
 )
 from bot.core.trader import Trader
-from bot.io.journal.memory import RecoveredState, RunningState, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
+from bot.io.journal.recovery import RecoveredState, RunningState, recall
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.odds import MS, SECOND, Odds, draw, narrowed
-from bot.lab.sim.venue.simulated import CROWD, SERIES, SimulatedVenue, market_id
+from bot.lab.sim.scenario import MS, SECOND, Odds, draw, narrowed
+from bot.lab.sim.venue import CROWD, SERIES, SimulatedVenue, market_id
 from strategies.fixed_spread import FixedSpread
 from venue.engine import messages as v
 from venue.wire.model import RESTING

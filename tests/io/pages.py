@@ -9,14 +9,13 @@ import httpx
 
 from bot.core import messages as m
 from bot.core.report import Phase, Report
-from bot.io.logs.logtail import LogTail
+from bot.io.logs import LogTail
 from bot.io.metrics.metrics import Metrics
 from bot.io.secret import Secret
 from bot.io.status.control import Control
-from bot.io.status.shown import StatusSource
-from bot.io.status.snapshot import Snapshot
+from bot.io.status.serving import Streams
+from bot.io.status.snapshot import Snapshot, StatusSource
 from bot.io.status.status import StatusApp, address, listen, make_app, serve
-from bot.io.status.streaming import Streams
 from tests.io.samples import report
 from venue.wire.names import Ticker
 

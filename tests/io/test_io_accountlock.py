@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.io.secret import Secret
-from bot.io.state.account_lock import AccountFault, AccountLock, Holder, holder_of
-from bot.io.state.state_directory import StateFault
+from bot.io.state.locks import AccountFault, AccountLock, Holder, StateFault, holder_of
 
 URL = "https://venue.example/v1"
 KEY = Secret("lm_canary_key")
@@ -151,7 +150,7 @@ def test_a_lock_whose_file_says_nothing_is_a_lock_all_the_same(tmp_path, folders
 
 HOLD = """\
 import pathlib, sys, time
-from bot.io.state.account_lock import AccountLock
+from bot.io.state.locks import AccountLock
 from bot.io.secret import Secret
 lock = AccountLock.take(sys.argv[1], Secret(sys.argv[2]), pathlib.Path("."))
 print("held", flush=True)

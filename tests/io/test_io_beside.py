@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from bot.io.client.sockets import UNTIL_S
-from bot.io.notices.courier import Courier, Notice, Times
+from bot.io.notices import Courier, Notice, Times
 from bot.io.run import reaper as reaper_module
 from bot.io.run.reaper import HeartbeatLook, page_source
 from bot.io.secret import Secret

@@ -19,7 +19,7 @@ from bot.cli import asking
 from bot.cli.main import app
 from bot.config.bot_config import read_draft
 from bot.core.report import ConfigReport, Phase, Report
-from bot.io.state.state_directory import StateDirectory, held_by_a_bot
+from bot.io.state.locks import StateDirectory, held_by_a_bot
 from tests import ctrl_c
 from tests.io.samples import report
 

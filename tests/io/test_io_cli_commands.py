@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.config.bot_config import ReaperSettings, read_draft
-from bot.io.state.state_directory import StateDirectory
+from bot.io.state.locks import StateDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo.yaml"

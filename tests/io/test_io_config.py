@@ -10,10 +10,9 @@ import pytest
 
 from bot.config import sections
 from bot.config.bot_config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
+from bot.config.strict_yaml import read_yaml
+from bot.config.validation import RETIRED_KEYS, typed
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TrustSettings
-from bot.io.settings.retired import RETIRED_KEYS
-from bot.io.settings.strict_yaml import read_yaml
-from bot.io.settings.validation import typed
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """\

@@ -5,7 +5,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.settings import Strangers
-from bot.io.journal.intents import Intents
+from bot.io.journal.recovery import Intents
 from tests.io.crash_boundaries import Broken, campaign, places
 from tests.io.crash_world import DISKS
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.io.state import crashes
-from bot.io.state.crashes import CrashLog, TwoClocks, now
-from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault
+from bot.io.state import kill_switch_file as crashes
+from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault, TwoClocks, now
 from venue.wire.instant import NS_PER_SECOND
 
 MINUTE = 60 * NS_PER_SECOND

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from bot.core import messages as m
-from bot.io.run.drain import GAP_NS_MAX, ShutdownDeadline
+from bot.io.run.runner import GAP_NS_MAX, ShutdownDeadline
 from tests.io.fakes import FakeTrader, run, runner_of
 from tests.io.samples import ORDER_ID, sent
 from venue.wire.instant import NS_PER_SECOND

@@ -10,8 +10,8 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
 from bot.core import messages as m
+from bot.io.client.answers import event_of
 from bot.io.client.feed import Feed, FeedTimes
-from bot.io.client.translate import event_of
 from tests.io.samples import RUNG
 from venue.wire.names import MarketId, ProjectId
 

@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.io.run.multi_runner import MultiRunner, worst
 from bot.io.run.result import Exit, RunResult
+from bot.io.run.session import MultiRunner, worst
 from bot.io.state.kill_switch_file import LatchFault
 from tests.io.samples import report
 from venue.wire.names import Ticker

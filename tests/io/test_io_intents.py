@@ -4,10 +4,15 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal.intents import OPEN_MAX, Intents
-from bot.io.journal.memory import WINNERS_MAX, RunningState
 from bot.io.journal.records import Entry, Head
-from bot.io.journal.working import WORKING_MAX, OpenOrderIndex
+from bot.io.journal.recovery import (
+    OPEN_MAX,
+    WINNERS_MAX,
+    WORKING_MAX,
+    Intents,
+    OpenOrderIndex,
+    RunningState,
+)
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire import codec, model
 from venue.wire.money import Outcome, Price, Qty

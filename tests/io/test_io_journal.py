@@ -15,7 +15,7 @@ from bot.core import messages as m
 from bot.io.journal import journal as journal_module
 from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, Segment, framed
-from bot.io.state.state_directory import StateDirectory, StateFault
+from bot.io.state.locks import StateDirectory, StateFault
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire import codec, model
 from venue.wire.names import ClientOrderId

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from bot.core import messages as m
 from bot.io.journal.archive import restored
 from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
-from bot.io.journal.memory import RecoveredState, recall
 from bot.io.journal.records import (
     MAGIC,
     OPENING,
@@ -23,6 +22,7 @@ from bot.io.journal.records import (
     Segment,
     framed,
 )
+from bot.io.journal.recovery import RecoveredState, recall
 from tests.io.samples import create, sent
 from venue.wire.instant import Instant
 from venue.wire.money import Outcome, Price, Qty, Side

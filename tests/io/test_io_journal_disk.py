@@ -7,8 +7,8 @@ import os
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal import intents as intents_module
 from bot.io.journal import journal as journal_module
+from bot.io.journal import recovery as intents_module
 from bot.io.journal.journal import Journal, read_journal, remember, segments
 from bot.io.journal.records import JournalFault
 from tests.io.samples import create, sent

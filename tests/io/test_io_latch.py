@@ -14,10 +14,9 @@ from bot.core.inconsistency import Contradiction, Inconsistency
 from bot.core.report import BreakerReport, Phase
 from bot.io.metrics.metrics import Metrics
 from bot.io.state import atomic_file as whole
-from bot.io.state import crashes
-from bot.io.state.crashes import CrashLog
-from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault, LatchRecord
-from bot.io.state.state_directory import BOT_LOCK
+from bot.io.state import kill_switch_file as crashes
+from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault, LatchRecord
+from bot.io.state.locks import BOT_LOCK
 from bot.io.status.snapshot import Snapshot
 from tests.io.samples import report
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from bot.io.logs.logwriter import FileWriter, LineWriter
+from bot.io.logs import FileWriter, LineWriter
 
 
 def logger(handler: logging.Handler) -> logging.Logger:
@@ -65,7 +65,7 @@ def test_a_reader_that_has_gone_stops_nothing(pipe):
 
 def test_a_process_ends_though_its_lines_cannot_be_written():
     said = (
-        "import logging, sys; from bot.io.logs.logwriter import LineWriter; "
+        "import logging, sys; from bot.io.logs import LineWriter; "
         "log = logging.getLogger(); log.addHandler(LineWriter(sys.stderr)); "
         "[log.warning('x' * 4000) for _ in range(100)]; print('over')"
     )
@@ -80,7 +80,7 @@ def test_a_process_ends_though_its_lines_cannot_be_written():
 def test_a_disk_that_stands_still_holds_nobody_up_who_logs_into_a_file_of_it(tmp_path):
     said = (
         "import logging, os, sys; from pathlib import Path; "
-        "from bot.io.logs.logs import SecretRedactor, configure_logs; "
+        "from bot.io.logs import SecretRedactor, configure_logs; "
         "place = sys.argv[1]; os.mkfifo(place); never_read = os.open(place, os.O_RDWR); "
         "configure_logs(SecretRedactor(), Path(place)); "
         "[logging.getLogger('bot').warning('x' * 4000) for _ in range(100)]; print('over')"

@@ -15,13 +15,12 @@ from bot.core import messages as m
 from bot.core.orders.transitions import OrderFinding
 from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
 from bot.io.journal.journal import Journal
-from bot.io.metrics.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
-from bot.io.metrics.notes import FINDINGS, NOTES
-from bot.io.metrics.tally import Surroundings
+from bot.io.metrics.metrics import COUNTED, FAMILIES, TIMED, Metrics, Surroundings, text_of
+from bot.io.metrics.table import FINDINGS, NOTES
 from bot.io.run.inbox import ConflatingQueue
-from bot.io.run.strategy_watchdog import StrategyWatchdog
+from bot.io.run.watchdog import StrategyWatchdog
 from bot.io.state.heartbeat import REAPER, Heartbeat
-from bot.io.status.shown import StatusSource
+from bot.io.status.snapshot import StatusSource
 from bot.io.status.status import REAPER_HEADER, make_app
 from bot.strategy.api import EventView, Quotes, Strategy
 from tests.house.tree import python_files

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from bot.io.state import status_url as pageplace
-from bot.io.state.state_directory import StateDirectory
-from bot.io.state.status_url import keep_page, page_kept
+from bot.io.state import small_files as pageplace
+from bot.io.state.locks import StateDirectory
+from bot.io.state.small_files import keep_page, page_kept
 from bot.io.status.serving import address
 from tests.io.test_io_cli_asking import DEMO, body, invoke, site, state
 

@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.config.bot_config import ConfigFault, finish, read_draft
-from bot.io.settings.parameters import parameters_of
-from bot.io.settings.plugins import (
+from bot.config.plugins import (
     StrategyFault,
     about,
     find_strategy,
     known_strategies,
     listed_strategies,
     made,
+    parameters_of,
 )
 from bot.strategy.api import Strategy
 from bot.strategy.pricing.price import legal

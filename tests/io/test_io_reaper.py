@@ -23,8 +23,8 @@ from bot.io.run.reaper import (
     heart_in,
     key_trouble,
     page_source,
+    sweep,
 )
-from bot.io.run.sweeping import sweep
 from bot.io.secret import Secret
 from bot.io.state import heartbeat as heartbeat_module
 from bot.io.state.heartbeat import REAPER, Heartbeat, read_pulse

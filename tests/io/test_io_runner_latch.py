@@ -15,7 +15,8 @@ from bot.core.report import Report
 from bot.io.journal.journal import read_journal, segments
 from bot.io.run import runner
 from bot.io.run.runner import Exit
-from bot.io.state import crashes
+from bot.io.state import atomic_file as whole
+from bot.io.state import kill_switch_file as crashes
 from bot.io.state import persistent_guards as vigil
 from bot.io.state.heartbeat import HeartbeatRecord, read_pulse
 from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault
@@ -81,8 +82,10 @@ async def test_a_trip_alone_ends_no_run_and_is_not_taken_back_while_it_is_writte
 
 
 async def test_a_latch_that_cannot_be_written_stops_the_bot_with_a_fault(tmp_path, monkeypatch):
-    def full(_path: Path, _content: bytes) -> None:
-        raise OSError(28, "No space left on device")
+    def full(path: Path, content: bytes) -> None:
+        if path.name == "latch.json":
+            raise OSError(28, "No space left on device")
+        whole.replace_file(path, content)
 
     monkeypatch.setattr("bot.io.state.kill_switch_file.replace_file", full)
     trader = Tripping()

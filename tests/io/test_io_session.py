@@ -8,7 +8,7 @@ import pytest
 
 from bot.io.run.session import drawn_on, run_plans
 from bot.io.secret import Secret
-from bot.io.state.state_directory import StateFault
+from bot.io.state.locks import StateFault
 
 
 @pytest.fixture

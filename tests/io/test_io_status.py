@@ -13,7 +13,7 @@ import structlog
 from rich.console import Console
 
 from bot.core.report import Phase
-from bot.io.logs.logs import SecretRedactor, configure_logs, log_note
+from bot.io.logs import SecretRedactor, configure_logs, log_note
 from bot.io.run.terminal import dollars, picture, show_lines
 from bot.io.secret import MASK, Secret
 from bot.io.status.snapshot import Snapshot

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from bot.core.report import ProfitReport, ProfitRow
-from bot.io.logs.logtail import ALERTS_MAX, LINES_MAX, LogTail
-from bot.io.status.history import History
-from bot.io.status.streaming import Streams, framed
+from bot.io.logs import ALERTS_MAX, TAIL_MAX, LogTail
+from bot.io.status.serving import Streams, framed
+from bot.io.status.snapshot import History
 from tests.io.pages import app_of, seen, served
 from tests.io.samples import report
 
@@ -205,9 +205,9 @@ def test_before_there_is_a_profit_nothing_is_sampled():
 def test_the_tail_keeps_the_newest_lines_and_warnings_for_longer():
     tail = LogTail()
     logged(tail, logging.ERROR, '{"event": "old", "level": "error"}')
-    for number in range(2 * LINES_MAX):
+    for number in range(2 * TAIL_MAX):
         logged(tail, logging.INFO, f'{{"event": "e{number}", "level": "info"}}')
-    assert len(tail.since(0)) == LINES_MAX
+    assert len(tail.since(0)) == TAIL_MAX
     assert [line.name for line in tail.alerts_since(0)] == ["old"]
     for number in range(2 * ALERTS_MAX):
         logged(tail, logging.ERROR, f'{{"event": "e{number}", "level": "error"}}')

@@ -12,7 +12,7 @@ from bot.core import messages as m
 from bot.core.fault_text import fault_text
 from bot.core.quoting.supervisor import StrategyHealth
 from bot.io.journal.journal import read_journal, segments
-from bot.io.run.strategy_watchdog import Retold, StrategyStalled, StrategyWatchdog, interruptions
+from bot.io.run.watchdog import Retold, StrategyStalled, StrategyWatchdog, interruptions
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from tests.bot.thin import EVENT, START_NS, Thin
 from tests.io.fakes import FakeTrader, runner_of

@@ -376,7 +376,7 @@ def test_a_page_that_is_none_is_told(body, says):
 
 def test_the_answer_is_that_of_the_trader_itself(tmp_path):
     from bot.core.trader import Trader
-    from bot.lab.sim.odds import SECOND
+    from bot.lab.sim.scenario import SECOND
     from tests.bot.test_bot_latch import quoting
 
     world = quoting()

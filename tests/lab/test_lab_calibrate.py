@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.lab.calibrate.calibrate import Forecast, calibrate, reliability, scores
+from bot.lab.calibrate import Forecast, calibrate, reliability, scores
 from tests.backtest.made import book
 from tests.backtest.made import written as written_of
 from tests.scale import cases

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.io.settings.plugins import StrategyFault, find_strategy
+from bot.config.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import page
 from bot.lab.evaluate.compare import Comparison, compare
-from bot.lab.evaluate.life import RunMetrics
-from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Contender, entries_named
+from bot.lab.evaluate.entries import ABLATIONS, ENTRIES, Contender, entries_named
 from bot.lab.evaluate.results import NotKept, RunStore, Task, code_digest, live_through, tasks_of
-from bot.lab.evaluate.worlds import Scenario, SeedFault, blocks_named, log_opening, seeds_named
+from bot.lab.evaluate.run import RunMetrics
+from bot.lab.evaluate.scenarios import Scenario, SeedFault, blocks_named, log_opening, seeds_named
 from tests.house.tree import ROOT
 
 pytestmark = pytest.mark.xdist_group("evaluate")

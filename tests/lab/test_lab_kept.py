@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bot.lab.evaluate.life import RunMetrics
 from bot.lab.evaluate.results import RunStore
+from bot.lab.evaluate.run import RunMetrics
 
 NOTHING = RunMetrics()
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from bot.io.settings.plugins import find_strategy
-from bot.lab.evaluate.life import live
+from bot.config.plugins import find_strategy
 from bot.lab.evaluate.market import DrawnCrowd
-from bot.lab.evaluate.worlds import STEP_NS, Noise, draw, sized, worlds_named
+from bot.lab.evaluate.run import live
+from bot.lab.evaluate.scenarios import STEP_NS, Noise, draw, sized, worlds_named
 from venue.engine import messages as v
 from venue.wire.money import Side
 from venue.wire.names import UserId
@@ -75,7 +75,7 @@ def test_whoever_leads_the_touch_with_one_share_earns_nothing_of_the_bot(monkeyp
     acts = [(STEP_NS * (step + 1) + 1_000, Noise(0, True, 50, 1)) for step in range(STEPS)]
     draws = draw(world, 1)._replace(acts=acts[:-2], stalls=())
     strategy = find_strategy("ladder_joint", Path())
-    monkeypatch.setattr("bot.lab.evaluate.life.DrawnCrowd", Leader)
+    monkeypatch.setattr("bot.lab.evaluate.run.DrawnCrowd", Leader)
     lived = live(world, draws, lambda: strategy(strategy.Params()))
     assert lived.fills > 0
     assert Leader.lost_to_it_cents <= 0

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bot.lab.evaluate.life import RunMetrics, live, profit_of
 from bot.lab.evaluate.market import MAKERS, NOISE, TrueValueMarket
-from bot.lab.evaluate.worlds import Scenario, TakerMix, draw
+from bot.lab.evaluate.run import RunMetrics, live, profit_of
+from bot.lab.evaluate.scenarios import Scenario, TakerMix, draw
 from bot.lab.exchange.exchange import MAKER
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.live import LiveMarket, catalogue_of
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from venue.wire import codec, instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Liquidity

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.io.settings.plugins import StrategyFault
-from bot.lab.evaluate import patience
-from bot.lab.evaluate.life import live
-from bot.lab.evaluate.lineup import Contender
-from bot.lab.evaluate.patience import Stalled, ended_when_stalled
+from bot.config.plugins import StrategyFault
+from bot.lab.evaluate import timeout as patience
+from bot.lab.evaluate.entries import Contender
 from bot.lab.evaluate.results import Task, run_of
-from bot.lab.evaluate.worlds import Scenario, draw
+from bot.lab.evaluate.run import live
+from bot.lab.evaluate.scenarios import Scenario, draw
+from bot.lab.evaluate.timeout import Stalled, ended_when_stalled
 from bot.strategy.api import EventView, Quotes, Strategy
 
 SMALL = Scenario(steps=24, rungs=3)

@@ -1,11 +1,11 @@
 """Claims about the figures of one setting over its lives."""
 
 from bot.lab.evaluate.compare import compare
-from bot.lab.evaluate.life import RunMetrics
-from bot.lab.evaluate.lineup import Contender
+from bot.lab.evaluate.entries import Contender
 from bot.lab.evaluate.page import markdown, page
 from bot.lab.evaluate.results import RunStore, tasks_of
-from bot.lab.evaluate.worlds import Scenario
+from bot.lab.evaluate.run import RunMetrics
+from bot.lab.evaluate.scenarios import Scenario
 from tests.house.tree import ROOT
 
 IDLE = Contender("idle", "fixed_spread", {"half_spread_cents": 49})

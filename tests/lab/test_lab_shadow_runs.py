@@ -9,7 +9,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.report import ShadowReport
 from bot.core.settings import Candidate
-from bot.lab.shadow.shadow import BEHIND_NS, Shadow
+from bot.lab.shadow import BEHIND_NS, Shadow
 from bot.strategy.api import EventView, Quote, Quotes, Strategy
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT
 from tests.bot.thin import EVENT, Thin

@@ -8,7 +8,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
-from bot.lab.shadow.sidecar import JournalTail, ShadowSidecar
+from bot.lab.shadow_sidecar import JournalTail, ShadowSidecar
 from strategies.fixed_spread import STRATEGY as FIXED_SPREAD
 from tests.bot.thin import Thin
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bot.lab.evaluate.life import live
-from bot.lab.evaluate.worlds import (
+from bot.lab.evaluate.run import live
+from bot.lab.evaluate.scenarios import (
     GRID,
     NATURE,
     PAYOUT_MC,
@@ -38,9 +38,9 @@ SHORT: Final = sized(SMALL, 40)
 
 _PRINT_DIGEST = """
 import hashlib
-from bot.lab.evaluate.worlds import draw
-from bot.lab.evaluate.life import live
-from bot.lab.evaluate.worlds import Scenario
+from bot.lab.evaluate.scenarios import draw
+from bot.lab.evaluate.run import live
+from bot.lab.evaluate.scenarios import Scenario
 from strategies.fixed_spread import FixedSpread
 draws = draw(Scenario(steps=40, rungs=3), 5)
 came = live(Scenario(steps=40, rungs=3), draws, lambda: FixedSpread(FixedSpread.Params()))

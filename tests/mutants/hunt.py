@@ -18,9 +18,9 @@ from bot.core.planning.actions import CreateAction
 from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.lab.pool import in_order
-from bot.lab.sim.judge.truth import Broken
-from bot.lab.sim.odds import VARIANTS, Odds, draw, narrowed, often
 from bot.lab.sim.run import run
+from bot.lab.sim.scenario import VARIANTS, Odds, draw, narrowed, often
+from bot.lab.sim.truth import Broken
 from bot.lab.sim.world import SimulatedWorld
 from tests.mutants.books import ACCOUNTS, LIMITS
 from tests.mutants.bug import Bug, Patch, planted

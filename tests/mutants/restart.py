@@ -7,7 +7,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.risk.breakers import CircuitBreakers
 from bot.core.trader import HANDLERS, Trader
-from bot.io.journal.intents import Intents
+from bot.io.journal.recovery import Intents
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, handles
 
 _on_started = HANDLERS[m.Started]

@@ -22,10 +22,10 @@ import httpx
 
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal, segments
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.exchange.live import LiveMarket
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from tests.e2e.runs import Venue, config_for, running_venue, start_bot, summary_of
 from venue.engine import messages as v
 from venue.storage.record import LogRecord

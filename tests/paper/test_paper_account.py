@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from bot.core import messages as m
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.exchange import Response
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from bot.lab.paper import PaperClock, PaperExchange, PaperFault
 from tests.shell.site import SERIES, opening, rung_id
 from venue.recovery import fresh

@@ -8,7 +8,7 @@ import typing
 import pytest
 
 from bot.core import messages as m
-from bot.io.client.public import PUBLIC_READS, PublicVenue
+from bot.io.client.preflight import PUBLIC_READS, PublicVenue
 from bot.io.secret import Secret
 from tests.house import tree
 

@@ -4,10 +4,10 @@ import asyncio
 import re
 
 from bot.core import messages as m
-from bot.io.client.public import PublicVenue
+from bot.io.client.preflight import PublicVenue
 from bot.io.secret import Secret
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from bot.lab.paper import PaperExchange, PaperVenue
 from tests.shell.life import Life, Plan, live
 from tests.shell.site import BASE_URL, KEY, STREAM_URL, rung_id

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.archive import archive, archive_of
-from bot.io.journal.archivist import Archivist, closed
-from bot.io.journal.journal import Journal, left_in, read_journal, segments
+from bot.io.journal.journal import Archivist, Journal, closed, left_in, read_journal, segments
 from bot.io.journal.records import Entry
 from bot.lab.session import runs, runs_meant
 from bot.records.follow import Follower

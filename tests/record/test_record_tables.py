@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.lab.export.sheets import COLUMNS, opened
-from bot.lab.sim.odds import draw, narrowed
+from bot.lab.export import COLUMNS, opened
+from bot.lab.sim.scenario import draw, narrowed
 from tests.replay.recorded import MOODS, recorded
 from venue.wire.instant import NS_PER_SECOND
 
@@ -102,7 +102,7 @@ def test_what_breaks_off_leaves_the_files_of_before_as_they_were(kind, tmp_path)
 
 def test_rows_of_several_groups_are_all_there(tmp_path):
     with (
-        mock.patch("bot.lab.export.sheets.ROWS_AT_ONCE", 3),
+        mock.patch("bot.lab.export.ROWS_AT_ONCE", 3),
         opened({"parquet": tmp_path}) as sheets,
     ):
         for number in range(8):

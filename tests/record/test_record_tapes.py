@@ -16,8 +16,8 @@ from bot.io.journal.records import Entry
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.own_orders import OwnOrders
-from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.phases import live_through
+from bot.lab.sim.scenario import draw, narrowed
 from tests.mutants.bug import planted
 from tests.record.made import journal
 from tests.records.lived import event, fill, market, market_id

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from bot.cli.main import app
 from bot.cli.sidecars import companions_of
 from bot.config.bot_config import ConfigFault, finish, read_draft
-from bot.io.notices.notices import Form, Notices, What
+from bot.io.notices import Form, Notices, What
 from bot.io.secret import SecretFault
 from bot.records.database import Address, Sqlite
 from bot.records.recorder import Recorder

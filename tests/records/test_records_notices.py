@@ -10,8 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.core import messages as m
-from bot.io.notices.courier import QUEUE_MAX, Courier, Notice, Times
-from bot.io.notices.notices import Form, Notices, Target, What
+from bot.io.notices import QUEUE_MAX, Courier, Form, Notice, Notices, Target, Times, What
 from bot.io.secret import Secret
 from tests.io.samples import report
 from tests.records.receiver import Receiver, until
@@ -245,7 +244,7 @@ async def test_telling_takes_no_time_while_nobody_listens_and_memory_is_bounded(
 
 
 async def test_the_end_of_a_run_waits_for_a_receiver_only_so_long(monkeypatch):
-    monkeypatch.setattr("bot.io.notices.notices.FINISH_S", 0.2)
+    monkeypatch.setattr("bot.io.notices.FINISH_S", 0.2)
     async with Receiver().listening() as receiver:
         receiver.script = [None]
         made = notices(receiver.url, times=Times())

@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 from bot.config.strategies import Makers
-from bot.lab.replay.replay import replay
-from bot.lab.replay.together import replayer_of
+from bot.lab.replay import replay, replayer_of
 from bot.lab.session import runs_meant
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ import msgspec
 import bot.lab.sim.world
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.sim.judge.truth import Broken
-from bot.lab.sim.life.configured import make_strategy
-from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import VARIANTS, Odds, draw, narrowed
+from bot.lab.sim.configured import make_strategy
 from bot.lab.sim.phases import live_through
+from bot.lab.sim.process import Process
+from bot.lab.sim.scenario import VARIANTS, Odds, draw, narrowed
+from bot.lab.sim.truth import Broken
 from bot.lab.sim.world import SimulatedWorld
 from tests.mutants.bug import Patch, planted
 

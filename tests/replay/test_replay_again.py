@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import app
+from bot.config.plugins import StrategyFault
 from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.execution.executor import OrderExecutor
@@ -23,10 +24,8 @@ from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.trader import Trader
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
-from bot.io.run.strategy_watchdog import Retold
-from bot.io.settings.plugins import StrategyFault
-from bot.lab.replay.replay import Replayed, replay
-from bot.lab.replay.together import replayer_of
+from bot.io.run.watchdog import Retold
+from bot.lab.replay import Replayed, replay, replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.strategy.api import EventView, Quotes, Strategy
 from tests.mutants.bug import Patch, planted

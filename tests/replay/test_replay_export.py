@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from bot.core import messages as m
-from bot.lab.counted import EVERY
-from bot.lab.export.export import tell
+from bot.lab.export import tell
+from bot.lab.progress import EVERY
 from bot.lab.session import segments_meant
 from tests.explain import raw
 from tests.explain.raw import Row
@@ -213,7 +213,7 @@ def test_on_a_full_disk_it_says_which_folder_could_not_be_written(monkeypatch, t
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("bot.lab.session.segments_meant", lambda journal: [journal])
-    monkeypatch.setattr("bot.lab.export.export.export", full)
+    monkeypatch.setattr("bot.lab.export.export", full)
     folder = tmp_path / "tables"
     ended = CliRunner().invoke(app, ["export", str(tmp_path), "--csv", str(folder)])
     assert ended.exit_code == 2

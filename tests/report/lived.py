@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.main import app
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.odds import draw, narrowed, often
+from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
 from tests.browser.chromium import Page
 from tests.replay.recorded import MOODS, recorded
@@ -51,11 +51,11 @@ def venue_millicents(world: SimulatedWorld) -> int:
     balance = world.exchange.engine.balance(MAKER)
     assert balance is not None
     owned = 1_000 * (balance[0] + balance[1] - world.odds.cash_cents)
-    marks = world.lives[-1].trader.quoting.scoring.marks
+    pnl = world.lives[-1].trader.quoting.pnl
     for position in world.exchange.front.replica.views.account.positions(MAKER, _all(), "", 1_000)[
         0
     ]:
-        fair = marks.value(position.market_id)
+        fair = pnl.value(position.market_id)
         assert fair is not None
         owned += position.qty * (fair if position.outcome == "yes" else 100_000 - fair)
     return owned

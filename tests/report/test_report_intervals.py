@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.lab.report.compare import paired, same_market
+from bot.lab.report.page import paired, same_market
 from bot.lab.report.sampler import STRETCH_NS
 from tests.report.made import BEGUN_NS, moment, session
 

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from bot.cli.report import _text as in_words
-from bot.lab.report.compare import differences
-from bot.lab.report.page import report
+from bot.lab.report.page import differences, report
 from bot.lab.report.sampler import MOMENTS_MAX
 from bot.lab.report.session import Uptime
 from tests.report.lived import invoke

@@ -11,9 +11,9 @@ from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.lab.report.session import dollars
 from bot.lab.report.sources import sessions_of
-from bot.lab.report.text import dollars
-from bot.lab.sim.odds import draw, narrowed, often
+from bot.lab.sim.scenario import draw, narrowed, often
 from bot.lab.sim.world import SimulatedWorld
 from tests.replay.recorded import MOODS, recorded
 from tests.report.lived import CONFIG, invoke, venue_millicents

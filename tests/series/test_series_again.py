@@ -16,7 +16,7 @@ from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.replay.together import replayer_of
+from bot.lab.replay import replayer_of
 from bot.lab.session import newest_run
 from tests.e2e.runs import (
     LOG_TOLD,

@@ -8,8 +8,8 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 import pytest
 
 from bot.core import messages as m
+from bot.core.account.profit import AttributedFill
 from bot.core.orders.request_budget import WriteThrottle
-from bot.core.profit.attribution import AttributedFill
 from bot.core.report import Phase
 from strategies.fixed_spread import FixedSpread
 from tests.series.days import (

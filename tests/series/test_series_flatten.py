@@ -6,7 +6,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
 from bot.lab.sim.world import SimulatedWorld
 from tests.bot.test_bot_trader import calm, quoting, resting
 from tests.scale import cases

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from bot.lab.sim.odds import LAG, ROWS, Odds, draw, often
 from bot.lab.sim.run import Summary, lived
+from bot.lab.sim.scenario import LAG, ROWS, Odds, draw, often
 
 SWARM_SEEDS = 48
 BRUTAL_SEEDS = 8

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.lab.sim import odds
+from bot.lab.sim import scenario as odds
 from tests.mutants.hunt import BUGS, CANARY, EVENTS_MAX, ROTATING
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"

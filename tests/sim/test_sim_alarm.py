@@ -6,9 +6,9 @@ import pytest
 
 from bot.core.orders.request_budget import RequestBudget
 from bot.core.quoting.portfolio_risk import PortfolioRisk
-from bot.lab.sim.judge.truth import Broken
-from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.run import last_events, replay_command, run, shrink
+from bot.lab.sim.scenario import draw, narrowed
+from bot.lab.sim.truth import Broken
 from tests.mutants.bug import Patch, planted
 from venue.wire.money import Qty
 

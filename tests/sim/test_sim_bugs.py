@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bot.core
-from bot.lab.sim.odds import draw, often
+from bot.lab.sim.scenario import draw, often
 from tests.mutants import hunt as bugs
 from tests.mutants.bug import planted
 from tests.mutants.hunt import BUGS, CANARY, EVENTS_MAX, Found

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.main import app
-from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
+from bot.lab.sim.scenario import draw
 
 SHORT = ("--seed", "11", "--until", "3s")
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.lab.sim import coverage
-from bot.lab.sim.odds import RANGES, VARIANTS, draw, narrowed
+from bot.lab.sim.scenario import RANGES, VARIANTS, draw, narrowed
 
 
 def test_every_row_is_there_once_in_order():

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from bot.core.inconsistency import Inconsistency
-from bot.lab.sim.judge.truth import Broken
-from bot.lab.sim.odds import CONTRADICTIONS, ROWS, VARIANTS, draw
 from bot.lab.sim.run import STOPPED, SURVIVED, run
+from bot.lab.sim.scenario import CONTRADICTIONS, ROWS, VARIANTS, draw
+from bot.lab.sim.truth import Broken
 
 SEEDS = range(60)
 

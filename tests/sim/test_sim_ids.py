@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import MAKER
-from bot.lab.sim.odds import draw
-from bot.lab.sim.venue.simulated import CROWD, SimulatedVenue
+from bot.lab.sim.scenario import draw
+from bot.lab.sim.venue import CROWD, SimulatedVenue
 from venue.engine import messages as v
 from venue.wire.errors import Code
 from venue.wire.model import OrderStatus

@@ -13,11 +13,11 @@ from bot.core.settings import (
     TraderSettings,
 )
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.judge.limits import AuditedAccount, Exposure
-from bot.lab.sim.judge.rules import Bucket, Decided, FeedWatch, Rates
-from bot.lab.sim.judge.truth import Broken, Fees, Flight, Truth
-from bot.lab.sim.odds import MS, SECOND
-from bot.lab.sim.venue.simulated import SERIES, market_id
+from bot.lab.sim.exposure_rules import AuditedAccount, Exposure
+from bot.lab.sim.scenario import MS, SECOND
+from bot.lab.sim.traffic_rules import Bucket, Decided, FeedWatch, Rates
+from bot.lab.sim.truth import Broken, Fees, Flight, Truth
+from bot.lab.sim.venue import SERIES, market_id
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import QtyOrder, TimeInForce

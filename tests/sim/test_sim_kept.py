@@ -15,9 +15,9 @@ from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
-from bot.lab.sim.judge.truth import Broken
-from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
+from bot.lab.sim.scenario import draw
+from bot.lab.sim.truth import Broken
 from bot.lab.sim.world import SimulatedWorld
 from strategies.ladder_joint import LadderJoint
 from tests.mutants.bug import Patch, planted

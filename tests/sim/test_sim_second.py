@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.lab.sim.odds import SERIES, account_loss_cents, draw, narrowed, second_of, series_of
 from bot.lab.sim.run import run
+from bot.lab.sim.scenario import SERIES, account_loss_cents, draw, narrowed, second_of, series_of
 from tests.mutants import hunt as bugs
 
 BOTH = replace(narrowed(draw(5), without=("transfer",)), variants={"second_series": "60"})

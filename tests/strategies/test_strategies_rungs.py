@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.io.settings.plugins import find_strategy
+from bot.config.plugins import find_strategy
 from bot.strategy.api import EventView, checked, mapped
 from bot.strategy.pricing.skew import Rule
 from strategies.ladder_joint import LadderJoint

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from bot.lab.evaluate.worlds import Scenario, seeds_named
+from bot.lab.evaluate.scenarios import Scenario, seeds_named
 from bot.lab.sweep.space import Search, space
 from bot.lab.sweep.sweep import Aim, SweepResult, splits_of
 from bot.lab.sweep.trials import Job, TrialConfig, WorldCase, processes, seeded

@@ -10,9 +10,8 @@ import pytest
 
 from bot.lab.evaluate.results import RunStore
 from bot.lab.pool import in_order
-from bot.lab.sweep.findings import Findings, findings
 from bot.lab.sweep.output import markdown
-from bot.lab.sweep.sweep import Split, splits_of
+from bot.lab.sweep.sweep import Findings, Split, findings, splits_of
 from bot.lab.sweep.trials import (
     IN_WORLDS,
     CaseResult,

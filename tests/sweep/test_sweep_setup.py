@@ -3,7 +3,7 @@
 import pytest
 
 from bot.config.bot_config import ConfigFault
-from bot.lab.evaluate.worlds import Scenario
+from bot.lab.evaluate.scenarios import Scenario
 from bot.lab.sweep.space import SpaceFault, space
 from bot.lab.sweep.trials import TrialConfig, TrialFault
 from tests.house.tree import ROOT

@@ -8,7 +8,7 @@ from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.journal_market import JournalMarket, read_market
 from bot.lab.session import Run, placed_entries, runs_meant
-from bot.lab.sim.odds import draw, narrowed
+from bot.lab.sim.scenario import draw, narrowed
 from tests.replay.recorded import MOODS, recorded
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND

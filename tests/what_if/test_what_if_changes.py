@@ -8,7 +8,7 @@ import pytest
 
 from bot.config.bot_config import ConfigFault, finish, read_draft
 from bot.core import messages as m
-from bot.lab.what_if.trial import Trial
+from bot.lab.what_if.changes import Trial
 
 CONFIG = """
 series: ACME-VAL

@@ -12,7 +12,7 @@ from bot.cli.main import app
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.sim.odds import draw, narrowed, often
+from bot.lab.sim.scenario import draw, narrowed, often
 from tests.replay.recorded import MOODS, recorded
 from tests.what_if.made import calm, run_of
 from venue.wire.instant import NS_PER_SECOND

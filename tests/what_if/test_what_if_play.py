@@ -10,12 +10,12 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Head, framed
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
 from bot.lab.journal_market import read_market
 from bot.lab.session import placed_entries
+from bot.lab.what_if.changes import Trial
 from bot.lab.what_if.run import Setup, WhatIfMarket, WhatIfRun
-from bot.lab.what_if.trial import Trial
 from tests.what_if.made import (
     MARKET,
     book,

@@ -1,6 +1,5 @@
-"""What one rung's own data says its fair value is, and how sure that is; all fed with `now`.
+"""Estimates of one rung's fair value from its own data, and how sure they are.
 
-Floats live here and in `curve` only; prices become integers again in a strategy.
 Values are canonical YES cents, variances cents squared, times integer nanoseconds, ages seconds.
 Constants marked (judgement) are starting points that nobody has measured.
 """
@@ -22,24 +21,14 @@ _SIZE_REF: Final = 20.0
 
 _SPEAKS_QTY: Final = 5
 _SPEAKS_CENTS: Final = 10
-"""A side of a book speaks from where so many shares stand, counted from its touch, or from so many
-cents behind that; fewer shares count in proportion. An order of a share or two would
-name a price for next to nothing. On two days of recorded depth the middle ten seconds later is met
-closer by this, by 1% and by 10%. In the reference world, where a maker knows as much with a share
-as with twenty, ten shares cost a hundredth of the edge, and five nothing."""
+"""A side of a book counts from the price up to which it has this many shares, at most this many
+cents behind its touch; fewer shares count in proportion. Else an order of a share or two would set
+the price for next to nothing. On two days of recorded depth this forecasts the mid of ten seconds
+later better, by 1% and by 10%. In the reference world, where a maker knows as much with a share as
+with twenty, ten shares cost a hundredth of the edge, and five nothing."""
 
 _BLIND_HALF_CENTS: Final = 5.0
-"""Half spread taken for prints when the book shows no two sides, and the most that one says of them
-(judgement)."""
-
-
-def baseline_volatility(slope_cents: float, seconds_to_resolution: float) -> float:
-    """Cents per sqrt(second) if what is still uncertain comes evenly over the time left.
-
-    slope_cents: of the rung (`slope`). seconds_to_resolution: above 0. A 50c rung 30 days out
-    moves 0.025, or 1.5c an hour.
-    """
-    return slope_cents / math.sqrt(seconds_to_resolution)
+"""Half spread assumed for prints without a two-sided book, and the most of any book (judgement)."""
 
 
 class Volatility:
@@ -56,8 +45,11 @@ class Volatility:
         self._value: float | None = None
         self._now_ns = 0
 
-    def update(self, value: float, now_ns: int) -> None:
-        """The value is now this. A time that stepped back counts as no time passed."""
+    def update(self, value: float, now_ns: int) -> float:
+        """Learn that the value is this now. Returns cents per sqrt(second), 0 in the first minute.
+
+        A clock that stepped back counts as no time passed.
+        """
         if self._value is not None:
             elapsed_s = (now_ns - self._now_ns) / NS_PER_SECOND if now_ns > self._now_ns else 0.0
             fade = 0.5 ** (elapsed_s / self._half_life_s)
@@ -66,18 +58,13 @@ class Volatility:
         self._value = value
         if now_ns > self._now_ns:
             self._now_ns = now_ns
+        return math.sqrt(self._moves / self._seconds) if self._seconds >= self._WARM_UP_S else 0.0
 
     def restart(self, value: float, now_ns: int) -> None:
         """The value is now this because more is known of it, not because it moved."""
         self._value = value
-        self._now_ns = max(now_ns, self._now_ns)
-
-    @property
-    def cents_per_sqrt_s(self) -> float:
-        """The volatility, 0 until a minute has been seen: a few moves say nothing yet."""
-        if self._seconds < self._WARM_UP_S:
-            return 0.0
-        return math.sqrt(self._moves / self._seconds)
+        if now_ns > self._now_ns:
+            self._now_ns = now_ns
 
 
 _TRADED_HALF_LIFE_S: Final = 120.0
@@ -89,46 +76,40 @@ _PRINT_VARIANCE: Final = 1.0
 class TradedPrice:
     """The price at which a rung trades: prints weighted by size, older ones fading.
 
-    However old, the last of it is never forgotten: its age says what it is worth. half_life_s: two
-    minutes, or as soon as the value has moved by a print's own error (`follow`).
+    The last print is never forgotten: its age says what it is worth.
     """
 
-    __slots__ = ("_cents", "_mean_ns", "_now_ns", "_size", "half_life_s")
+    __slots__ = ("_now_ns", "_size", "mean", "volatility_cents")
 
-    def __init__(self, half_life_s: float = _TRADED_HALF_LIFE_S) -> None:
-        self.half_life_s = half_life_s
+    def __init__(self) -> None:
+        self.mean: tuple[float, int] | None = None
+        """The faded mean price in cents and the mean instant of its prints; neither changes between
+        prints. None before the first print."""
+        self.volatility_cents = 0.0
+        """Cents per sqrt(second) of the rung's value: prints fade as fast as it moves by a print's
+        own error, in two minutes at the latest."""
         self._size = 0.0
-        self._cents: float | None = None
-        self._mean_ns = 0
         self._now_ns = 0
 
     def update(self, price: int, size: int, now_ns: int) -> None:
-        """A print of `size` shares at canonical `price` arrived now. Size 0 adds nothing."""
+        """Add a print of `size` shares at canonical `price`. Size 0 adds nothing."""
         if size <= 0:
             return
+        moved = self.volatility_cents * self.volatility_cents
+        half_life_s = _TRADED_HALF_LIFE_S
+        if moved * _TRADED_HALF_LIFE_S > _PRINT_VARIANCE:
+            half_life_s = max(_TRADED_HALF_LIFE_MIN_S, _PRINT_VARIANCE / moved)
         elapsed_s = max(0, now_ns - self._now_ns) / NS_PER_SECOND
         self._now_ns = max(now_ns, self._now_ns)
-        before = self._size * 0.5 ** (elapsed_s / self.half_life_s)
-        self._size = before + size
-        part = size / self._size
-        if self._cents is None:
-            self._cents, self._mean_ns = float(price), self._now_ns
-        else:
-            self._cents += part * (price - self._cents)
-            self._mean_ns += round(part * (self._now_ns - self._mean_ns))
-
-    def follow(self, volatility: float) -> None:
-        """The value moves by so many cents per sqrt(second): forget accordingly."""
-        moved = volatility * volatility
-        if moved * _TRADED_HALF_LIFE_S > _PRINT_VARIANCE:
-            self.half_life_s = max(_TRADED_HALF_LIFE_MIN_S, _PRINT_VARIANCE / moved)
-        else:
-            self.half_life_s = _TRADED_HALF_LIFE_S
-
-    def read(self) -> tuple[float, int] | None:
-        """The faded mean price in cents and the mean instant of its prints: both stand still
-        between prints, however they fade. None when nothing was printed."""
-        return None if self._cents is None else (self._cents, self._mean_ns)
+        self._size = self._size * 0.5 ** (elapsed_s / half_life_s) + size
+        if self.mean is None:
+            self.mean = float(price), self._now_ns
+            return
+        part, (cents, mean_ns) = size / self._size, self.mean
+        self.mean = (
+            cents + part * (price - cents),
+            mean_ns + round(part * (self._now_ns - mean_ns)),
+        )
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -139,15 +120,15 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def from_book(bids: Levels, asks: Levels, age_s: float, volatility: float) -> Estimate | None:
-    """What a book of others says; None unless it has two sides that do not cross.
+    """The estimate of a book of others; None unless it has two sides that do not cross.
 
-    age_s: since others changed it. volatility: cents per sqrt(second). The farther apart the
-    sides speak (`_spoken`), and the thinner they are there, the less it says.
+    age_s: since others changed it. volatility: cents per sqrt(second). A wide or thin book has a
+    large variance.
     """
     if not bids or not asks or bids[0][0] >= asks[0][0]:
         return None
-    bid, bid_size = bids[0] if bids[0][1] >= _SPEAKS_QTY else _spoken(bids, -1)
-    ask, ask_size = asks[0] if asks[0][1] >= _SPEAKS_QTY else _spoken(asks, 1)
+    bid, bid_size = bids[0] if bids[0][1] >= _SPEAKS_QTY else _deep_touch(bids, -1)
+    ask, ask_size = asks[0] if asks[0][1] >= _SPEAKS_QTY else _deep_touch(asks, 1)
     half = (ask - bid) / 2
     variance = half * half / 3 * (1 + _SIZE_REF / (bid_size + ask_size))
     if age_s > 0:
@@ -159,9 +140,9 @@ def from_book(bids: Levels, asks: Levels, age_s: float, volatility: float) -> Es
     return Estimate(weighted(bid, bid_size, ask, ask_size), variance)
 
 
-def _spoken(levels: Levels, away: int) -> tuple[int, int]:
-    """The price of a side from which it speaks, and the shares from its touch up to there; of one
-    that has too few the last price. levels: not empty. away: the sign of a price behind the touch.
+def _deep_touch(levels: Levels, away: int) -> tuple[int, int]:
+    """The price up to which a side has `_SPEAKS_QTY` shares, and the shares up to there; the last
+    price of a side that has fewer. levels: not empty. away: the sign of a price behind the touch.
     """
     farthest = levels[0][0] + away * _SPEAKS_CENTS
     size = 0
@@ -174,8 +155,8 @@ def _spoken(levels: Levels, away: int) -> tuple[int, int]:
     return price, size
 
 
-def stood_for(levels: Levels) -> int | None:
-    """The best price of a side up to which enough shares stand to speak; None where none is."""
+def supported_price(levels: Levels) -> int | None:
+    """The best price of a side up to which it has enough shares to count; None without any."""
     size = 0
     for price, qty in levels:
         size += qty
@@ -187,12 +168,12 @@ def stood_for(levels: Levels) -> int | None:
 def from_prints(
     cents: float, age_s: float, bids: Levels, asks: Levels, volatility: float
 ) -> Estimate:
-    """What the traded price says: it lies about 0.8 half spreads from fair, for prints come from
-    one side at a time; its error grows with age as a book's does (four times as fast was worse on
-    recorded trades, by a fifth in what the next print is)."""
+    """The estimate of the traded price. It lies about 0.8 half spreads from fair, for prints come
+    from one side at a time. Its error grows with age as a book's does: four times as fast forecast
+    the next recorded print worse by a fifth."""
     half = _BLIND_HALF_CENTS
     if bids and asks and bids[0][0] < asks[0][0]:
-        # Orders far off say no more of where it trades than none would.
+        # Orders far off count as none.
         half = min(half, (asks[0][0] - bids[0][0]) / 2)
     variance = 0.64 * half * half
     if age_s > 0:
@@ -201,7 +182,7 @@ def from_prints(
 
 
 def merged(first: Estimate | None, second: Estimate | None) -> Estimate | None:
-    """Two independent estimates as one, weighted by how sure each is; None when both are."""
+    """Two independent estimates as one, weighted by one over their variance; None if both are."""
     if first is None or second is None:
         return first or second
     total = first.variance + second.variance
@@ -212,9 +193,9 @@ def merged(first: Estimate | None, second: Estimate | None) -> Estimate | None:
 class FeedTrust:
     """How far off the implied value tends to be, learned by class of confidence.
 
-    Each class holds one forecast at a time: what the feed said is compared with where the curve's
-    median stands ten minutes later, in logarithms. Before that the unit of `confidence` is taken
-    at its word: an error of 2% at 1 and of 12% at 0 (judgement), worth ten comparisons.
+    Each class holds one forecast at a time and compares it with the curve's median ten minutes
+    later, in logarithms. The prior is an error of 2% at confidence 1 and of 12% at 0 (judgement),
+    worth ten comparisons.
     """
 
     _CLASSES: Final = 5
@@ -240,7 +221,7 @@ class FeedTrust:
         return math.sqrt(squares / (self._PRIOR_COUNT + self._counts[at]))
 
     def observe(self, log_value: float, confidence: float, log_median: float, now_ns: int) -> None:
-        """The feed says `log_value` now, and the curve of the market's own data `log_median`."""
+        """The feed says `log_value` now; the curve of the market's own data says `log_median`."""
         for at, forecast in enumerate(self._pending):
             if forecast is not None and now_ns >= forecast[1]:
                 error = forecast[0] - log_median

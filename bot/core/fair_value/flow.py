@@ -1,21 +1,18 @@
 """What one event teaches about trading in it: how often fills come, and what they cost us.
 
-Fill intensity: a quote a distance d from the fair value is taken to fill A exp(-k d) times a
-second, on one rung and side, pooled over all rungs. The prints at least d from the fair value of
-their instant are counted for d of half a cent to six cents; ln(count) falls by k per cent of d, by
-least squares.
+Fill intensity: a quote at distance d from the fair value fills A exp(-k d) times a second, on one
+rung and side, pooled over all rungs. Prints at least d from the fair value of their instant are
+counted for d of half a cent to six cents; ln(count) falls by k per cent of d, by least squares.
 
-Adverse selection: how far the fair value stands against a fill of ours ten seconds after it, by
-rung and side, drawn to what was assumed of it until many fills have spoken.
-
-Floats live here; memory is bounded; every time is passed in.
+Adverse selection: how far the fair value has moved against a fill of ours after ten seconds, by
+rung and side, drawn to its prior until many fills have been judged.
 
 Formulas: docs/pricing.md#section-1c-intensity.
 """
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from bot.strategy.api import Intensity
@@ -35,11 +32,10 @@ REFIT_NS: Final = 600 * NS_PER_SECOND
 """Between two fits (specified)."""
 
 MARKOUT_NS: Final = 10 * NS_PER_SECOND
-"""After so long the fair value says what a fill was worth (specified)."""
-
+"""After this time the fair value says what a fill was worth (specified)."""
 
 _PRINTS_MIN: Final = 30
-"""Fewer prints say nothing (judgement)."""
+"""No fit with fewer prints (judgement)."""
 
 _POINTS_MIN: Final = 4
 """Distances with prints of their own that a fit needs (judgement)."""
@@ -48,10 +44,10 @@ _KEPT: Final = 0.9
 """What is left of the counts after each fit: about an hour and a half is remembered (judgement)."""
 
 _FADE: Final = 0.99
-"""Each fill of a side counts for this much less once another has come there (judgement)."""
+"""Each fill of a side counts for this much of itself after the next one (judgement)."""
 
 _PENDING_MAX: Final = 512
-"""Fills awaiting their ten seconds at most; the oldest go unheard."""
+"""Most fills that await their ten seconds; the oldest are dropped."""
 
 
 class _PendingFill(NamedTuple):
@@ -62,46 +58,34 @@ class _PendingFill(NamedTuple):
 
 
 class AdverseSelection(NamedTuple):
-    """Cents by which the fair value moves against a fill on either side; None while no fill of
-    that side has spoken."""
+    """Cents by which the fair value moves against a fill on either side; None before the first
+    judged fill of that side."""
 
     bid_cents: float | None
     ask_cents: float | None
 
 
-_NOTHING: Final = AdverseSelection(None, None)
-
-
-class _Mean:
-    """A fading mean, and how many fills it is of."""
-
-    def __init__(self) -> None:
-        self.count = 0.0
-        self.mean = 0.0
-
-    def add(self, value: float) -> None:
-        self.count = self.count * _FADE + 1
-        self.mean += (value - self.mean) / self.count
+NO_FILLS: Final = AdverseSelection(None, None)
 
 
 class FlowModel:
-    """What one event has taught. intensity: None until enough was printed."""
+    """What one event has taught."""
 
     def __init__(self) -> None:
-        self.intensity: Intensity | None = None
+        self.intensity: Intensity | None = None  # until enough was printed
+        self.adverse: dict[MarketId, AdverseSelection] = {}
+        """By rung; none of a rung without a judged fill."""
         self._counts = [0.0] * len(DISTANCES_CENTS)
         self._prints = 0.0
         self._side_seconds = 0.0
-        self._looked_ns: int | None = None
+        self._decided_ns: int | None = None
         self._refit_ns: int | None = None
         self._pending: deque[_PendingFill] = deque(maxlen=_PENDING_MAX)
-        self._means: dict[tuple[MarketId, BookSide], _Mean] = {}
-        self._adverse: dict[MarketId, AdverseSelection] = {}
+        # How many fills, and the faded mean of cents against them.
+        self._means: dict[tuple[MarketId, BookSide], tuple[float, float]] = {}
 
-    # --- believing --------------------------------------------------------------------------------
-
-    def printed(self, fair_cents: float | None, price: Price, taker: BookSide) -> None:
-        """A trade was shown at this fair value of its rung. taker: BID when YES was bought."""
+    def on_print(self, fair_cents: float | None, price: Price, taker: BookSide) -> None:
+        """A trade at this fair value of its rung. taker: BID when YES was bought."""
         if fair_cents is None:
             return
         distance = price - fair_cents if taker is _BID else fair_cents - price
@@ -111,37 +95,38 @@ class FlowModel:
                 break
             self._counts[place] += 1
 
-    def filled(
+    def on_own_fill(
         self, market_id: MarketId, fair_cents: float | None, side: BookSide, now_ns: int
     ) -> None:
-        """A fill of ours was booked on a side of a rung while its fair value was this."""
+        """A fill of ours was booked while the fair value of its rung was this."""
         if fair_cents is not None:
             self._pending.append(_PendingFill(now_ns + MARKOUT_NS, market_id, side, fair_cents))
 
-    def looked(self, rungs: int, now_ns: int) -> bool:
-        """The event is decided now, with a fair value of so many rungs; the time since the last
-        look counts for as many, for ten seconds at most. Whether a fill is to be judged."""
-        if self._looked_ns is not None:
-            elapsed_ns = now_ns - self._looked_ns
+    def on_decision(
+        self, fairs: Mapping[MarketId, float | None], now_ns: int
+    ) -> Collection[MarketId]:
+        """The event is decided at these fair values. Returns the rungs whose adverse selection was
+        learned. The time since the last decision counts for ten seconds at most."""
+        if self._decided_ns is not None:
+            elapsed_ns = now_ns - self._decided_ns
             if elapsed_ns > 0:
+                rungs = len(fairs) - list(fairs.values()).count(None)
                 self._side_seconds += 2 * rungs * min(elapsed_ns, MARKOUT_NS) / NS_PER_SECOND
-        self._looked_ns = now_ns
-        if self._refit_ns is None:
+        self._decided_ns = now_ns
+        if self._refit_ns is None or now_ns >= self._refit_ns:
+            if self._refit_ns is not None:
+                self._refit()
             self._refit_ns = now_ns + REFIT_NS
-        elif now_ns >= self._refit_ns:
-            self._refit_ns = now_ns + REFIT_NS
-            self._refit()
-        return self.is_due(now_ns)
+        if not self._pending or self._pending[0].due_ns > now_ns:
+            return ()
+        return self._judge_fills(fairs, now_ns)
 
-    def is_due(self, now_ns: int) -> bool:
-        """Whether some fill of ours has had its ten seconds: `judge` it."""
-        return bool(self._pending) and self._pending[0].due_ns <= now_ns
-
-    def judge(self, fairs: Mapping[MarketId, float | None], now_ns: int) -> tuple[MarketId, ...]:
-        """Learn from the fills whose time has come, by the fair values of now. The rungs of which
-        more is known. A fill on a rung without a fair value goes unheard."""
+    def _judge_fills(
+        self, fairs: Mapping[MarketId, float | None], now_ns: int
+    ) -> Collection[MarketId]:
+        """A fill on a rung without a fair value by now teaches nothing."""
         judged: dict[MarketId, float] = {}
-        while self.is_due(now_ns):
+        while self._pending and self._pending[0].due_ns <= now_ns:
             fill = self._pending.popleft()
             fair = fairs.get(fill.market_id)
             if fair is None:
@@ -149,23 +134,16 @@ class FlowModel:
             against = fill.fair_cents - fair
             if fill.side is _ASK:
                 against = -against
-            self._means.setdefault((fill.market_id, fill.side), _Mean()).add(against)
+            count, mean = self._means.get((fill.market_id, fill.side), (0.0, 0.0))
+            count = count * _FADE + 1
+            self._means[fill.market_id, fill.side] = count, mean + (against - mean) / count
             judged[fill.market_id] = fair
         for market_id, fair in judged.items():
             prior = adverse_prior(slope_of(fair))
-            self._adverse[market_id] = AdverseSelection(
-                self._shrunk(market_id, _BID, prior),
-                self._shrunk(market_id, _ASK, prior),
+            self.adverse[market_id] = AdverseSelection(
+                self._shrunk(market_id, _BID, prior), self._shrunk(market_id, _ASK, prior)
             )
-        return tuple(judged)
-
-    # --- telling ----------------------------------------------------------------------------------
-
-    def adverse(self, market_id: MarketId) -> AdverseSelection:
-        """What fills of a rung have cost."""
-        return self._adverse.get(market_id, _NOTHING)
-
-    # --- learning ---------------------------------------------------------------------------------
+        return judged
 
     def _refit(self) -> None:
         fitted = fit(self._counts, self._side_seconds)
@@ -177,8 +155,8 @@ class FlowModel:
         self._side_seconds *= _KEPT
 
     def _shrunk(self, market_id: MarketId, side: BookSide, prior: float) -> float | None:
-        mean = self._means.get((market_id, side))
-        return None if mean is None else shrunk(mean.mean, mean.count, prior)
+        learned = self._means.get((market_id, side))
+        return None if learned is None else shrunk(learned[1], learned[0], prior)
 
 
 def fit(counts: Sequence[float], side_seconds: float) -> tuple[float, float] | None:

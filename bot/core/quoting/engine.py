@@ -9,16 +9,17 @@ A strategy that raises or returns nonsense has its event pulled; the other event
 from collections.abc import Callable, Collection, Iterable
 
 from bot.core import messages as m
+from bot.core.account.profit import PnlTracker
 from bot.core.account.reconciler import AccountReconciler
 from bot.core.market_data.venue_clock import VenueClock
 from bot.core.orders.manager import OrderManager
+from bot.core.orders.order import UNTAGGED
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.planning.actions import Action, free_shares
 from bot.core.planning.levels import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.feed_monitor import MarketDataMonitor
 from bot.core.quoting.listing_sync import listed_now, refuse_claimed
-from bot.core.quoting.pnl_tracker import PnlTracker
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.supervisor import StrategySupervisor, made_by
 from bot.core.quoting.suspensions import Suspensions
@@ -59,7 +60,7 @@ class QuotingEngine:
         self.channel = MarketDataMonitor(
             settings.trust, self.ladders, self._rungs, self.venue_time, out
         )
-        self.scoring = PnlTracker(desk, ledgers, self.channel, self.ladders, self._rungs, out)
+        self.pnl = PnlTracker(ledgers.book, self._rungs, out)
         self.weighing = PortfolioRisk(
             settings.risk, desk, ledgers, self.ladders, self._rungs, account
         )
@@ -121,7 +122,7 @@ class QuotingEngine:
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
             self._let_go(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
-        self.scoring.take_in()
+        self.pnl.take_in(is_open=self._ledgers.is_open)
         self.channel.series_changed(now_ns)
 
     def _is_over(self, ladder: EventQuoter, now_ns: int) -> bool:
@@ -136,7 +137,7 @@ class QuotingEngine:
     def _let_go(self, ladder: EventQuoter) -> None:
         """Forget an event of which nothing is left."""
         ids = [rung.market_id for rung in ladder.rungs]
-        self.scoring.forget(ladder)
+        self.pnl.forget(ladder.event.event_ticker, ids)
         self._ledgers.forget(ladder.event)
         self.forgets(ids)
         self.ladders.remove(ladder)
@@ -281,7 +282,7 @@ class QuotingEngine:
         rung = self._rungs.get(market_id)
         if rung is not None:
             self.weighing.anew(rung.ladder)
-            self.scoring.moved(market_id)
+            self.pnl.on_ledger_change(market_id)
         else:
             # Of a rung that is not listed now the cash counts in its event all the same.
             for ladder in self.ladders:
@@ -297,7 +298,7 @@ class QuotingEngine:
 
     def _decide_by_winners(self, ladder: EventQuoter) -> None:
         for rung in ladder.decide_by(self._ledgers.settlement.told_winner):
-            self.scoring.moved(rung.market_id)
+            self.pnl.on_ledger_change(rung.market_id)
 
     def filled(self, fill: model.Fill, now_ns: int) -> None:
         """A fill of ours was booked: the strategy is told."""
@@ -308,8 +309,10 @@ class QuotingEngine:
             rung.news.add(rung.place)
             rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, now_ns)
             fair = None if rung.fair is None else rung.fair.value_cents
-            rung.ladder.learner.filled(fill.market_id, fair, side, now_ns)
-            self.scoring.filled(rung, fill, now_ns)
+            rung.ladder.learner.on_own_fill(fill.market_id, fair, side, now_ns)
+            own = self._desk.owner(fill.order_id)
+            tag = UNTAGGED if own is None else own.tag
+            self.pnl.on_fill(fill, tag, self.channel.lag_ns, now_ns)
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -325,7 +328,7 @@ class QuotingEngine:
         of no other: they are never wished for again.
         """
         self.takes = []
-        self.scoring.beat(now_ns)
+        self.pnl.on_tick(now_ns, is_open=self._ledgers.is_open)
         wishes: list[tuple[MarketQuoter, Action]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
@@ -369,7 +372,7 @@ class QuotingEngine:
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
         implied = self._implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
-        self.scoring.marks.seen(view, now_ns, ladder.telling.anew)
+        self.pnl.on_view(view, now_ns, ladder.telling.anew)
         ladder.learn(view, now_ns)
         is_news = ladder.is_news(self._out, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (

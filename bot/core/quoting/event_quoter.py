@@ -250,7 +250,7 @@ class EventQuoter:
         if not others:
             return
         fair = rung.fair
-        self.learner.printed(None if fair is None else fair.value_cents, seen.price, taker)
+        self.learner.on_print(None if fair is None else fair.value_cents, seen.price, taker)
         book = (rung.book.bids, rung.book.asks)
         self.news.printed(rung.market.ticker, seen.price, others, taker, book, now_ns)
 
@@ -266,9 +266,8 @@ class EventQuoter:
         """The event is decided now: learn from what has become of fills, and look for news."""
         told = self.telling
         self.news.looked([view.rungs[index] for index in told.anew], now_ns)
-        if self.learner.looked(len(told.fairs) - told.fairs.count(None), now_ns):
-            fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
-            judged = self.learner.judge(fairs, now_ns)
+        fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
+        if judged := self.learner.on_decision(fairs, now_ns):
             for rung in self.rungs:
                 if rung.market_id in judged:
                     rung.news.add(rung.place)

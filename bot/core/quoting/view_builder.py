@@ -9,7 +9,7 @@ import msgspec
 
 from bot.core.account.reconciler import AccountReconciler
 from bot.core.fair_value.curve import Fair, FairCurve, RungInput
-from bot.core.fair_value.flow import FlowModel
+from bot.core.fair_value.flow import NO_FILLS, FlowModel
 from bot.core.market_data.book import microprice
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
@@ -96,7 +96,7 @@ class ViewBuilder:
             if rung.is_certain:
                 inputs[index] = _OVER
             else:
-                since_ns, traded = rung.others.changed_ns, rung.traded.read()
+                since_ns, traded = rung.others.changed_ns, rung.traded.mean
                 confirmed_ns = rung.confirmed_ns if rung.blocked else None
                 inputs[index] = RungInput(book[0], book[1], since_ns, traded, confirmed_ns)
             anew.append(index)
@@ -134,13 +134,13 @@ class ViewBuilder:
             due_ns = min(due_ns, again_ns)
             before = self.views[index]
             if volatility_cents != before.volatility_cents or before is _NOTHING_TOLD:
-                rung.traded.follow(volatility_cents)
+                rung.traded.volatility_cents = volatility_cents
         self._due_ns[index] = due_ns
         # A book that stands still for its own sake may be shown anew at any moment.
         self._look_ns[index] = due_ns if rung.is_settled else now_ns
         if rung.recent.has_news:
             self._news.add(index)
-        fair, adverse = rung.fair, self._learner.adverse(rung.market_id)
+        fair, adverse = rung.fair, self._learner.adverse.get(rung.market_id, NO_FILLS)
         return RungView(
             rung.market_id,
             rung.market.ticker,

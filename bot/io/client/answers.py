@@ -1,23 +1,70 @@
-"""From an HTTP status and a body to Done, Refused or Unknown, by the errors table; no I/O.
+"""From a frame of the channel to an event of the trader: NO bids become YES asks; no I/O.
 
-See docs/failure-modes.md#codes. Reading: docs/assumptions.md#S1.
+Readings: docs/assumptions.md#S9, #S10.
 """
 
 import email.utils
 import json
 import re
 from collections.abc import Mapping
+from operator import is_
 from typing import Final, TypeVar
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core import sane
-from bot.io.client.normalize_ids import folded
-from venue.wire import codec, model, routes
+from venue.wire import codec, frames, model, routes
 from venue.wire.errors import Sequenced, row_for
 from venue.wire.fills import decode_fills
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Outcome, Side, book_side, complement
+from venue.wire.names import MarketId, ProjectId, fold_uuid, is_uuid
+
+_Named = TypeVar("_Named", model.Order, model.Fill, model.Position, model.Market, model.Orderbook)
+
+
+def folded_id(text: str) -> str:
+    """A UUID in lower case; what is none as it is."""
+    lower = fold_uuid(text)
+    return lower if lower != text and is_uuid(text) else text
+
+
+def folded(body: m.Body) -> m.Body:
+    """The same with every market and company id folded; rows where all are stay the same."""
+    match body:
+        case m.OrderBody():
+            return m.OrderBody(_named(body.order))
+        case m.CancelBody():
+            return m.CancelBody(_named(body.order), body.reduced_by)
+        case m.OrdersBody():
+            return m.OrdersBody(tuple(map(_named, body.orders)), body.cursor)
+        case m.FillsBody():
+            return m.FillsBody(tuple(map(_named, body.fills)), body.cursor)
+        case m.PositionsBody():
+            return m.PositionsBody(tuple(map(_named, body.positions)), body.cursor)
+        case m.BookBody():
+            return m.BookBody(_named(body.book))
+        case m.SeriesBody():
+            return m.SeriesBody(tuple(map(_event, body.events)), body.cursor)
+        case m.BalanceBody():
+            return body
+
+
+def _named(row: _Named) -> _Named:
+    """An order, fill, position, market or book: the very same where its id is folded."""
+    if row.market_id is None or (market_id := folded_id(row.market_id)) == row.market_id:
+        return row
+    return msgspec.structs.replace(row, market_id=MarketId(market_id))
+
+
+def _event(event: model.Event) -> model.Event:
+    markets = tuple(map(_named, event.markets))
+    project_id = ProjectId(folded_id(event.project_id))
+    if project_id == event.project_id and all(map(is_, markets, event.markets)):
+        return event
+    return msgspec.structs.replace(event, project_id=project_id, markets=markets)
+
 
 RETRY_AFTER_NS_MAX: Final = 60 * NS_PER_SECOND
 _TEXT_MAX: Final = 200
@@ -159,3 +206,62 @@ def retry_after_ns(headers: Mapping[str, str], wall_s: float) -> int | None:
     except (ValueError, OverflowError):
         return None
     return min(max(0, int((until_s - wall_s) * NS_PER_SECOND)), RETRY_AFTER_NS_MAX)
+
+
+def event_of(data: bytes | str) -> m.Event | None:
+    """The event that a frame is, or None for one that tells nothing new.
+
+    A ticker frame repeats its print and is passed over. What cannot be read, or is of a type that
+    is not known, becomes FrameGarbled. Raises nothing.
+    """
+    try:
+        frame = codec.decode_frame(data)
+    except codec.Garbled as fault:
+        return m.MalformedFrame(str(fault)[:200], known=True)
+    match frame:
+        case frames.MarketUpdate():
+            return _update(frame.data)
+        case frames.Subscribed():
+            return m.SubscriptionAccepted()
+        case frames.ChannelError():
+            return m.SubscriptionRefused(plain(frame.code), plain(frame.message))
+        case codec.Unrecognised():
+            return m.MalformedFrame(f"unknown type {frame.type[:80]!r}", known=False)
+
+
+def _update(update: frames.Update) -> m.Event | None:
+    match update:
+        case frames.BookUpdate():
+            return m.BookUpdate(
+                MarketId(folded_id(update.event_market_id)),
+                update.ts,
+                tuple((level.price, level.size) for level in update.yes if level.size),
+                # Best NO bid first is best YES ask first: the highest price mirrors to the lowest.
+                tuple((complement(level.price), level.size) for level in update.no if level.size),
+            )
+        case frames.TradeUpdate():
+            taker = book_side(Outcome(update.taker.outcome), Side(update.taker.side))
+            return m.Trade(
+                MarketId(folded_id(update.event_market_id)),
+                update.ts,
+                update.trade_id,
+                update.price,
+                update.size,
+                taker is BookSide.BID,
+            )
+        case frames.TickerUpdate():
+            return None
+        case frames.ImpliedValueUpdate():
+            return _implied(update)
+
+
+def _implied(update: frames.ImpliedValueUpdate) -> m.Event:
+    """Decimal text of dollars and of 0..1; anything else is garbled, infinity included."""
+    try:
+        dollars, confidence = float(update.implied_value), float(update.confidence)
+    except ValueError:
+        return m.MalformedFrame("an implied value that is no number", known=True)
+    if not (0 < dollars < float("inf") and 0 <= confidence <= 1):
+        return m.MalformedFrame("an implied value out of range", known=True)
+    company = ProjectId(folded_id(update.market_id))
+    return m.ImpliedValueSeen(company, update.ts, dollars, confidence)

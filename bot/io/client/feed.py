@@ -25,9 +25,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from bot.core import messages as m
-from bot.io.client.answers import plain
+from bot.io.client.answers import event_of, plain
 from bot.io.client.sockets import trusted
-from bot.io.client.translate import event_of
 from bot.io.clock import Clock
 from venue.wire import codec, frames
 from venue.wire.instant import NS_PER_SECOND

@@ -1,14 +1,8 @@
-"""The journal on disk: every event and effect in order, and no create leaves before it is there.
+"""Has closed segments of the journal archived while the bot runs, one at a time, beside it.
 
-Segments `journal-<number>.log` stand in the state directory; each run begins a new one, and a full
-one is followed by the next. Writing and syncing happen in a worker thread, everything that has
-gathered in one go; whoever must not act before the disk has it waits for `durable`. After the first
-failed write nothing is written any more and `durable` says False for good.
-
-A closed segment may stand there as its archive, `journal-<number>.arc` (`bot.io.journal.archive`):
-whoever reads segments reads either form, and one that is archived meanwhile.
-
-See docs/design.md#law-7.
+Packing a segment takes a core for some seconds, so a child process of the lowest priority does it
+(`bot.io.journal.archive`), and the trader's loop only waits for it. The newest segment is being
+written and is left alone. One that cannot be archived stays as it is and is told once.
 """
 
 import asyncio
@@ -17,14 +11,19 @@ import errno
 import io
 import os
 import re
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
+
+import anyio
+import structlog
 
 from bot.core import messages as m
+from bot.core.report import Report
 from bot.io.journal.archive import (
     ARCHIVE_MAGIC,
     HEAD_BYTES,
@@ -34,8 +33,10 @@ from bot.io.journal.archive import (
     plain_bytes,
     restored,
 )
-from bot.io.journal.memory import RecoveredState, RunningState, recall
 from bot.io.journal.records import MAGIC, OPENING, Entry, Head, JournalFault, Segment, framed
+from bot.io.journal.recovery import RecoveredState, RunningState, recall
+from bot.io.metrics.table import Family
+from bot.io.secret import Secret
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 SEGMENTS_KEPT: Final = 8
@@ -469,3 +470,84 @@ def _write_all(handle: int, data: bytes | bytearray) -> None:
         if taken == 0:
             raise OSError(errno.EIO, "the disk takes nothing")
         left = left[taken:]
+
+
+LOOK_S: Final = 5.0
+"""The state directory is looked at this often."""
+
+_PART: Final = f"journal-*{SUFFIX}.*.part"
+
+
+def closed(folder: Path) -> list[Path]:
+    """The segments that nobody writes any more and that are no archives yet, oldest first."""
+    return [path for path in segments(folder)[:-1] if path.suffix != SUFFIX]
+
+
+class Archivist:
+    """Stands beside a run (`bot.io.run.runner.Sidecar`) on the journal of a state directory."""
+
+    name = "archivist"
+    secrets: tuple[Secret, ...] = ()
+    families: tuple[tuple[Family[Any], Any], ...] = ()
+
+    def __init__(self, folder: Path, look_s: float = LOOK_S) -> None:
+        self._folder = folder
+        self._look_s = look_s
+        self._failed: set[Path] = set()
+        self._child: asyncio.subprocess.Process | None = None
+        self._log = structlog.stdlib.get_logger("bot")
+
+    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+        """The run begins: what one that was killed left half written goes."""
+        self._tidy()
+
+    def _tidy(self) -> None:
+        for part in self._folder.glob(_PART):
+            with contextlib.suppress(OSError):
+                part.unlink()
+
+    def did(self, effect: m.Effect, at_ns: int) -> None:
+        """Nothing hangs on what the trader does."""
+
+    async def run(self) -> None:
+        """Archive what is closed, until cancelled."""
+        while True:
+            try:
+                for segment in closed(self._folder):
+                    if segment not in self._failed:
+                        await self._archive(segment)
+            except OSError as fault:
+                self._log.warning("archivist_stumbled", text=str(fault))
+            await asyncio.sleep(self._look_s)
+
+    async def _archive(self, segment: Path) -> None:
+        # An end in the middle of this would leave a child of which nobody knows.
+        with anyio.CancelScope(shield=True):
+            child = self._child = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "bot.io.journal.archive", str(segment)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        _, said = await child.communicate()
+        code, self._child = child.returncode, None
+        if not code:
+            self._log.debug("segment_archived", segment=segment.name)
+        else:
+            self._tell(segment, said.decode("utf-8", "replace").strip()[-500:])
+
+    def _tell(self, segment: Path, text: str) -> None:
+        """One that is too old to be kept may have gone meanwhile."""
+        if segment.exists():
+            self._failed.add(segment)
+            self._log.warning("segment_not_archived", segment=segment.name, text=text)
+
+    async def finish(self) -> None:
+        """The run is over: what is half done is left to the next one."""
+        child = self._child
+        if child is not None and child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
+            self._tidy()

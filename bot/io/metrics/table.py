@@ -1,12 +1,9 @@
-"""The table of metrics that are read off a report: what is quoted, sent and believed.
-
-One row per metric: name, help, labels, and how its samples are read. Labels come from closed sets
-and from the rungs and events of one series. What tells of money has a table of its own
-(`metrics_money`), and so has what only the shell can count (`metrics_counted`).
+"""The tables of metrics of what stands beside a run: the records that are kept, the notices
+sent.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -14,7 +11,10 @@ from bot.core.distribution import KINDS
 from bot.core.inconsistency import Inconsistency
 from bot.core.orders.request_budget import Priority
 from bot.core.report import BreakerReport, Phase, Report, RungReport, TakeOutcome
+from bot.core.risk.effective_limits import series_loss_cents
 from bot.core.risk.trim import TrimReason
+from bot.io.metrics import profits
+from bot.io.metrics.profits import MILLI
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
@@ -416,4 +416,313 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
         lambda r: counted_from_0((fate.value for fate in TakeOutcome), r.counters.takes),
         True,
     ),
+)
+
+_NOTES: Final = {
+    "debug": (
+        "fills_complete",
+        "fill_booked",
+        "fill_marked",
+        "fill_valued",
+        "rung_settled",
+        "winner_told",
+    ),
+    "info": (
+        *("config_applied", "config_proven", "create_identified"),
+        *("create_never_landed", "event_found", "event_left", "feed_opened", "flat", "flattening"),
+        *("latched_flat", "no_journal", "orders_kept", "paused", "quoting"),
+        *("resumed", "rung_settled", "shares_taken_over", "stopping", "two_sided_everywhere"),
+    ),
+    "warning": (
+        *("account_transfer", "amend_unknown", "amends_off", "answer_not_credible"),
+        *("answer_without_request", "cancel_hangs", "closed_order_listed"),
+        *("ceiling_learned", "channel_behind", "create_unknown", "feed_closed", "fees_differ"),
+        *("instant_unreadable", "news", "order_gone", "order_of_another_series"),
+        "order_cancelled_by_others",
+        "order_shrunk_without_fill",
+        "order_still_rests",
+        *("orders_beyond_limits", "orders_not_kept", "process_paused", "series_beside_unread"),
+        *("side_parked", "trade_price_ignored", "unknown_creates_found"),
+        "venue_parked",
+    ),
+    "error": (
+        *("beyond_caps", "config_refused", "config_rollback_failed"),
+        *("config_rolled_back", "journal_damaged"),
+        *("request_refused", "strategy_failed", "strategy_stalled", "subscription_refused"),
+        *("unallocated_settlement", "venue_clock_stepped"),
+    ),
+}
+FINDINGS: Final = (
+    *("account_unread", "amend_qty_is_total", "cancelled_by_others", "cancels_fail"),
+    *("cash_differs", "event_unreadable", "fill_unreadable", "fills_missing"),
+    *("foreign_orders", "foreign_spend", "inconsistency", "inconsistency_observed"),
+    *("impossible_fact", "journal_failed", "key_refused", "latched", "latched_not_flat"),
+    *("order_missing", "order_unreadable", "position_differs", "profit_unexplained"),
+    *("read_key_refused", "series_unread", "silent_target", "standby_key_refused"),
+    *("status_unreadable", "strangers_found", "strategy_at_fault", "unknown_old"),
+)
+"""Noted at level error when they are new, and at level info when they no longer hold."""
+
+NOTES: Final[tuple[tuple[str, str], ...]] = (
+    *((level, name) for level, names in _NOTES.items() for name in names),
+    *(("error", name) for name in FINDINGS),
+    *(("info", f"{name}_cleared") for name in FINDINGS),
+)
+
+
+def _held(report: Report) -> list[Sample]:
+    def both(rung: RungReport) -> list[Sample]:
+        return [
+            ((rung.ticker, "yes"), float(rung.yes_qty)),
+            ((rung.ticker, "no"), float(rung.no_qty)),
+        ]
+
+    return [sample for rung in rungs(report) for sample in both(rung)]
+
+
+def _stages(report: Report) -> list[Sample]:
+    """Realised, settled and open profit, and the fees: they too add up to the profit."""
+    profit = report.profit
+    if profit is None:
+        return []
+    return [
+        (("realised",), profit.realised_millicents / MILLI),
+        (("settled",), profit.settled_millicents / MILLI),
+        (("open",), profit.open_millicents / MILLI),
+        (("fees",), float(-profit.total.fees_cents)),
+    ]
+
+
+def _rung_fills(report: Report) -> list[Sample]:
+    """Fills of every rung that the report shows."""
+    if report.profit is None:
+        return []
+    filled = {row.name: row.fills for row in report.profit.by["rung"]}
+    return [((rung.ticker,), float(filled.get(rung.ticker, 0))) for rung in rungs(report)]
+
+
+def _side_shares(report: Report) -> list[Sample]:
+    """Shares filled on either side."""
+    if report.profit is None:
+        return []
+    shares = {row.name: row.qty for row in report.profit.by["side"]}
+    return [((side.value,), float(shares.get(side.value, 0))) for side in BookSide]
+
+
+RISK: Final[tuple[Family[Report], ...]] = (
+    Family(
+        "cash_available_cents",
+        "Cash at the venue that is not reserved.",
+        (),
+        lambda r: one(r.cash_available_cents),
+    ),
+    Family(
+        "cash_reserved_cents",
+        "Cash at the venue that resting orders lock.",
+        (),
+        lambda r: one(r.cash_reserved_cents),
+    ),
+    Family(
+        "rung_net_shares",
+        "YES less NO shares held.",
+        ("rung",),
+        per_rung(lambda g: g.yes_qty - g.no_qty),
+    ),
+    Family("rung_held_shares", "Shares held.", ("rung", "outcome"), _held),
+    Family(
+        "worst_case_cents",
+        "Loss in the worst outcomes over every subset of fills.",
+        (),
+        lambda r: one(r.worst_case_cents),
+    ),
+    Family(
+        "worst_case_max_cents",
+        "The highest worst case so far.",
+        (),
+        lambda r: one(r.worst_case_max_cents),
+    ),
+    Family(
+        "held_worst_case_cents",
+        "Loss in the worst outcomes if nothing more fills.",
+        (),
+        lambda r: one(series_loss_cents([min(e.outcome_cents) for e in r.events])),
+    ),
+    Family(
+        "worst_case_limit_cents",
+        "What the worst case may not pass.",
+        (),
+        lambda r: one(r.worst_case_limit_cents),
+    ),
+    Family(
+        "event_worst_case_cents",
+        "Loss in the worst outcome of an event.",
+        ("event",),
+        lambda r: [((e.event_ticker,), float(e.worst_case_cents)) for e in r.events],
+    ),
+    Family(
+        "event_limit_used",
+        "How much of a limit of an event is used up, in the unit of its name.",
+        ("event", "limit"),
+        levels(lambda each: each.used),
+    ),
+    Family(
+        "event_limit",
+        "The limit of an event as it stands beside the other events, in the unit of its name.",
+        ("event", "limit"),
+        levels(lambda each: each.limit),
+    ),
+    Family(
+        "ledger_difference_cents",
+        "The venue's cash less ours at the newest audit; absent before the books are open.",
+        (),
+        lambda r: one(r.ledger_difference_cents),
+    ),
+    Family(
+        "unallocated_settlement_cents",
+        "Settlements of the run that fit no outcome of their event.",
+        (),
+        lambda r: one(r.unallocated_cents),
+    ),
+)
+
+PROFIT: Final[tuple[Family[Report], ...]] = (
+    Family("fills", "Fills booked.", (), lambda r: one(r.counters.fills), True),
+    Family("rung_fills", "Fills booked, by rung.", ("rung",), _rung_fills, True),
+    Family("filled_shares", "Shares of the fills booked.", ("side",), _side_shares, True),
+    Family("pnl_cents", "Cash of all fills and marked shares.", (), lambda r: one(r.pnl_cents)),
+    Family("fees_cents", "Fees paid.", (), lambda r: one(r.fees_cents)),
+    Family(
+        "profit_part_cents",
+        "Where the profit of this run comes from: spread captured, adverse drift in the ten "
+        "seconds after fills, drift of the inventory since, fees; the parts add up to it.",
+        ("part",),
+        profits.part_samples,
+    ),
+    Family(
+        "profit_stage_cents",
+        "The same profit by how sure it is: realised by selling again, settled by a payout, open "
+        "at fair, fees; the stages add up to it.",
+        ("stage",),
+        _stages,
+    ),
+    Family(
+        "rung_profit_part_cents",
+        "Where the profit of this run comes from, by rung.",
+        ("rung", "part"),
+        profits.rung_samples,
+    ),
+    Family(
+        "markout_cents",
+        "How far values had moved for fills so long after them: cents a share, weighted by shares.",
+        ("side", "against", "horizon_s"),
+        profits.side_markout_samples,
+    ),
+    Family(
+        "rung_markout_cents",
+        "The same against fair, by rung.",
+        ("rung", "horizon_s"),
+        profits.rung_markout_samples,
+    ),
+    Family(
+        "shadow_profit_part_cents",
+        "Where the profit of a candidate would have come from.",
+        ("shadow", "bound", "part"),
+        profits.shadow_part_samples,
+    ),
+    Family(
+        "shadow_markout_cents",
+        "Markouts of the fills that a candidate would have had.",
+        ("shadow", "bound", "against", "horizon_s"),
+        profits.shadow_markout_samples,
+    ),
+    Family(
+        "shadow_stopped",
+        "1 for a candidate that failed and is asked no more.",
+        ("shadow", "bound"),
+        lambda r: [((s.name, s.bound), float(bool(s.stopped))) for s in r.shadows],
+    ),
+    Family(
+        "shadow_fills",
+        "Fills that a candidate would have had.",
+        ("shadow", "bound"),
+        lambda r: [((s.name, s.bound), float(s.profit.total.fills)) for s in r.shadows],
+        True,
+    ),
+)
+
+
+class Kept(Protocol):
+    """How the records stand; see `bot.records.recorder.Progress`."""
+
+    fills: int
+    failures: int
+    gaps: int
+    unreadable: int
+    behind_bytes: int
+    fault: str
+
+    @property
+    def age_ns(self) -> int | None:
+        """Since they were last written; None before."""
+        ...
+
+
+class NoticeCounts(Protocol):
+    """What became of the notices; see `bot.io.notices.Counts`."""
+
+    fates: dict[str, int]
+    waiting: int
+
+
+RECORDS: Final[tuple[Family[Kept], ...]] = (
+    Family("records_fills", "Fills written into the records.", (), lambda k: one(k.fills), True),
+    Family(
+        "records_failures",
+        "Times that the records could not be written.",
+        (),
+        lambda k: one(k.failures),
+        True,
+    ),
+    Family(
+        "records_failing",
+        "1 while the records cannot be written; they catch up from the journal.",
+        (),
+        lambda k: one(float(bool(k.fault))),
+    ),
+    Family(
+        "records_behind_bytes",
+        "How much of the journal is not in the records yet.",
+        (),
+        lambda k: one(k.behind_bytes),
+    ),
+    Family(
+        "records_age_seconds",
+        "Since the records were last written; absent before.",
+        (),
+        lambda k: one(seconds(k.age_ns)),
+    ),
+    Family(
+        "records_gaps",
+        "Times that a part of the journal was gone or damaged before it was read.",
+        (),
+        lambda k: one(k.gaps),
+        True,
+    ),
+    Family(
+        "records_unreadable_fills",
+        "Fills of the venue that are no cash and shares, or of an unknown market.",
+        (),
+        lambda k: one(k.unreadable),
+    ),
+)
+
+NOTICES: Final[tuple[Family[NoticeCounts], ...]] = (
+    Family(
+        "notices",
+        "Notices by what became of them: sent, repeated, dropped, lost.",
+        ("fate",),
+        lambda s: named(s.fates),
+        True,
+    ),
+    Family("notices_waiting", "Notices that are not delivered yet.", (), lambda s: one(s.waiting)),
 )

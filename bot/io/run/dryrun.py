@@ -25,9 +25,9 @@ from bot.core.trader import Trader
 from bot.io.client.feed import Feed
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
-from bot.io.journal.memory import RecoveredState
+from bot.io.journal.recovery import RecoveredState
 from bot.io.run.inbox import ConflatingQueue
-from bot.io.run.strategy_watchdog import StrategyWatchdog
+from bot.io.run.watchdog import StrategyWatchdog
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty

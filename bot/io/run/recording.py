@@ -21,12 +21,11 @@ from bot.core.report import Phase
 from bot.io.client.feed import Feed
 from bot.io.client.rest import Rest
 from bot.io.clock import Clock
-from bot.io.journal.archivist import Archivist
-from bot.io.journal.journal import Journal, left_in
+from bot.io.journal.journal import Archivist, Journal, left_in
 from bot.io.journal.records import JournalFault
-from bot.io.logs.logs import log_note
+from bot.io.logs import log_note
 from bot.io.run.embedded import EmbeddedVenue
-from bot.io.signals import signals_to
+from bot.io.run.runner import signals_to
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 

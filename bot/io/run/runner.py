@@ -8,11 +8,13 @@ looked at once a second and after every gap, and after it the heartbeat beats.
 """
 
 import asyncio
+import signal
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
 import anyio.abc
@@ -25,21 +27,155 @@ from bot.core.report import Phase, Report, ShadowReport
 from bot.io.client.rest import DRAIN_READS_S
 from bot.io.clock import Clock
 from bot.io.journal.journal import IN_TIME_S, Journal
-from bot.io.journal.memory import NOTHING_LEFT
-from bot.io.logs.logs import log_note
-from bot.io.metrics.metrics import Metrics
-from bot.io.metrics.tally import Surroundings
-from bot.io.run.connection import Emit, MarketChannel, RequestCarrier
-from bot.io.run.drain import DRAIN_NS, ShutdownDeadline
+from bot.io.journal.recovery import NOTHING_LEFT
+from bot.io.logs import log_note
+from bot.io.metrics.metrics import Metrics, Surroundings
+from bot.io.metrics.table import Family
 from bot.io.run.inbox import ConflatingQueue
 from bot.io.run.result import Exit, RunResult, tell_left
-from bot.io.run.sidecar import Sidecar, finish_all
-from bot.io.run.strategy_watchdog import StrategyWatchdog
-from bot.io.signals import signals_to
+from bot.io.run.watchdog import StrategyWatchdog
+from bot.io.secret import Secret
+from bot.io.signals import heard, stopping
 from bot.io.state.kill_switch_file import LatchFault
 from bot.io.state.persistent_guards import PersistentGuards
 from bot.io.status.snapshot import Snapshot, why_paused
 from venue.wire.instant import NS_PER_SECOND
+
+DRAIN_NS: Final = 8 * NS_PER_SECOND
+"""How long cancelling everything and seeing it gone may take."""
+
+GAP_NS_MAX: Final = NS_PER_SECOND
+"""The loop looks twice as often. More than this between two looks counts as this much: a loop whose
+every turn is slow has an end, too."""
+
+
+class ShutdownDeadline:
+    """The time to cancel everything. length_ns: above 0. now_ns: of a clock that only goes on."""
+
+    __slots__ = ("_due_ns", "_length_ns", "_seen_ns")
+
+    def __init__(self, length_ns: int, now_ns: int) -> None:
+        self._length_ns = length_ns
+        self._seen_ns = now_ns
+        self._due_ns: int | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._due_ns is not None
+
+    def begin(self, at_ns: int) -> None:
+        """A stop was asked for then. What arrived before the process stood still is heard after it:
+        the time runs from the last look on where that came later. A second stop changes nothing."""
+        if self._due_ns is None:
+            self._due_ns = max(at_ns, self._seen_ns) + self._length_ns
+
+    def look(self, now_ns: int) -> bool:
+        """Look at the clock, before and after every turn of the loop. Whether the time is up."""
+        stood_ns = now_ns - self._seen_ns - GAP_NS_MAX
+        self._seen_ns = now_ns
+        if self._due_ns is None:
+            return False
+        self._due_ns += max(0, stood_ns)
+        return now_ns >= self._due_ns
+
+    def next_ns(self, due_ns: int) -> int:
+        """When the loop that would at `due_ns` has to look: its waiting is no standing still."""
+        if self._due_ns is None:
+            return due_ns
+        return min(due_ns, self._due_ns, self._seen_ns + GAP_NS_MAX // 2)
+
+
+Emit = Callable[[m.Event], None]
+
+
+class RequestCarrier(Protocol):
+    """Carries requests of one trader, each to exactly one answer."""
+
+    def start(
+        self,
+        send: m.Send,
+        answered: Callable[[m.Response], None],
+        may_leave: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """Begin a request; see `bot.io.client.rest.Rest.start`."""
+        ...
+
+    async def drain(self, reads_s: float | None = None) -> int:
+        """Wait for what is under way and close; see `bot.io.client.rest.Rest.drain`."""
+        ...
+
+
+class MarketChannel(Protocol):
+    """The subscription channel of one trader."""
+
+    def subscribe(self, wish: m.SubscribeTo) -> None:
+        """Make the set exactly this."""
+        ...
+
+    async def run(self) -> None:
+        """Listen until cancelled."""
+        ...
+
+
+class Connection(msgspec.Struct, frozen=True):
+    """A way to a venue. channel_of: makes its channel, told where events go."""
+
+    requests: RequestCarrier
+    channel_of: Callable[[Emit], MarketChannel]
+
+
+class Paper(msgspec.Struct, frozen=True):
+    """A run whose orders stay here. place: where they are, for the state directory to know.
+    connect: opens the local exchange on a venue that can be read; raises ShellFault."""
+
+    place: str
+    connect: Callable[[], Awaitable[Connection]]
+
+
+async def finish_all(companions: Iterable["Sidecar"]) -> None:
+    """Let all of them have their last word, together."""
+    await asyncio.gather(*(_finish(each) for each in companions))
+
+
+async def _finish(companion: "Sidecar") -> None:
+    try:
+        await companion.finish()
+    except Exception:  # noqa: BLE001 - the run is over, and how it ended stands
+        structlog.stdlib.get_logger("bot").exception("companion_failed", companion=companion.name)
+
+
+class Sidecar(Protocol):
+    """One of them. Each has a task of its own for as long as the run goes on."""
+
+    name: str
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What no log may show."""
+        ...
+
+    @property
+    def families(self) -> tuple[tuple[Family[Any], Any], ...]:
+        """Its metrics, each with what it is read off."""
+        ...
+
+    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+        """The run begins. look: the newest picture of the trader; now_ns: the bot's clock."""
+        ...
+
+    def did(self, effect: m.Effect, at_ns: int) -> None:
+        """The trader did something; must return at once, whatever it is."""
+        ...
+
+    async def run(self) -> None:
+        """Go on until cancelled. Raises nothing else, and never ends."""
+        ...
+
+    async def finish(self) -> None:
+        """The run is over: a last word, in a few seconds at most. Raises nothing."""
+        ...
+
 
 __all__ = [
     "BATCH_MAX",
@@ -61,6 +197,42 @@ GAP_NS: Final = 2 * NS_PER_SECOND
 """After a decision this long ago the latch is looked at whenever that was last done."""
 
 _STUMBLE_S: Final = 0.05
+
+
+_ON_SIGNAL: Final[dict[signal.Signals, m.Event]] = {
+    signal.SIGUSR1: m.PauseRequested("SIGUSR1"),
+    signal.SIGUSR2: m.ResumeRequested(),
+}
+
+
+class Told(Protocol):
+    """Whoever hears of a signal."""
+
+    def tell(self, event: m.Event) -> None:
+        """Take an event."""
+        ...
+
+    def asked_to_stop(self, name: str) -> None:
+        """A signal of this name asks for the end."""
+        ...
+
+
+@contextmanager
+def signals_to(told: Sequence[Told]) -> Iterator[None]:
+    """Let every one of them hear of the signals until the block ends."""
+
+    def stop(number: signal.Signals) -> None:
+        for each in told:
+            each.asked_to_stop(number.name)
+
+    def tell(event: m.Event) -> None:
+        for each in told:
+            each.tell(event)
+
+    with stopping(stop), ExitStack() as until:
+        for number, event in _ON_SIGNAL.items():
+            until.enter_context(heard(number, partial(tell, event)))
+        yield
 
 
 class TraderLike(Protocol):

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 BYTES_MAX: Final = 64 * 1024
+FILE_BYTES_MAX: Final = 256 * 1024
+"""The longest configuration file."""
 
 _NAME_PART: Final = 50
 """Characters of a name that its successor bears: longer ones may be too long with an ending."""

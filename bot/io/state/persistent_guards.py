@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from bot.core import messages as m
-from bot.io.state.crashes import CrashLog
 from bot.io.state.heartbeat import Heartbeat, HeartbeatWriter
-from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault, LatchRecord
-from bot.io.state.remains import forget_remains
+from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault, LatchRecord
+from bot.io.state.small_files import forget_remains
 from venue.wire.instant import NS_PER_SECOND
 
 LOOK_NS: Final = NS_PER_SECOND

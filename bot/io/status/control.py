@@ -22,10 +22,8 @@ from bot.io.client.answers import plain
 from bot.io.faults import OperatorError
 from bot.io.secret import Secret, SecretFault, checked
 from bot.io.state.atomic_file import read_file, replace_file
-from bot.io.state.crashes import CrashLog
-from bot.io.state.kill_switch_file import KillSwitchFile, LatchFault
-from bot.io.status.shown import StatusSource
-from bot.io.status.snapshot import Snapshot
+from bot.io.state.kill_switch_file import CrashLog, KillSwitchFile, LatchFault
+from bot.io.status.snapshot import Snapshot, StatusSource
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 

@@ -6,15 +6,138 @@ import asyncio
 import contextlib
 import functools
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from typing import Any, Final, Protocol
 
+import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bot.io.faults import OperatorError
-from bot.io.state.status_url import HERE
-from bot.io.status.asgi import Message, Receive, Send
+from bot.io.state.small_files import HERE
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+TEXT: Final = "text/plain; charset=utf-8"
+JSON: Final = "application/json"
+
+
+class HttpResponse(msgspec.Struct, frozen=True):
+    """One whole response."""
+
+    status: int
+    kind: str
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def said(status: int, text: str, *headers: tuple[bytes, bytes]) -> HttpResponse:
+    """A line of text, made plain."""
+    return HttpResponse(status, TEXT, plain(text).encode() + b"\n", headers)
+
+
+def plain(text: str) -> str:
+    """What a strategy, a venue or a person said, as one line that steers no terminal: a question
+    mark for every sign that cannot be printed."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
+
+
+async def reply(send: Send, answer: HttpResponse, headers: Headers) -> None:
+    """Send a whole response."""
+    length = b"%d" % len(answer.body)
+    named = ((b"content-type", answer.kind.encode()), (b"content-length", length))
+    await send(
+        {
+            "type": "http.response.start",
+            "status": answer.status,
+            "headers": [*named, *answer.headers, *headers],
+        }
+    )
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+async def body_of(receive: Receive, most: int) -> bytes | None:
+    """The request's body; None when it is longer than `most`, or the caller has gone."""
+    parts = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        parts += message.get("body", b"")
+        if len(parts) > most:
+            return None
+        if not message.get("more_body", False):
+            return bytes(parts)
+
+
+def header(scope: Message, name: bytes) -> str | None:
+    """A header's value; None when it is absent, "" when it is there more than once."""
+    found = [value for key, value in scope["headers"] if key == name]
+    if not found:
+        return None
+    return found[0].decode("latin-1") if len(found) == 1 else ""
+
+
+READERS_MAX: Final = 16
+TICK_S: Final = 1.0
+
+
+def framed(kind: str, data: object) -> bytes:
+    """One event as it goes over the wire; JSON has no line break in it."""
+    return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(data))
+
+
+class Streams:
+    """The readers of one server."""
+
+    def __init__(self, tick_s: float = TICK_S, readers_max: int = READERS_MAX) -> None:
+        self._tick_s = tick_s
+        self._readers_max = readers_max
+        self._readers = 0
+        self._closed = asyncio.Event()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further reader is taken."""
+        return self._readers >= self._readers_max or self._closed.is_set()
+
+    @property
+    def readers(self) -> int:
+        """How many read now."""
+        return self._readers
+
+    def close(self) -> None:
+        """End every stream, in good order."""
+        self._closed.set()
+
+    async def feed(self, receive: Receive, send: Send, news: Callable[[], bytes]) -> None:
+        """Send a reader what is new to it, at once and then once a tick, until it or we end.
+
+        The head of the response has been sent. news: what to send next; nothing is sent for b"".
+        """
+        self._readers += 1
+        ends = [asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._closed.wait())]
+        try:
+            while not any(end.done() for end in ends):
+                body = news()
+                if body:
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                await asyncio.wait(ends, timeout=self._tick_s, return_when=asyncio.FIRST_COMPLETED)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._readers -= 1
+            for end in ends:
+                end.cancel()
+
+
+async def _gone(receive: Receive) -> None:
+    """Return when the reader has hung up."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
 
 _CONNECTIONS_MAX: Final = 64
 _STUCK_MS: Final = 10_000

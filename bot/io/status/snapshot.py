@@ -1,13 +1,19 @@
-"""The newest picture of the trader with its age, and whether it may be called healthy."""
+"""What the page is told of one series: the picture with its age, profit over time, the log."""
 
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.report import EventReport, Phase, Report, RungReport
+from bot.io.logs import LogTail
+from bot.io.metrics.metrics import Metrics
+from bot.io.status.serving import framed
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.names import Ticker
 
 DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
 """A trader that has not decided for so long is not alive, whatever its last picture shows."""
@@ -91,3 +97,150 @@ def why_paused(noted: m.Noted) -> str:
     if noted.name == "flat":
         return "everything is flat"
     return str(noted.fields.get("reason", "")) if noted.name == "paused" else ""
+
+
+class StatusSource(msgspec.Struct, frozen=True):
+    """look: the newest picture, None before the first decision. tell: gives its trader an event.
+    state: its state directory, None when it keeps none. plan: what would be sent now, as something
+    that JSON can hold; None where that is not told."""
+
+    look: Callable[[], Snapshot | None]
+    metrics: Metrics
+    last_notes: Callable[[], list[str]]
+    tell: Callable[[m.Event], None]
+    state: Path | None = None
+    plan: Callable[[], object] | None = None
+
+
+POINTS_MAX: Final = 480
+FIRST_STEP_NS: Final = 2 * NS_PER_SECOND
+
+
+class HistorySample(msgspec.Struct, frozen=True, array_like=True):
+    """One sample: thousandths of a cent but for the fees and the worst case, which are cents."""
+
+    at_ns: int
+    profit_millicents: int
+    spread_millicents: int
+    adverse_millicents: int
+    drift_millicents: int
+    fees_cents: int
+    worst_case_cents: int
+
+
+class History:
+    """The samples of one run, oldest first. version: changes with every sample."""
+
+    def __init__(self, points_max: int = POINTS_MAX, step_ns: int = FIRST_STEP_NS) -> None:
+        self._points_max = points_max
+        self._step_ns = step_ns
+        self._moments: list[HistorySample] = []
+        self.version = 0
+
+    @property
+    def moments(self) -> tuple[HistorySample, ...]:
+        """What is kept, oldest first."""
+        return tuple(self._moments)
+
+    def take(self, report: Report) -> None:
+        """Sample a picture, if the last sample is long enough ago and there is a profit to tell."""
+        if report.profit is None:
+            return
+        if self._moments and report.now_ns - self._moments[-1].at_ns < self._step_ns:
+            return
+        total = report.profit.total
+        self._moments.append(
+            HistorySample(
+                report.now_ns,
+                total.profit_millicents,
+                total.spread_millicents,
+                total.adverse_millicents,
+                total.drift_millicents,
+                total.fees_cents,
+                report.worst_case_cents,
+            )
+        )
+        self.version += 1
+        if len(self._moments) > self._points_max:
+            # The first stays: it is where the curves begin.
+            del self._moments[1::2]
+            self._step_ns *= 2
+
+
+class Overview:
+    """One series. `take` is to be called every second or so, whether anybody looks or not."""
+
+    def __init__(
+        self,
+        shown: StatusSource,
+        tail: LogTail | None,
+        series: tuple[Ticker, ...],
+        *,
+        control: bool,
+    ) -> None:
+        """series: all of this process. control: whether its controls are open at all."""
+        self._shown = shown
+        self._tail = tail
+        self._series = series
+        self._control = control
+        self._history = History()
+
+    def take(self) -> None:
+        """Keep what is shown over time."""
+        snapshot = self._shown.look()
+        if snapshot is not None:
+            self._history.take(snapshot.report)
+
+    def status(self) -> dict[str, object]:
+        """The newest picture. age_ms: since the last decision; unhealthy: why it does not do its
+        work, empty when it does; paused: why it stands still, empty when it does not; idle: why
+        nothing rests although it quotes; control: whether anything may be asked of it here."""
+        snapshot = self._shown.look()
+        told: dict[str, object] = {
+            "age_ms": None,
+            "unhealthy": "starting",
+            "report": None,
+            "paused": "",
+            "idle": "",
+            "notice": "",
+        }
+        if snapshot is not None:
+            told = {
+                "age_ms": snapshot.age_ms,
+                "unhealthy": snapshot.unhealthy(),
+                "report": snapshot.report,
+                "paused": snapshot.stands_still,
+                "idle": snapshot.idle,
+                "notice": snapshot.notice,
+            }
+        return {**told, "control": self._control, "series": self._series}
+
+    def reader(self) -> "Reader":
+        """A new reader, to whom everything is new."""
+        return Reader(self, self._history, self._tail)
+
+
+class Reader:
+    """What one reader of the stream has been told already."""
+
+    def __init__(self, overview: Overview, history: History, tail: LogTail | None) -> None:
+        self._overview = overview
+        self._history = history
+        self._tail = tail
+        self._version = 0
+        self._line = 0
+
+    def news(self) -> bytes:
+        """The events that tell what is new: always the picture; profit over time and log lines
+        where there are new ones."""
+        parts = [framed("status", self._overview.status())]
+        if self._history.version != self._version:
+            self._version = self._history.version
+            parts.append(framed("history", self._history.moments))
+        if self._tail is not None:
+            lines = self._tail.since(self._line)
+            alerts = self._tail.alerts_since(self._line)
+            if lines:
+                self._line = lines[-1].number
+                parts.append(framed("log", {"lines": lines, "alerts": alerts}))
+        return b"".join(parts)

@@ -13,25 +13,27 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from bot.io.logs.logtail import LogTail
+from bot.io.logs import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
-from bot.io.status.asgi import (
+from bot.io.status.control import REASON_MAX, Action, Control
+from bot.io.status.serving import (
     JSON,
     HttpResponse,
     Message,
     Receive,
     Send,
+    StatusFault,
+    Streams,
+    address,
     body_of,
     header,
+    listen,
     plain,
     reply,
     said,
+    serve,
 )
-from bot.io.status.control import REASON_MAX, Action, Control
-from bot.io.status.overview import Overview
-from bot.io.status.serving import StatusFault, address, listen, serve
-from bot.io.status.shown import StatusSource
-from bot.io.status.streaming import Streams
+from bot.io.status.snapshot import Overview, StatusSource
 from venue.wire.names import Ticker
 
 __all__ = [

@@ -1,24 +1,35 @@
-"""The tapes of a folder: which there are, and how their rungs ended.
+"""The tapes of a folder, how their rungs ended, and tapes made from a journal of ours.
 
-How a rung ended is read here and nowhere near a trader.
+How a rung ended is read here and never reaches a trader. A journal's tape is the market
+without us of its newest run. A book that was there when the recording began is there from then on,
+so that all rungs begin together. The catalogue's `warnings` hold what a reader has to know.
 """
 
 import functools
+import gzip
 import tempfile
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from bot.core import messages as m
 from bot.io.journal.journal import segments
-from bot.lab.backtest.journal_tape import write_tape
-from bot.lab.calibrate.calibrate import ends
+from bot.io.journal.records import JournalFault
+from bot.lab.calibrate import ends
+from bot.lab.journal_market import GIVEN_BACK_NS, JournalMarket, MarketEvent, read_market
+from bot.lab.session import Placed, beside_of, placed_entries, runs
+from venue.crowd.tape import BookRecord, TradeRecord
 from venue.crowd.tape import Tape as Tape
 from venue.crowd.tape import TapeFault as TapeFault
 from venue.crowd.tape import read_tapes as tapes_of
-from venue.wire.money import Outcome
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Outcome, canonical
 from venue.wire.names import MarketId
+from venue.wire.strike import dollars_per_unit
 
 _CATALOG: Final = "catalog.json"
 FILES: Final = (_CATALOG, "tape.jsonl.gz", "underlying.jsonl.gz")
@@ -103,3 +114,116 @@ def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:
         elif None not in paid:
             found[rung.market_id] = Outcome.NO
     return found or None
+
+
+_BEGINNING_NS: Final = 600 * NS_PER_SECOND
+
+
+def write_tape(folder: Path, into: Path) -> None:
+    """Write what the newest run in a state directory recorded, as far as it is kept, as a tape's
+    folder. The same in gives the same out.
+
+    Raises TapeFault when it cannot be read, and when no frame of a listed rung is in it.
+    """
+    warnings: list[str] = []
+    try:
+        run = next(runs(folder), None)
+        paths = segments(folder) if run is None else run.paths
+        entries = placed_entries(paths, from_the_start=run is not None)
+        beside = () if run is None else beside_of(run)
+        market = read_market(_up_to_damage(entries, warnings), beside)
+    except JournalFault as fault:
+        raise TapeFault(str(fault)) from None
+    if not market.history:
+        raise TapeFault(f"{folder}: no frame of a listed rung was recorded in its newest run")
+    into.mkdir(parents=True)
+    begun_ns = _begun_ns(market)
+    with (
+        (into / "tape.jsonl.gz").open("wb") as file,
+        gzip.GzipFile("", "wb", 1, file, mtime=0) as packed,
+    ):
+        # Of one instant of the venue what came first goes first.
+        for each in sorted(
+            market.history, key=lambda each: (max(each.seen.ts_ns, begun_ns), each.arrived_ns)
+        ):
+            packed.write(msgspec.json.encode(_record(market, each, begun_ns)) + b"\n")
+    strikes = [each for each in market.markets.values() if each.strike_value]
+    # A tape has one unit: the smallest, so that no strike gets more places than it had.
+    units = {each.strike_unit or "" for each in strikes}
+    unit = min(units, key=lambda text: (dollars_per_unit(text), text), default="")
+    catalog = {
+        "tape": f"run-{market.nonce[:10]}" if market.nonce else folder.resolve().name,
+        "strike_unit": unit,
+        "events": [
+            {
+                "event_ticker": event.event_ticker,
+                "resolution_ns": instant.to_ns(event.resolution_date),
+                "rungs": [
+                    _rung(market, each, unit)
+                    for each in market.markets.values()
+                    if each.event_ticker == event.event_ticker
+                ],
+            }
+            for event in market.events.values()
+        ],
+        "warnings": [*warnings, *_warnings(market)],
+    }
+    (into / "catalog.json").write_bytes(msgspec.json.encode(catalog))
+
+
+def _up_to_damage(entries: Iterator[Placed], warnings: list[str]) -> Iterator[Placed]:
+    try:
+        yield from entries
+    except JournalFault as fault:
+        warnings.append(str(fault))
+
+
+def _begun_ns(market: JournalMarket) -> int:
+    """When the first frame to arrive set out, by the venue's clock: the least delay of any at the
+    beginning, but for a hundredth of them, is the way itself and what the two clocks differ by.
+    Later the venue's clock may be set otherwise, and say nothing of the beginning."""
+    first_ns = min(each.arrived_ns for each in market.history)
+    early = [each for each in market.history if each.arrived_ns <= first_ns + _BEGINNING_NS]
+    delays = sorted(each.arrived_ns - each.seen.ts_ns for each in early)
+    return first_ns - delays[len(delays) // 100]
+
+
+def _record(market: JournalMarket, each: MarketEvent, begun_ns: int) -> BookRecord | TradeRecord:
+    seen, at_ns = each.seen, max(each.seen.ts_ns, begun_ns)
+    ticker = market.markets[seen.market_id].ticker
+    if isinstance(seen, m.Trade):
+        bought = Outcome.YES if seen.taker_bought_yes else Outcome.NO
+        return TradeRecord(at_ns, ticker, seen.price, seen.size, bought)
+    no = tuple((canonical(Outcome.NO, price), qty) for price, qty in seen.asks)
+    return BookRecord(at_ns, ticker, seen.bids, no)
+
+
+def _rung(market: JournalMarket, rung: model.Market, unit: str) -> dict[str, Any]:
+    """A rung of the catalogue, its strike in a unit that is not larger than its own. A single
+    binary market is to a tape a bracket that stands alone."""
+    strike = rung.strike_value
+    winner = market.winners.get(rung.market_id) or None
+    told = {"ticker": rung.ticker, "strike": strike or "0", "outcome": winner}
+    if not strike:
+        return told | {"floor": "0", "cap": "0"}
+    times = dollars_per_unit(rung.strike_unit) // dollars_per_unit(unit)
+    return told if times == 1 else told | {"strike": f"{Decimal(strike) * times:f}"}
+
+
+def _warnings(market: JournalMarket) -> Iterator[str]:
+    run = f"run {market.nonce}" if market.nonce else "a run whose beginning is no longer kept"
+    prints = sum(isinstance(each.seen, m.Trade) for each in market.history)
+    yield f"{run}: {market.books} books, {prints + market.taken_prints} prints"
+    if market.own_books:
+        yield f"our own orders were taken off {market.own_books} books"
+    if market.unfit_books:
+        yield f"{market.unfit_books} books showed less than our own orders: nothing was left there"
+    if market.crossed_books:
+        yield f"{market.crossed_books} crossed books were left out"
+    if market.taken_prints:
+        yield (
+            f"{market.taken_prints} prints that we made as taker were left out; what they took "
+            f"stands on for {GIVEN_BACK_NS // NS_PER_SECOND} s at most"
+        )
+    if met := sum(each.filled_us for each in market.history):
+        yield f"{met} prints came to orders of ours; they stay in it"

@@ -15,11 +15,11 @@ import msgspec
 import numpy as np
 
 from bot.lab.evaluate import statistics as stats
-from bot.lab.evaluate.life import AVERAGED, RunMetrics
-from bot.lab.evaluate.lineup import Contender
+from bot.lab.evaluate.entries import Contender
 from bot.lab.evaluate.results import RunStore, Task, code_digest
+from bot.lab.evaluate.run import AVERAGED, RunMetrics
+from bot.lab.evaluate.scenarios import Scenario, span
 from bot.lab.evaluate.statistics import Floats, Interval, Sample
-from bot.lab.evaluate.worlds import Scenario, span
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.core import messages as m
-from bot.lab.evaluate.worlds import (
+from bot.lab.evaluate.scenarios import (
     MILLICENTS,
     NATURE,
     Act,
@@ -18,9 +18,16 @@ from bot.lab.evaluate.worlds import (
     Scenario,
     Visit,
 )
-from bot.lab.exchange.account import PaperAccount
-from bot.lab.exchange.exchange import MAKER, Exchange, LevelBook, PageLimits, ShownBook, accounts
-from bot.lab.sim.venue.simulated import PROJECT, SERIES, market_id
+from bot.lab.exchange.exchange import (
+    MAKER,
+    Exchange,
+    LevelBook,
+    PageLimits,
+    PaperAccount,
+    ShownBook,
+    accounts,
+)
+from bot.lab.sim.venue import PROJECT, SERIES, market_id
 from venue.engine import messages as v
 from venue.wire import model
 from venue.wire.money import (

@@ -20,11 +20,11 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from bot.io.settings.plugins import StrategyFault, module_of
-from bot.lab.evaluate.life import RunMetrics, live
-from bot.lab.evaluate.lineup import Contender
-from bot.lab.evaluate.patience import Stalled
-from bot.lab.evaluate.worlds import Draws, Scenario, draw
+from bot.config.plugins import StrategyFault, module_of
+from bot.lab.evaluate.entries import Contender
+from bot.lab.evaluate.run import RunMetrics, live
+from bot.lab.evaluate.scenarios import Draws, Scenario, draw
+from bot.lab.evaluate.timeout import Stalled
 from bot.lab.pool import in_order
 
 T = TypeVar("T")

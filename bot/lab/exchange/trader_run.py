@@ -18,9 +18,8 @@ from bot.core.orders.outbox import kind_of as request_kind
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.lab.driver import Driver, TickTimer
+from bot.lab.exchange.assumptions import Faults, Terms
 from bot.lab.exchange.exchange import Exchange, Response
-from bot.lab.exchange.faults import Faults
-from bot.lab.exchange.terms import Terms
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 IDLE_NS: Final = NS_PER_SECOND

@@ -4,13 +4,16 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from bot.core.profit.markouts import HORIZONS_S
+from bot.core.account.markouts import HORIZONS_S
 from bot.core.report import Against, MarkoutReport
 from bot.io.metrics.profits import sure_cents
 from bot.lab.report.sampler import KINDS
-from bot.lab.report.session import MarketSample, Session, SessionFill, SessionSample
-from bot.lab.report.text import (
+from bot.lab.report.session import (
     PARTS,
+    MarketSample,
+    Session,
+    SessionFill,
+    SessionSample,
     dollars,
     final_cents,
     moment_dollars,

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from bot.core import messages as m
+from bot.core.account.markouts import MILLI
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import kind_of
 from bot.core.planning.uptime import sides_on_target
-from bot.core.profit.markouts import MILLI
 from bot.core.quoting.market_quoter import MarketQuoter as TraderRung
 from bot.core.report import Phase, Report, RungReport
 from bot.core.trader import Trader
@@ -160,23 +160,23 @@ class Sampler:
         trader = self._trader
         passed_ns = 0 if self._looked_ns is None else at_ns - self._looked_ns
         self._looked_ns = at_ns
-        marks = trader.quoting.scoring.marks
+        pnl = trader.quoting.pnl
         for ladder in trader.quoting.ladders:
             for rung in ladder.rungs:
                 market = rung.market_id
                 self._up(rung, trader.desk.live(market), passed_ns)
-                worth = marks.value(market)
-                if worth is not None and not marks.is_settled(market):
+                worth = pnl.value(market)
+                if worth is not None and not pnl.is_settled(market):
                     yes_qty, no_qty = trader.ledgers.holdings(market)
                     self._worth[market] = (worth, yes_qty - no_qty)
 
     def _look_for_payouts(self) -> None:
         """A rung that has just paid: its last move, from what it was worth when it was looked at a
         second before at most, is the settlement's."""
-        marks = self._trader.quoting.scoring.marks
-        for market_id in [each for each in self._worth if marks.is_settled(each)]:
+        pnl = self._trader.quoting.pnl
+        for market_id in [each for each in self._worth if pnl.is_settled(each)]:
             worth, net_qty = self._worth.pop(market_id)
-            paid = marks.value(market_id)
+            paid = pnl.value(market_id)
             assert paid in (0, PAYOUT_CENTS * MILLI)
             self._settlement_millicents += net_qty * (paid - worth)
 

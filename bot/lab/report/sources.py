@@ -16,15 +16,15 @@ from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.io.journal.journal import number_of
 from bot.io.journal.records import JournalFault
-from bot.lab.backtest.guard import watched
+from bot.lab.backtest.lookahead import watched
+from bot.lab.backtest.run import LIMITS as TAPE_LIMITS
 from bot.lab.backtest.run import Progress, Result, Winners, backtest, distinct
-from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
+from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.live import Kind
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.recorded import Kind
-from bot.lab.exchange.terms import Terms
 from bot.lab.exchange.trader_run import Observer
 from bot.lab.pool import in_order
-from bot.lab.replay.together import replayer_of
+from bot.lab.replay import replayer_of
 from bot.lab.report.sampler import Sampler
 from bot.lab.report.session import Saved, Session
 from bot.lab.session import runs_meant

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.lab.exchange.exchange import GapReading
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
 from venue.engine.messages import OrderState
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Price, Qty

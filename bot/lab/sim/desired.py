@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bot.core.execution.executor import REFUSED_BEFORE
-from bot.lab.sim.judge.truth import BookPlace, level_of, side_of
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
+from bot.lab.sim.truth import BookPlace, level_of, side_of
 from bot.strategy.api import Quote
 from venue.wire.money import BookSide
 from venue.wire.names import MarketId

@@ -14,8 +14,8 @@ from bot.lab.sim.desired import (
     has_full_levels,
     why_not,
 )
-from bot.lab.sim.judge.truth import DOLLAR, check
-from bot.lab.sim.odds import SECOND
+from bot.lab.sim.scenario import SECOND
+from bot.lab.sim.truth import DOLLAR, check
 from venue.engine import messages as v
 from venue.wire.money import Outcome
 

@@ -13,9 +13,9 @@ import msgspec
 
 from bot.lab.pool import in_order
 from bot.lab.sim import coverage
-from bot.lab.sim.judge.truth import Broken, only
-from bot.lab.sim.odds import CONTRADICTIONS, LAG, ROWS, SECOND, Odds, draw, narrowed
 from bot.lab.sim.phases import live_through
+from bot.lab.sim.scenario import CONTRADICTIONS, LAG, ROWS, SECOND, Odds, draw, narrowed
+from bot.lab.sim.truth import Broken, only
 from bot.lab.sim.world import START_NS, SimulatedWorld
 
 REPLAYED_EVERY: Final = 8

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.io.client.answers import answer_of
+from bot.lab.exchange.assumptions import BEFALLING, Dice, befall
 from bot.lab.exchange.exchange import Response, refusal
-from bot.lab.exchange.faults import BEFALLING, Dice, befall
-from bot.lab.sim.life.process import Process
-from bot.lab.sim.odds import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
+from bot.lab.sim.process import Process
+from bot.lab.sim.scenario import FRAME_FAULTS, MS, READ_FAULTS, REQUEST_FAULTS, SECOND, WRITE_FAULTS
 from venue.engine import messages as v
 from venue.views.account import shown_order
 from venue.wire import model

@@ -17,17 +17,16 @@ from typing import Final
 from bot.core import messages as m
 from bot.lab.driver import Driver, TickTimer
 from bot.lab.exchange.exchange import MAKER
+from bot.lab.sim.configured import KINDS, Mood, Moody, changed, configured, strategy_of
 from bot.lab.sim.contradictor import Contradictor
 from bot.lab.sim.coverage import EventCounts
-from bot.lab.sim.episodes import Episodes
-from bot.lab.sim.judge.limits import AuditedAccount, Auditor
-from bot.lab.sim.judge.truth import check
-from bot.lab.sim.life.configured import KINDS, Mood, Moody, changed, configured, strategy_of
-from bot.lab.sim.life.process import Disk, HostClock, Process
-from bot.lab.sim.odds import CONTRADICTIONS, MS, SECOND, Odds, second_of
+from bot.lab.sim.exposure_rules import AuditedAccount, Auditor
+from bot.lab.sim.faults import Episodes
+from bot.lab.sim.process import Disk, HostClock, Process
+from bot.lab.sim.scenario import CONTRADICTIONS, MS, SECOND, Odds, second_of
 from bot.lab.sim.transport import Channel, Network
-from bot.lab.sim.venue.crowd import BuyingCrowd
-from bot.lab.sim.venue.simulated import SimulatedVenue
+from bot.lab.sim.truth import check
+from bot.lab.sim.venue import BuyingCrowd, SimulatedVenue
 from bot.strategy.api import Strategy
 from venue.engine import messages as v
 

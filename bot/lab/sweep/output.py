@@ -7,8 +7,8 @@ from typing import Final
 
 from bot.lab.evaluate.page import gains, html_tables, interval_text, markdown_table
 from bot.lab.evaluate.statistics import DeflatedRatio
-from bot.lab.sweep.findings import Findings, Marginal, TrialRow
 from bot.lab.sweep.space import Settings
+from bot.lab.sweep.sweep import Findings, Marginal, TrialRow
 from bot.page.plot import Plot, room_for, span_of
 from bot.page.skeleton import columns, figure, html_page, panel
 

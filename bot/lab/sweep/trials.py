@@ -20,23 +20,23 @@ from typing import Any, Final
 import msgspec
 
 from bot.config.bot_config import BotConfig, ConfigFault, draft_of, finish, read_draft
+from bot.config.plugins import StrategyFault, module_of
 from bot.config.strategies import Makers
+from bot.config.strict_yaml import Plain, YamlText
 from bot.core.fault_text import named
 from bot.core.messages import StrategyChoice
 from bot.core.settings import KeySettings, StartSettings, TraderSettings
-from bot.io.settings.plugins import StrategyFault, module_of
-from bot.io.settings.strict_yaml import Plain, YamlText
 from bot.lab import pool
-from bot.lab.backtest.guard import watched
+from bot.lab.backtest.lookahead import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders, winners
-from bot.lab.evaluate.life import AVERAGED, live, settings_for
-from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.results import code_digest, digest_of, draws_of
-from bot.lab.evaluate.worlds import Scenario, SeedFault, is_held_out, span
+from bot.lab.evaluate.run import AVERAGED, live, settings_for
+from bot.lab.evaluate.scenarios import Scenario, SeedFault, is_held_out, span
+from bot.lab.evaluate.timeout import Stalled
+from bot.lab.exchange.assumptions import Terms
 from bot.lab.exchange.queue_model import QueueModel
-from bot.lab.exchange.terms import Terms
-from bot.lab.sim.venue.simulated import SERIES
+from bot.lab.sim.venue import SERIES
 from bot.lab.sweep.space import Dimension, Settings, SpaceFault
 from venue.crowd.tape import (
     BookRecord,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
-from bot.strategy.pricing.probit import clipped, probit, slope
+from bot.strategy.pricing.probit import probit, slope
 from venue.wire.money import PAYOUT_CENTS
 
 ADVERSE_PROBIT: Final = 0.02
@@ -66,7 +66,7 @@ def staleness(volatility: float, age_s: float, sd_cents: float, doubt_part: floa
     return volatility * math.sqrt(age_s) + doubt_part * sd_cents
 
 
-_SLOPES: Final = tuple(slope(probit(clipped(cents))) for cents in range(PAYOUT_CENTS + 1))
+_SLOPES: Final = tuple(slope(probit(cents)) for cents in range(PAYOUT_CENTS + 1))
 
 
 def slope_of(fair_cents: float) -> float:

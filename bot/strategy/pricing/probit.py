@@ -15,8 +15,9 @@ _DENSITY_AT_0: Final = 1 / math.sqrt(2 * math.pi)
 
 
 def probit(cents: float) -> float:
-    """How many standard deviations in the money a rung worth `cents` (0.5..99.5) is."""
-    return _STANDARD.inv_cdf(cents / PAYOUT_CENTS)
+    """How many standard deviations in the money a rung worth `cents` is; a value outside 0.5..99.5
+    counts as the nearer of these."""
+    return _STANDARD.inv_cdf(min(FAIR_MAX_CENTS, max(FAIR_MIN_CENTS, cents)) / PAYOUT_CENTS)
 
 
 def from_probit(deviations: float) -> float:

@@ -1,1 +1,0 @@
-"""Where profit came from: each fill by its level, strategy and reason, and its markouts."""

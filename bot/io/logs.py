@@ -1,0 +1,321 @@
+"""Logging of the bot's process: structlog, one JSON object a line, no secrets, no control signs.
+
+Lines go to stderr, or to a bounded file in the state directory while a live table has the terminal.
+Third-party loggers of the standard library go the same way. Nothing below a warning of theirs is
+kept, and whatever is written passes the mask: fields named like a secret, and the key itself
+wherever it may stand in a text.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import sys
+import threading
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterable, MutableMapping
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import msgspec
+import structlog
+
+from bot.io.client.answers import plain
+from bot.io.secret import MASK, Secret
+
+TAIL_MAX: Final = 200
+ALERTS_MAX: Final = 50
+"""Warnings and errors are kept apart, so that a busy log does not push them out."""
+
+_TEXT_MAX: Final = 600
+_NOT_TEXT: Final = frozenset({"timestamp", "level", "event", "exception"})
+_CALM: Final = ("debug", "info")
+
+
+class LogLine(msgspec.Struct, frozen=True):
+    """One line. number: counts the lines of this process. at: the instant as text."""
+
+    number: int
+    at: str
+    level: str
+    name: str
+    text: str
+
+
+class LogTail(logging.Handler):
+    """Give it the formatter of the log: it keeps what that writes, as JSON objects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+        self._lines: deque[LogLine] = deque(maxlen=TAIL_MAX)
+        self._alerts: deque[LogLine] = deque(maxlen=ALERTS_MAX)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line; one that is no JSON object is kept as its text."""
+        written = self.format(record)
+        try:
+            entry = msgspec.json.decode(written, type=dict[str, Any])
+        except msgspec.DecodeError:
+            entry = {"level": record.levelname.lower(), "event": written}
+        self._count += 1
+        line = LogLine(
+            self._count,
+            str(entry.get("timestamp", "")),
+            str(entry.get("level", "error")),
+            str(entry.get("event", ""))[:_TEXT_MAX],
+            _text(entry)[:_TEXT_MAX],
+        )
+        self._lines.append(line)
+        if line.level not in _CALM:
+            self._alerts.append(line)
+
+    def since(self, number: int) -> list[LogLine]:
+        """The lines kept that came after the one with this number, oldest first."""
+        return self._after(number, self._lines)
+
+    def alerts_since(self, number: int) -> list[LogLine]:
+        """The warnings and errors among them, which are kept for longer."""
+        return self._after(number, self._alerts)
+
+    def _after(self, number: int, lines: Iterable[LogLine]) -> list[LogLine]:
+        # Other threads log too, and a deque must not change while it is read.
+        self.acquire()
+        try:
+            return [line for line in lines if line.number > number]
+        finally:
+            self.release()
+
+
+def _text(entry: dict[str, Any]) -> str:
+    words = [f"{key}={value}" for key, value in entry.items() if key not in _NOT_TEXT]
+    trace = str(entry.get("exception", "")).rstrip()
+    if trace:
+        words.append(trace.rpartition("\n")[2])
+    return " ".join(words)
+
+
+LINES_MAX: Final = 10_000
+"""Lines that may wait; a minute of a very talkative bot."""
+
+CLOSE_S: Final = 2.0
+"""So long the lines that wait at the end have to be written."""
+
+
+class _Writer(logging.Handler):
+    """A handler whose `emit` never waits. dropped: lines that did not fit, in all."""
+
+    def __init__(self, lines_max: int = LINES_MAX) -> None:
+        super().__init__()
+        self._lines: queue.Queue[str | None] = queue.Queue(lines_max)
+        self.dropped = 0
+        self._told = 0
+        self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Have a record written, in its turn."""
+        try:
+            self._lines.put_nowait(self.format(record) + "\n")
+        except queue.Full:
+            self.dropped += 1
+        except Exception:  # noqa: BLE001 - as every handler: what cannot be formatted is told of
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Write what waits, within `CLOSE_S`, and end."""
+        try:
+            self._lines.put(None, timeout=CLOSE_S)
+        except queue.Full:
+            pass
+        else:
+            self._thread.join(CLOSE_S)
+        super().close()
+
+    def _write_all(self) -> None:
+        while (line := self._lines.get()) is not None:
+            if self.dropped != self._told:
+                count, self._told = self.dropped - self._told, self.dropped
+                lost = {"count": count, "event": "log_lines_dropped", "level": "warning"}
+                self._write(json.dumps(lost) + "\n")
+            self._write(line)
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # nobody is there to read it, or to keep it
+            self._put(text.encode("utf-8", "backslashreplace"))
+
+    @abstractmethod
+    def _put(self, line: bytes) -> None:
+        """Write a line, in the thread. Raises OSError and ValueError."""
+
+
+def _write_all(handle: int, line: bytes) -> None:
+    """Past Python's own buffer: its lock, held by a write that never ends, would not let the
+    process end either."""
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+class LineWriter(_Writer):
+    """One over a stream."""
+
+    def __init__(self, stream: TextIO, lines_max: int = LINES_MAX) -> None:
+        self._stream = stream
+        super().__init__(lines_max)
+
+    def _put(self, line: bytes) -> None:
+        _write_all(self._stream.fileno(), line)
+
+
+class FileWriter(_Writer):
+    """One into a file. When that is full it is put aside as `<file>.1`, the one before as `.2`, and
+    so on; `kept` of them stay."""
+
+    def __init__(self, file: Path, bytes_max: int, kept: int, lines_max: int = LINES_MAX) -> None:
+        """Raises OSError where the file cannot be opened, or made with mode 0600."""
+        self._path = file
+        self._bytes_max = bytes_max
+        self._kept = kept
+        self._handle = self._opened()
+        self._size = os.fstat(self._handle).st_size
+        super().__init__(lines_max)
+
+    def _opened(self) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        return os.open(self._path, flags, 0o600)
+
+    def _put(self, line: bytes) -> None:
+        if self._size and self._size + len(line) > self._bytes_max:
+            self._size = 0  # where no other can be begun it goes on in this one
+            with contextlib.suppress(OSError):
+                self._put_aside()
+        _write_all(self._handle, line)
+        self._size += len(line)
+
+    def _put_aside(self) -> None:
+        for number in range(self._kept - 1, -1, -1):
+            with contextlib.suppress(FileNotFoundError):
+                self._aside(number).replace(self._aside(number + 1))
+        full, self._handle = self._handle, self._opened()
+        os.close(full)
+
+    def close(self) -> None:
+        """Write what waits, within `CLOSE_S`, and end; the file is let go of where all was."""
+        super().close()
+        if self._handle >= 0 and not self._thread.is_alive():
+            os.close(self._handle)
+            self._handle = -1
+
+    def _aside(self, number: int) -> Path:
+        """Where the file stands that was full so many times ago; 0 is the one that is written."""
+        return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
+
+
+_SECRET_NAMES: Final = frozenset(
+    {"key", "api_key", "token", "secret", "authorization", "x_api_key", "password"}
+)
+_FILE_BYTES: Final = 10 * 1024 * 1024
+_FILES: Final = 3
+_FIELD_MAX: Final = 2_000
+"""Signs of a text of a note: as many as the trader keeps of what is wrong with a configuration."""
+_OWN_FIELDS: Final = frozenset({"event", "level", "timestamp", "exc_info"})
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+class SecretRedactor:
+    """A processor that takes secrets out of an entry; `learn` it every key that is used."""
+
+    def __init__(self) -> None:
+        self._secrets: list[Secret] = []
+
+    def learn(self, secret: Secret) -> None:
+        """Mask this text from here on."""
+        self._secrets.append(secret)
+
+    def __call__(
+        self, _logger: object, _method: str, entry: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        for name, value in entry.items():
+            if name.lower().replace("-", "_") in _SECRET_NAMES:
+                entry[name] = MASK
+            elif not isinstance(value, int | float | bool | None):
+                entry[name] = self.masked(str(value))
+        return entry
+
+    def masked(self, text: str) -> str:
+        """The text without any known secret."""
+        for secret in self._secrets:
+            text = text.replace(secret.reveal(), MASK)
+        return text
+
+
+def configure_logs(
+    masker: SecretRedactor,
+    file: Path | None = None,
+    stream: TextIO | None = None,
+    tail: LogTail | None = None,
+) -> None:
+    """Send every log line to `stream`, else to `file`, rotated, else to stderr, and to `tail`.
+    Nobody waits for the disk, or for whoever reads stderr. Raises OSError where the file cannot be
+    opened."""
+    handler: logging.Handler
+    if stream is not None:
+        handler = logging.StreamHandler(stream)
+    elif file is None:
+        handler = LineWriter(sys.stderr)
+    else:
+        handler = FileWriter(file, _FILE_BYTES, _FILES)
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    # A traceback becomes text before masking, so nothing passes the mask by.
+    last: list[structlog.typing.Processor] = [
+        structlog.processors.format_exc_info,
+        masker,
+        structlog.processors.JSONRenderer(),
+    ]
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        )
+    )
+    root = logging.getLogger()
+    for old in root.handlers:
+        old.close()
+    root.handlers = [handler]
+    if tail is not None:
+        tail.setFormatter(handler.formatter)
+        root.handlers.append(tail)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("bot").setLevel(logging.INFO)
+    # At their most talkative these write headers and frames.
+    for noisy in ("httpx", "httpcore", "websockets", "uvicorn", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+def log_note(level: str, name: str, fields: dict[str, str | int]) -> None:
+    """Write down what the trader noted; an unknown level counts as an error."""
+    shown = {
+        f"{key}_" if key in _OWN_FIELDS else key: (
+            plain(value, _FIELD_MAX) if isinstance(value, str) else value
+        )
+        for key, value in fields.items()
+    }
+    structlog.stdlib.get_logger("bot").log(_LEVELS.get(level, logging.ERROR), name, **shown)

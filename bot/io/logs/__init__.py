@@ -1,1 +1,0 @@
-"""The log lines of the process: made, masked, written, and kept for the page."""

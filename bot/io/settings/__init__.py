@@ -1,1 +1,0 @@
-"""Configuration as text becomes values: YAML, types, parameters, plugins, a file that changes."""

@@ -1,0 +1,263 @@
+"""Finds strategies that look ahead: their quotes with the future there and cut off are compared.
+
+Each run is a process of its own. The first has the whole tape and plays it up to the last cut; each
+other is given nothing newer than its cut. Answers are compared through the quiet behind a cut,
+until the next record happens: by then a strategy has been given all that its tape holds. Nobody may
+open the data meanwhile: an audit hook of the interpreter sees every file that Python code opens, by
+whatever name.
+
+See docs/lab.md (Looking ahead) and docs/pricing.md#section-4-ahead.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bot.config.bot_config import finish, read_draft
+from bot.lab.backtest.run import Backtest
+from bot.lab.exchange.assumptions import Terms
+from bot.lab.exchange.queue_model import QueueModel
+from bot.lab.pool import deaf
+from bot.strategy.api import EventView, Quotes, Strategy
+from venue.crowd.tape import Tape, closes_ns, decode_record
+
+CUTS: Final = 3
+"""Instants at which the future is cut off: after a quarter, a half and three quarters of it."""
+
+PLAYS: Final = CUTS + 1
+"""How often an event is played, where nothing is found."""
+
+_NEAR: Final = 40
+"""A cut lies no further from its place than one part in so many of the records."""
+
+RAISED: Final = b"it raised"
+"""What is written down where there was no answer."""
+
+
+class CutRun(msgspec.Struct, frozen=True):
+    """One play of an event up to an instant.
+
+    folder: of the data, which nobody may open. through_ns: the end of the quiet behind `until_ns`,
+    which is lived as well.
+    """
+
+    tape: Tape
+    folder: Path
+    config: Path
+    terms: Terms
+    resolution_ns: int
+    until_ns: int
+    through_ns: int = 0
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """What a strategy answered, each with its instant, and the data that was opened meanwhile."""
+
+    answers: tuple[tuple[int, bytes], ...]
+    opened: tuple[str, ...]
+
+
+class Peek(msgspec.Struct, frozen=True):
+    """A sign of looking ahead. at_ns: of the first quotes that are others; 0 for a file. found: in
+    words."""
+
+    event: str
+    at_ns: int
+    found: str
+
+
+class Overheard(Strategy):
+    """A strategy whose answers are written down."""
+
+    def __init__(self, inner: Strategy, heard: Callable[[bytes], None]) -> None:
+        """heard: called with each answer as plain bytes, of `RAISED` where there was none."""
+        self._inner = inner
+        self._heard = heard
+        self.name = inner.name or type(inner).__name__  # type: ignore[misc]
+        super().__init__(inner.params)
+
+    def quote(self, view: EventView) -> Quotes:
+        """What the strategy wants. Raises what it raises."""
+        text = RAISED
+        try:
+            answer = self._inner.quote(view)
+            text = msgspec.json.encode({key: answer[key] for key in sorted(answer)})
+        finally:
+            self._heard(text)
+        return answer
+
+
+def overhear(asked: CutRun) -> Heard:
+    """Play it and write down every answer of the strategy. Raises ConfigFault."""
+    end_ns = max(asked.until_ns, asked.through_ns)
+    tape, answers = asked.tape, list[tuple[int, bytes]]()
+    with watched([asked.folder], asked.config) as opened:
+        made = finish(read_draft(asked.config))
+
+        def make() -> Strategy:
+            return Overheard(made.make_strategy(), lambda text: answers.append((run.now_ns, text)))
+
+        queue_model, resolution_ns = QueueModel.PESSIMISTIC, asked.resolution_ns
+        run = Backtest(tape, made.trader, make, queue_model, asked.terms, resolution_ns)
+        run.run(lambda _records: run.now_ns <= asked.until_ns)
+        if run.now_ns <= asked.until_ns:
+            run.live_on(end_ns)
+    return Heard(tuple(row for row in answers if row[0] <= end_ns), tuple(opened))
+
+
+def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
+    """The instants at which a tape is cut, each where near its place the longest quiet follows.
+    records_max: as if it had so many records at most."""
+    times = [decode_record(line).ts for line in tape.lines[:records_max]]
+    count = len(times)
+    reach = count // _NEAR
+    found: list[int] = []
+    for part in range(1, CUTS + 1):
+        place = max(1, count * part // (CUTS + 1))
+        near = range(max(1, place - reach), min(count - 1, place + reach) + 1) or range(1, 2)
+
+        def quiet(at: int, place: int = place) -> tuple[int, int]:
+            return (times[at] - times[at - 1] if at < count else 0, -abs(at - place))
+
+        found.append(times[max(near, key=quiet) - 1])
+    return found
+
+
+def known_at(tape: Tape, at_ns: int) -> Tape:
+    """A tape as it was known at an instant, that itself included."""
+    lines = tuple(line for line in tape.lines if decode_record(line).ts <= at_ns)
+    values = tuple(row for row in tape.values if row[0] <= at_ns)
+    end_ts = decode_record(lines[-1]).ts
+    return msgspec.structs.replace(tape, lines=lines, values=values, end_ts=end_ts)
+
+
+def quiet_through(tape: Tape, until_ns: int) -> int:
+    """The last instant before the next record of a tape, or price of its index, happens; the given
+    one where none does."""
+    later = (decode_record(line).ts for line in tape.lines)
+    priced = (at_ns for at_ns, _ in tape.values)
+    ends = [
+        next_ns - 1
+        for times in (later, priced)
+        if (next_ns := next((at_ns for at_ns in times if at_ns > until_ns), None)) is not None
+    ]
+    return min(ends, default=until_ns)
+
+
+def peeks(
+    tape: Tape,
+    folder: Path,
+    config: Path,
+    terms: Terms,
+    records_max: int | None = None,
+    progress: Callable[[int], None] = lambda plays: None,
+) -> Iterator[Peek | int]:
+    """Signs that a strategy looks ahead on the first so many records of a tape, None for all.
+    After each cut the number of answers up to it that were the same, or one sign, and then no more.
+
+    progress: of the plays done, `PLAYS` in all. Raises ConfigFault.
+    """
+    instants = cuts(tape, records_max)
+    whole: Heard | None = None
+    for plays, until_ns in enumerate((instants[-1], *instants), 1):
+        given = tape if whole is None else known_at(tape, until_ns)
+        through_ns = quiet_through(tape, until_ns)
+        heard = _alone(CutRun(given, folder, config, terms, closes_ns(tape), until_ns, through_ns))
+        progress(plays)
+        if heard.opened:
+            yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
+            return
+        if whole is None:
+            whole = heard
+            continue
+        sign = _difference(tape.event, whole.answers, heard.answers, through_ns)
+        yield sign or len(heard.answers)
+        if sign is not None:
+            return
+
+
+def _alone(asked: CutRun) -> Heard:
+    """`overhear` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
+        try:
+            return pool.submit(overhear, asked).result()
+        except KeyboardInterrupt:
+            for child in active_children():
+                child.kill()
+            raise
+
+
+def _difference(
+    event: str,
+    whole: Sequence[tuple[int, bytes]],
+    cut: Sequence[tuple[int, bytes]],
+    until_ns: int,
+) -> Peek | None:
+    """The first answer that is another one once the future is not there."""
+    known = [row for row in whole if row[0] <= until_ns]
+    for number, (mine, theirs) in enumerate(zip(known, cut, strict=False), 1):
+        if mine != theirs:
+            return Peek(event, mine[0], f"answer {number} wants something else without the future")
+    if len(known) != len(cut):
+        at_ns = [*known, *cut][min(len(known), len(cut))][0] if known or cut else until_ns
+        return Peek(event, at_ns, f"{len(known)} answers with the future, {len(cut)} without")
+    return None
+
+
+# --- who opens the data ---------------------------------------------------------------------------
+
+_OPENS: Final = frozenset({"open", "os.link", "os.rename"})
+"""Events that begin with the path of what is opened, or can be by another name from then on."""
+
+
+class _Opens:
+    """The one hook of the process: a hook cannot be removed."""
+
+    def __init__(self) -> None:
+        self.folders: tuple[str, ...] = ()
+        self.config = ""
+        self.opened: list[str] = []
+        self.is_hooked = False
+
+    def on_audit(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event not in _OPENS or not self.folders:
+            return
+        named = arguments[0]
+        if not isinstance(named, str | bytes | os.PathLike):
+            return
+        path = os.path.realpath(os.fsdecode(named))
+        if path == self.config or _is_code(path):
+            return
+        # By a folder that is open what is in it can be opened without its path.
+        if f"{path}{os.sep}".startswith(self.folders) and path not in self.opened:
+            self.opened.append(path)
+
+
+def _is_code(path: str) -> bool:
+    return path.endswith(".py") or f"{os.sep}__pycache__{os.sep}" in path
+
+
+_OPENED = _Opens()
+
+
+@contextmanager
+def watched(folders: Sequence[Path], config: Path | None = None) -> Iterator[list[str]]:
+    """The files under these folders that are opened meanwhile; the list grows. config: the file
+    that is read meanwhile to know the strategy."""
+    if not _OPENED.is_hooked:
+        sys.addaudithook(_OPENED.on_audit)
+        _OPENED.is_hooked = True
+    _OPENED.opened = []
+    _OPENED.config = "" if config is None else os.path.realpath(config)
+    _OPENED.folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
+    try:
+        yield _OPENED.opened
+    finally:
+        _OPENED.folders = ()

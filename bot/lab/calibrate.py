@@ -1,0 +1,350 @@
+"""How good the fair curve is on recorded ladders whose outcomes are known: Brier and reliability.
+
+At fixed instants, and just before it trades, each rung is forecast three ways by what had been
+recorded by then: the fair curve, the last trade, and the raw middle. On a tape of trades alone the
+raw middle is that of the newest prices at which a taker bought YES and sold it. Only forecasts made
+three ways are compared. Outcomes are read here and nowhere near a curve; which rungs were recorded
+may leak them all the same (the data's own notes say so), and old prices gain by such a leak, for
+they stay apart; where a rung trades next cannot.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from bot.core.fair_value.curve import FairCurve, RungInput
+from bot.core.fair_value.estimators import TradedPrice
+from bot.lab.evaluate.statistics import interval
+from bot.lab.progress import Counted, Progress, no_progress
+from bot.strategy.api import ImpliedView, Levels
+from venue.crowd.tape import (
+    BookRecord,
+    Tape,
+    TopRecord,
+    TradeRecord,
+    closes_ns,
+    decode_record,
+    read_tapes,
+)
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import PAYOUT_CENTS, Outcome, Price, Qty
+
+WAYS: Final = ("fair curve", "last trade", "raw mid")
+BINS: Final = 10
+_RESAMPLES: Final = 2_000
+_TOP_QTY: Final = Qty(20)
+"""The size taken for a best price that was recorded without one."""
+
+
+class _CatalogRung(msgspec.Struct, frozen=True):
+    ticker: str
+    outcome: Outcome | None = None
+
+
+class _CatalogEvent(msgspec.Struct, frozen=True):
+    event_ticker: str
+    rungs: tuple[_CatalogRung, ...]
+
+
+class _EndedMarkets(msgspec.Struct, frozen=True):
+    events: tuple[_CatalogEvent, ...]
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """One rung at one instant: chances of YES in 0..1, one per way of `WAYS`, and what came."""
+
+    event: int
+    chances: tuple[float, float, float]
+    won: bool
+
+
+class NextPrint(msgspec.Struct, frozen=True):
+    """How far one way was off from where the rung traded next, in cents."""
+
+    way: str
+    count: int
+    rms_cents: float
+    mean_abs_cents: float
+
+
+class Bin(msgspec.Struct, frozen=True):
+    """Forecasts of low <= chance < high: how many, their mean, and how often YES came."""
+
+    low: float
+    high: float
+    count: int
+    mean: float
+    came: float
+
+
+class Score(msgspec.Struct, frozen=True):
+    """How one way of forecasting did. brier: mean squared error of the chance, the less the
+    better. worse_by: its Brier score less the fair curve's, with the 95 % interval of a bootstrap
+    over events, None of too few of them; above zero the curve is better."""
+
+    way: str
+    brier: float
+    worse_by: float
+    low: float | None
+    high: float | None
+    bins: tuple[Bin, ...]
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """What a tape came to. events: those of which something was forecast. scores: of best prices
+    without trades there is none for the last trade."""
+
+    tape: str
+    events: int
+    forecasts: int
+    scores: tuple[Score, ...]
+    next_prints: tuple[NextPrint, ...]
+
+
+def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
+    """Whether each recorded rung of each event resolved YES; None for one of which that is not
+    known. Raises OSError or msgspec.MsgspecError for a catalogue that cannot be read."""
+    catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_EndedMarkets)
+    return {
+        event.event_ticker: {
+            rung.ticker: None if rung.outcome is None else rung.outcome is Outcome.YES
+            for rung in event.rungs
+        }
+        for event in catalog.events
+    }
+
+
+def calibrate(
+    folder: Path,
+    every_s: float = 60.0,
+    *,
+    with_index: bool = False,
+    events_max: int | None = None,
+    progress: Progress = no_progress,
+) -> Calibration:
+    """Score a tape of ladders. every_s: seconds between forecasts. with_index: the recorded price
+    of what the ladder is about stands in for the implied value. events_max: the first so many.
+    progress: of records.
+
+    Raises TapeFault for a tape that cannot be read, ValueError when it holds no ladder.
+    """
+    forecasts: list[Forecast] = []
+    prints: list[tuple[_Three, int]] = []
+    known = ends(folder)
+    counted = Counted(progress)
+    events = 0
+    traded = False
+    for tape in itertools.islice(read_tapes(folder), events_max):
+        won = known.get(tape.event, {})
+        if not won or None in won.values():
+            continue
+        if any(rung.strike is None for rung in tape.rungs):
+            raise ValueError(f"{tape.name}: {tape.event} is one rung and no ladder")
+        ladder = _Ladder(tape, tape.values if with_index else ())
+        of_event = [
+            Forecast(events, three, _came(tape, won, index))
+            for index, three in ladder.forecasts(counted, round(every_s * NS_PER_SECOND))
+        ]
+        forecasts += of_event
+        prints += ladder.prints
+        traded = traded or not tape.partition
+        events += bool(of_event)  # one without a forecast is no evidence, and never drawn
+    if not forecasts:
+        raise ValueError(f"{folder.name}: nothing could be forecast")
+    fair, last, mid = scores(forecasts)
+    forecast_of = (fair, last, mid) if traded else (fair, mid)
+    return Calibration(folder.name, events, len(forecasts), forecast_of, _next_prints(prints))
+
+
+def _came(tape: Tape, won: Mapping[str, bool | None], index: int) -> bool:
+    """Whether a rung of the ladder came: of brackets, whether one above its boundary did."""
+    above = tape.sources[index + 1 :] if tape.partition else tape.sources[index : index + 1]
+    return any(won[source] for source in above)
+
+
+# --- forecasting ----------------------------------------------------------------------------------
+
+_Three = tuple[float, float, float]
+
+
+class _Ladder:
+    """One ladder from its first record to its last, and what had been recorded of each rung by an
+    instant. prints: what the three ways said of a rung just before it traded, in chances, and the
+    price; known once `forecasts` is through.
+
+    The event is taken to close when a backtest has it resolve (`closes_ns`).
+    """
+
+    def __init__(self, tape: Tape, values: Sequence[tuple[int, str]]) -> None:
+        """values: of what the ladder is about, as the implied value; empty for none."""
+        count = len(tape.rungs)
+        self.prints: list[tuple[_Three, int]] = []
+        self._tape = tape
+        self._place = {source: index for index, source in enumerate(tape.sources)}
+        self._curve = FairCurve([float(rung.strike or 0) for rung in tape.rungs])
+        self._values = values
+        self._valued = 0
+        self._close_ns = closes_ns(tape)
+        self._traded = [TradedPrice() for _ in range(count)]
+        self._traded_ns = [0] * count
+        self._last: list[float | None] = [None] * count
+        self._bought: list[float | None] = [None] * count
+        self._sold: list[float | None] = [None] * count
+        self._tops: list[tuple[int, int]] = [(0, PAYOUT_CENTS)] * len(tape.sources)
+        self._shown_ns = 0
+
+    def forecasts(self, counted: Counted, every_ns: int) -> Iterator[tuple[int, _Three]]:
+        """Place and forecasts of every rung that has all three, at each instant."""
+        due_ns = 0
+        for line in counted.of(self._tape.lines):
+            record = decode_record(line)
+            due_ns = due_ns or record.ts + every_ns
+            while due_ns < record.ts:
+                for index, three in enumerate(self._now(due_ns)):
+                    if three is not None:
+                        yield index, three
+                due_ns += every_ns
+            self._take(record)
+
+    def _take(self, record: BookRecord | TradeRecord | TopRecord) -> None:
+        index = self._place[record.ticker]
+        match record:
+            case TradeRecord(price=price, qty=qty):
+                # Trades of one instant come in no known order.
+                if 0 < self._traded_ns[index] < record.ts:
+                    three = self._now(record.ts)[index]
+                    if three is not None:
+                        self.prints.append((three, price))
+                self._traded[index].update(price, qty, record.ts)
+                self._traded_ns[index] = record.ts
+                self._last[index] = price
+                bought = record.taker_outcome is Outcome.YES
+                (self._bought if bought else self._sold)[index] = price
+            case TopRecord(yes_bid=bid, yes_ask=ask):
+                self._tops[index] = (bid or 0, ask or PAYOUT_CENTS)
+                self._shown_ns = record.ts
+            case BookRecord():
+                raise ValueError(
+                    f"{self._tape.name}: whole books, and no ladder of executions or best prices: "
+                    "`bot backtest` plays it"
+                )
+
+    def _now(self, now_ns: int) -> list[_Three | None]:
+        """The three forecasts of every rung at an instant; None while some way has none."""
+        while self._valued < len(self._values) and self._values[self._valued][0] <= now_ns:
+            self._valued += 1
+        implied = None
+        if self._valued:
+            ts, price = self._values[self._valued - 1]
+            implied = ImpliedView(float(price), 1.0, (now_ns - ts) / NS_PER_SECOND)
+        left_s = (self._close_ns - now_ns) / NS_PER_SECOND
+        fairs = self._curve.update(self._inputs(now_ns), implied, left_s, now_ns)
+        for traded, volatility in zip(self._traded, self._curve.volatilities, strict=True):
+            traded.volatility_cents = volatility
+        return [
+            None if fair is None else self._three(index, fair.value_cents)
+            for index, fair in enumerate(fairs)
+        ]
+
+    def _inputs(self, now_ns: int) -> list[RungInput]:
+        if not self._tape.partition:
+            return [RungInput((), (), now_ns, traded.mean) for traded in self._traded]
+        return [
+            RungInput(_side(bid), _side(ask), self._shown_ns, None)
+            for bid, ask in map(self._survival, range(len(self._traded)))
+        ]
+
+    def _survival(self, index: int) -> tuple[int, int]:
+        """Bid and ask of the value ending above a boundary: of all brackets above it together, or
+        of a dollar less all those below, whichever is better; 0 and 100 where there is none."""
+        below, above = self._tops[: index + 1], self._tops[index + 1 :]
+        bid = max(sum(bid for bid, _ in above), PAYOUT_CENTS - sum(ask for _, ask in below))
+        ask = min(sum(ask for _, ask in above), PAYOUT_CENTS - sum(bid for bid, _ in below))
+        return max(0, bid), min(PAYOUT_CENTS, ask)
+
+    def _three(self, index: int, fair: float) -> _Three | None:
+        """The three forecasts of a rung; None unless all are there. Best prices without trades
+        have their own middle for the last trade too."""
+        last, high, low = self._last[index], self._bought[index], self._sold[index]
+        if self._tape.partition:
+            low, high = self._survival(index)
+            last = (low + high) / 2
+        if last is None or high is None or low is None:
+            return None
+        return fair / PAYOUT_CENTS, last / PAYOUT_CENTS, (high + low) / (2 * PAYOUT_CENTS)
+
+
+def _side(price: int) -> Levels:
+    return ((Price(price), _TOP_QTY),) if 0 < price < PAYOUT_CENTS else ()
+
+
+# --- scoring --------------------------------------------------------------------------------------
+
+
+def scores(forecasts: Sequence[Forecast]) -> tuple[Score, ...]:
+    """One score per way, in the order of `WAYS`."""
+    chances = np.array([each.chances for each in forecasts])
+    won = np.array([each.won for each in forecasts], dtype=float)
+    events = np.array([each.event for each in forecasts])
+    squares = (chances - won[:, None]) ** 2
+    # Everything of one event hangs on one outcome: whole events are drawn.
+    count = int(events.max()) + 1
+    sums = np.array([squares[events == event].sum(axis=0) for event in range(count)])
+    sizes = np.bincount(events, minlength=count).astype(float)
+    drawn = np.random.default_rng(1).integers(0, count, (_RESAMPLES, count))
+    briers = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)[:, None]
+    out = []
+    for way, name in enumerate(WAYS):
+        brier = float(squares[:, way].mean())
+        worse_by = brier - float(squares[:, 0].mean())
+        found = interval(worse_by, briers[:, way] - briers[:, 0], count)
+        out.append(
+            Score(
+                name,
+                brier,
+                worse_by,
+                found.least,
+                found.most,
+                reliability(chances[:, way].tolist(), won.tolist()),
+            )
+        )
+    return tuple(out)
+
+
+def _next_prints(prints: Sequence[tuple[_Three, int]]) -> tuple[NextPrint, ...]:
+    """One row per way; none on a tape without trades."""
+    if not prints:
+        return ()
+    off = PAYOUT_CENTS * np.array([three for three, _ in prints])
+    off -= np.array([price for _, price in prints], dtype=float)[:, None]
+    return tuple(
+        NextPrint(
+            name,
+            len(prints),
+            float(np.sqrt((off[:, way] ** 2).mean())),
+            float(np.abs(off[:, way]).mean()),
+        )
+        for way, name in enumerate(WAYS)
+    )
+
+
+def reliability(chances: Sequence[float], came: Sequence[float]) -> tuple[Bin, ...]:
+    """The table of reliability: `BINS` equal bins of chance, the empty ones left out."""
+    rows: list[list[tuple[float, float]]] = [[] for _ in range(BINS)]
+    for chance, one in zip(chances, came, strict=True):
+        rows[min(BINS - 1, max(0, int(chance * BINS)))].append((chance, one))
+    return tuple(
+        Bin(
+            number / BINS,
+            (number + 1) / BINS,
+            len(row),
+            sum(chance for chance, _ in row) / len(row),
+            sum(one for _, one in row) / len(row),
+        )
+        for number, row in enumerate(rows)
+        if row
+    )

@@ -1,0 +1,388 @@
+"""One run: a whole trader in one world, driven in virtual time, and what came of it.
+
+One thread, no shell, no journal: events into `Trader.receive`, effects out to the engine after the
+latency that was drawn for them. The same seed, world, strategy and code give the same result. See
+docs/pricing.md#section-3-metrics.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from bot.core import messages as m
+from bot.core.settings import (
+    BreakerSettings,
+    CurfewSettings,
+    PaceSettings,
+    RiskSettings,
+    TraderSettings,
+    TrustSettings,
+)
+from bot.core.trader import Trader
+from bot.lab.driver import Driver
+from bot.lab.evaluate.market import CASH_CENTS, DrawnCrowd, TrueValueMarket
+from bot.lab.evaluate.scenarios import (
+    GRID,
+    MILLICENTS,
+    NATURE,
+    POINT_NS,
+    STEP_NS,
+    Draws,
+    Ints,
+    Published,
+    Scenario,
+)
+from bot.lab.evaluate.timeout import ended_when_stalled
+from bot.lab.exchange.exchange import DoesNotClose, Exchange, Response
+from bot.lab.exchange.trader_run import TraderRun
+from bot.lab.sim.venue import PROJECT, SERIES
+from bot.strategy.api import Strategy
+from venue.wire.errors import Code
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.model import Liquidity
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    BookSide,
+    Cents,
+    Qty,
+    book_side,
+)
+
+START_NS: Final = 1_800_000_000 * NS_PER_SECOND
+NO_BUDGET_CENTS: Final = Cents(90_000_000)
+"""A limit of loss that never binds: strategies are compared by what they do themselves."""
+
+HORIZONS_S: Final = (1, 10, 60)
+ADVERSE_S: Final = 10
+"""A fill's adverse part is what its rung moves within so long; the rest of inventory is drift."""
+
+_EARLY_SHARE: Final = 0.1
+_NEAR_CENTS: Final = 2
+_PING_NS: Final = 5 * NS_PER_SECOND // 2
+_NONCE: Final = "e0" * 10
+_MANY: Final = 1_000_000
+
+MONEY: Final = frozenset(
+    (
+        *("net", "spread", "inventory", "fees", "adverse", "drift", "early"),
+        *("drawdown", "worst_max", "waste"),
+    )
+)
+"""The figures of a run in cents; they are reported in dollars."""
+
+AVERAGED: Final = (
+    *("spread", "inventory", "fees", "adverse", "drift", "early", "drawdown", "worst_max"),
+    *("uptime", "touch_share", "fills", "filled_qty", "requests", "refused_for_pace", "waste"),
+    *("errors", "cpu_s"),
+)
+"""The figures of a run that are reported as averages over seeds."""
+
+
+class RunMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a run; the defaults are what doing nothing comes to. Money in cents.
+
+    net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, summed
+    over the points of the path, the variance of what holdings would gain until the next one
+    (`Latent.move_variances`). edge_by_gain: cents^2, each change of spread - fees by what inventory
+    had gained by then, summed: no gain is foreseen, so its mean over runs is that of the whole edge
+    by the whole gain. gain_mean: what inventory had gained, on average of the points. early: the
+    profit marked to the true values after a tenth of the run. drawdown: the deepest fall of the
+    marked profit below its highest so far, outcome left out. uptime: share of steps and rungs with
+    both sides within 2c of others' mid; touch_share: of the sides quoted those at the best price or
+    better. waste: fees beyond the exact ones. markouts: cents a share after each horizon, against
+    the true value. errors: how often the strategy was at fault; fault: the first time.
+    """
+
+    net: int = 0
+    spread: float = 0.0
+    inventory: float = 0.0
+    fees: int = 0
+    adverse: float = 0.0
+    drift: float = 0.0
+    held_variance: float = 0.0
+    edge_by_gain: float = 0.0
+    gain_mean: float = 0.0
+    early: float = 0.0
+    drawdown: float = 0.0
+    worst_max: int = 0
+    uptime: float = 0.0
+    touch_share: float = 0.0
+    fills: int = 0
+    filled_qty: int = 0
+    requests: int = 0
+    refused_for_pace: int = 0
+    waste: float = 0.0
+    markouts: dict[str, float] = {}
+    errors: int = 0
+    latched: str = ""
+    fault: str = ""
+    cpu_s: float = 0.0
+
+    def figure(self, name: str) -> float:
+        """One of `net` and AVERAGED, money in dollars."""
+        value = float(getattr(self, name))
+        return value / 100 if name in MONEY else value
+
+
+def settings_for(world: Scenario, budget_cents: int | None) -> TraderSettings:
+    """The trader's settings in a world: its own defaults, and limits that do not bind.
+
+    budget_cents: what an event may lose at worst; None for no such limit. Breakers that would stop
+    a run until a person looks are set out of reach. A run stands for the whole of its event, so
+    there is no curfew.
+    """
+    limit = NO_BUDGET_CENTS if budget_cents is None else Cents(budget_cents)
+    return TraderSettings(
+        series_ticker=SERIES,
+        risk=RiskSettings(
+            event_loss_cents=limit,
+            series_loss_cents=limit,
+            rung_position_qty=Qty(100_000),
+            order_qty=Qty(2_000),
+            resting_orders=400,
+        ),
+        pace=PaceSettings(decide_ns=STEP_NS, dwell_ns=STEP_NS),
+        trust=TrustSettings(
+            lag_ns=500 * NS_PER_MS * world.latency,
+            gap_ns=STEP_NS,
+            read_lag_ns=100 * NS_PER_MS,
+            book_ns=30 * STEP_NS,
+            recheck_ns=20 * STEP_NS,
+            sweep_ns=5 * STEP_NS,
+            audit_ns=10 * STEP_NS,
+        ),
+        breakers=BreakerSettings(
+            creates_per_minute=_MANY,
+            notional_cents_per_minute=10**12,
+            fills_per_minute=_MANY,
+            filled_qty_per_minute=10**9,
+            loss_cents=NO_BUDGET_CENTS,
+            drawdown_cents=NO_BUDGET_CENTS,
+            rejects_per_minute=_MANY,
+        ),
+        curfew=CurfewSettings(halve_ns=0, reduce_ns=0),
+    )
+
+
+class Profit(NamedTuple):
+    """By point of the path. edges_mc: spread less fees of the fills in it. held: shares of each
+    rung at its end. gained_mc: what inventory had gained when it began; inventory_mc: by the end.
+    """
+
+    edges_mc: Ints
+    held: Ints
+    gained_mc: Ints
+    inventory_mc: int
+
+
+def profit_of(
+    points: Ints, rungs: Ints, bought: Ints, prices: Ints, fees: Ints, fairs_mc: Ints
+) -> Profit:
+    """The sources of the profit of some fills. bought: shares of YES, below zero for sold. prices,
+    fees: cents. fairs_mc: by point and rung, the outcome last."""
+    last, count = len(fairs_mc) - 1, fairs_mc.shape[1]
+    edges_mc, held = np.zeros(last, np.int64), np.zeros((last, count), np.int64)
+    earned_mc = bought * (fairs_mc[points, rungs] - prices * MILLICENTS) - fees * MILLICENTS
+    np.add.at(edges_mc, points, earned_mc)
+    np.add.at(held, (points, rungs), bought)
+    held = held.cumsum(axis=0)
+    gains_mc = (held * np.diff(fairs_mc, axis=0)).sum(axis=1)
+    return Profit(edges_mc, held, gains_mc.cumsum() - gains_mc, int(gains_mc.sum()))
+
+
+class DrawnLink:
+    """The link of a world: latencies and luck as they were drawn for the k-th request. The trader
+    has its turn twice a step: what came in between is served by one of them."""
+
+    period_ns: int | None = STEP_NS // 2
+
+    def __init__(self, world: Scenario, draws: Draws) -> None:
+        self._feed_ns = world.feed_ns
+        self._stalls = [(START_NS + begin, START_NS + end) for begin, end in draws.stalls]
+        self._draws = itertools.cycle(zip(draws.latency_ms, draws.chances, strict=True))
+        self._chances: dict[m.RequestId, float] = {}
+        self._frame_ns = 0
+
+    def ways_ns(self, send: m.Send) -> tuple[int, int]:
+        """To the engine as drawn, and half of that back."""
+        latency_ms, self._chances[send.request_id] = next(self._draws)
+        takes_ns = int(latency_ms * NS_PER_MS)
+        return takes_ns, takes_ns // 2
+
+    def answer(self, exchange: Exchange, send: m.Send, now_ns: int) -> Response:
+        """Half of the unknown are carried out, and what is refused for pace is not."""
+        chance = self._chances.pop(send.request_id)
+        unknown, refused = NATURE.unknown_share, NATURE.refused_share
+        came = None
+        if chance < unknown / 2 or chance >= unknown + refused:
+            came = exchange.answer(send, now_ns)
+        if chance < unknown:
+            came = Response(m.Unknown("503 result_unknown"), None, None)
+        elif came is None:
+            came = Response(exchange.refuse(Code.RATE_LIMITED), None, NS_PER_SECOND)
+        return came._replace(tokens=exchange.tokens_left(send.key))
+
+    def frame_ns(self, now_ns: int) -> int:
+        """After a stall all at once, and never before an earlier one."""
+        for begin_ns, end_ns in self._stalls:
+            if begin_ns <= now_ns < end_ns:
+                now_ns = end_ns
+        self._frame_ns = max(now_ns + self._feed_ns, self._frame_ns)
+        return self._frame_ns
+
+
+class _WorldRun:
+    """One trader in one world. Instants are the trader's own, from START_NS."""
+
+    def __init__(
+        self,
+        world: Scenario,
+        draws: Draws,
+        make_strategy: Callable[[], Strategy],
+        settings: TraderSettings,
+    ) -> None:
+        self._world = world
+        self._draws = draws
+        self._market = TrueValueMarket(world, draws.latent.strikes, START_NS)
+        self._driver = Driver(START_NS)
+        trader = Trader(settings, make_strategy)
+        self._run = TraderRun(self._driver, self._market, trader, DrawnLink(world, draws))
+        self._worst_cents = 0
+        self._samples = self._near = self._sides = self._at_touch = 0
+
+    def play(self) -> None:
+        driver, run, end_ns = self._driver, self._run, START_NS + self._world.life_ns
+        crowd = DrawnCrowd(self._world, self._draws.latent, self._market, START_NS)
+        run.receive([m.Started(_NONCE, (), new_account=True), m.FeedOpened()])
+        driver.after(_PING_NS, self._ping)
+        driver.at(START_NS + STEP_NS - 1, self._sample)
+        for at_ns, act in self._draws.acts:
+            if at_ns >= self._world.life_ns:
+                break
+            driver.reach(START_NS + at_ns)
+            if isinstance(act, Published):
+                run.send([m.ImpliedValueSeen(PROJECT, driver.now_ns, *act)])
+            else:
+                crowd.act(act, driver.now_ns)
+            run.publish()
+        driver.reach(end_ns)
+        self._market.resolve(self._draws.latent.pays, end_ns)
+
+    def _ping(self) -> None:
+        self._run.send([m.FeedAlive()])
+        self._driver.after(_PING_NS, self._ping)
+
+    def _sample(self) -> None:
+        """Look at the trader's quotes and risk, once a step after what happened in it."""
+        market = self._market
+        self._worst_cents = max(self._worst_cents, market.worst_cents())
+        own = market.own_levels()
+        for market_id in market.markets:
+            bids, asks = (own.get((market_id, side), {}) for side in (BookSide.BID, BookSide.ASK))
+            book = market.books[market_id]
+            best_bid = max((p for p, n in book.bids.items() if n > bids.get(p, 0)), default=None)
+            best_ask = min((p for p, n in book.asks.items() if n > asks.get(p, 0)), default=None)
+            bid, ask = max(bids, default=None), min(asks, default=None)
+            self._samples += 1
+            self._sides += (bid is not None) + (ask is not None)
+            self._at_touch += bid is not None and (best_bid is None or bid >= best_bid)
+            self._at_touch += ask is not None and (best_ask is None or ask <= best_ask)
+            if bid and ask and best_bid and best_ask:
+                mid = (best_bid + best_ask) / 2
+                self._near += mid - bid <= _NEAR_CENTS and ask - mid <= _NEAR_CENTS
+        self._driver.after(STEP_NS, self._sample)
+
+    # --- what came of it --------------------------------------------------------------------------
+
+    def metrics(self) -> RunMetrics:
+        """Raises DoesNotClose where fills, true values and the venue's cash tell two profits."""
+        market, latent, account = self._market, self._draws.latent, self._market.account
+        net_cents = market.exchange.cash_cents - CASH_CENTS
+        account.prove(net_cents)
+        world = self._world
+        rate_of = {Liquidity.MAKER: world.maker_rate.e8, Liquidity.TAKER: world.taker_rate.e8}
+        rows = [
+            (
+                fill.at_ns - START_NS,
+                market.rung_of[fill.market_id],
+                1 if book_side(fill.outcome, fill.side) is BookSide.BID else -1,
+                fill.trade_price,
+                fill.qty,
+                fill.fee_cents,
+                rate_of[fill.liquidity],
+            )
+            for fill in account.fills
+        ]
+        since_ns, rungs, signs, prices, sizes, fees, rates = (
+            np.array(rows, np.int64).reshape(-1, 7).T
+        )
+        fairs_mc = np.array(latent.fair_mc)
+        points, last = since_ns // POINT_NS, len(fairs_mc) - 1
+        profit = profit_of(points, rungs, signs * sizes, prices, fees, fairs_mc)
+        edges_mc, gained_mc, inventory_mc = profit.edges_mc, profit.gained_mc, profit.inventory_mc
+        marks_mc = edges_mc.cumsum() + gained_mc
+        if int(edges_mc.sum()) + inventory_mc != net_cents * MILLICENTS:
+            whole_mc = int(edges_mc.sum()) + inventory_mc
+            raise DoesNotClose(
+                f"fills and true values: {whole_mc} mc, the venue: {net_cents} cents"
+            )
+        by_step = marks_mc[GRID - 1 :: GRID]
+        highest = np.maximum.accumulate(np.maximum(by_step, 0))
+        early = latent.point(int(self._world.life_ns * _EARLY_SHARE))
+
+        def later_mc(after_s: int) -> Ints:
+            then = np.minimum((since_ns + after_s * NS_PER_SECOND) // POINT_NS, last)
+            return fairs_mc[then, rungs]
+
+        qty = int(sizes.sum())
+        adverse_mc = int((signs * sizes * (later_mc(ADVERSE_S) - later_mc(0))).sum())
+        exact = rates * sizes * prices * (PAYOUT_CENTS - prices) / (PAYOUT_CENTS * 10**8)
+        marked = {
+            f"fair_{after_s}s": signs * (later_mc(after_s) - prices * MILLICENTS) * sizes
+            for after_s in HORIZONS_S
+        }
+        counters = self._run.trader.out.counters
+        return RunMetrics(
+            net=net_cents,
+            spread=int(edges_mc.sum()) / MILLICENTS + account.fees_cents,
+            inventory=inventory_mc / MILLICENTS,
+            fees=account.fees_cents,
+            adverse=adverse_mc / MILLICENTS,
+            drift=inventory_mc / MILLICENTS - adverse_mc / MILLICENTS,
+            held_variance=float(latent.move_variances(profit.held).sum()),
+            edge_by_gain=int((edges_mc * gained_mc).sum()) / MILLICENTS**2,
+            gain_mean=int(gained_mc.sum()) / last / MILLICENTS,
+            early=int(edges_mc[:early].sum() + gained_mc[early]) / MILLICENTS,
+            drawdown=int((highest - by_step).max()) / MILLICENTS,
+            worst_max=self._worst_cents,
+            uptime=self._near / max(1, self._samples),
+            touch_share=self._at_touch / max(1, self._sides),
+            fills=len(rows),
+            filled_qty=qty,
+            requests=sum(self._run.requests.values()),
+            refused_for_pace=market.exchange.refused.get(Code.RATE_LIMITED, 0),
+            waste=account.fees_cents - float(exact.sum()),
+            markouts={k: int(each.sum()) / qty / MILLICENTS for k, each in marked.items() if qty},
+            errors=counters.strategy_errors,
+            latched=self._run.latched,
+            fault=self._run.trader.out.first_fault,
+        )
+
+
+def live(
+    world: Scenario,
+    draws: Draws,
+    make_strategy: Callable[[], Strategy],
+    budget_cents: int | None = None,
+    settings: TraderSettings | None = None,
+) -> RunMetrics:
+    """Run one strategy through one seed. settings: the trader's, instead of `settings_for` under
+    the budget. Raises DoesNotClose when the account does not, and Stalled when the strategy does
+    not come back."""
+    run = _WorldRun(world, draws, make_strategy, settings or settings_for(world, budget_cents))
+    with ended_when_stalled():
+        run.play()
+    return run.metrics()

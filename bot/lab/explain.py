@@ -1,0 +1,597 @@
+"""Explains why an order was created, amended or cancelled, by replaying the run up to that request.
+
+The trader is a pure function of its events. A replayed trader therefore holds, at the event that
+caused a request, the same book, curve, quotes, limits and plan as the first one. Nothing of this is
+written while trading, so it costs a running bot nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from itertools import zip_longest
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.build_report import limits_used
+from bot.core.execution.cash_check import CashCheck
+from bot.core.market_data.book import book_seen
+from bot.core.orders.order import OwnOrder
+from bot.core.orders.request_budget import Priority
+from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
+from bot.core.preview import SHOWN_LEVELS, Room, rooms, why_pulled
+from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
+from bot.core.reconfigure import Remake
+from bot.core.report import BreakerReport, Phase
+from bot.core.risk.exposure import OpenExposure, loss_cents
+from bot.core.risk.trim import Trim
+from bot.core.settings import TraderSettings
+from bot.core.trader import Trader
+from bot.io.journal.records import JournalFault
+from bot.lab.order_histories import CHANNEL, Deed, Frame, Life
+from bot.lab.replay import replayer_of
+from bot.lab.session import Place, Placed, Run, Step, placed_entries
+from bot.strategy.api import EventView, Levels, Quote, Quotes, Strategy, Take, checked
+from venue.wire.money import BookSide, Cents, Price, Qty, canonical
+from venue.wire.names import ClientOrderId, MarketId, Ticker
+
+
+class Lean(msgspec.Struct, frozen=True):
+    """One quote as it was, and as it would have been without a share held on any rung.
+
+    level: its place on its side, 0 at the touch. cents: how far what is held moved it, above 0 up;
+    None where one of the two does not stand. free_price, free_qty: without anything held.
+    """
+
+    side: BookSide
+    level: int
+    price: Price | None
+    qty: Qty
+    free_price: Price | None
+    free_qty: Qty
+    cents: int | None
+
+
+class RecordedStrategy(Strategy):
+    """A strategy whose last call is remembered. calls: how often it was asked."""
+
+    def __init__(self, inner: Strategy) -> None:
+        self._inner = inner
+        self._answer: Quotes | None = None
+        self.calls = 0
+        self.view: EventView | None = None
+        self.name = inner.name or type(inner).__name__  # type: ignore[misc]
+        super().__init__(inner.params)
+
+    def quote(self, view: EventView) -> Quotes:
+        """What the strategy wants. Raises what it raises."""
+        self.calls += 1
+        self.view, self._answer = view, None
+        self._answer = self._inner.quote(view)
+        return self._answer
+
+    def leans(self, market_id: MarketId) -> tuple[tuple[Lean, ...], str]:
+        """How far the quotes of a rung in the last answer leaned; with why not when that cannot be
+        told, empty else."""
+        if self.view is None or self._answer is None:
+            return (), "the strategy gave no answer"
+        try:
+            # The rungs stay the very ones: a strategy may tell by that which of them have changed.
+            copied = deepcopy(self._inner, {id(rung): rung for rung in self.view.rungs})
+            nothing = without_shares(self.view)
+            then, free = checked(self._answer, self.view), checked(copied.quote(nothing), nothing)
+        except Exception as fault:  # noqa: BLE001 - the plugin boundary: some are not copied
+            return (), f"asked again holding nothing: {type(fault).__name__}: {fault}"
+        return _leans(then.get(market_id, ()), free.get(market_id, ())), ""
+
+
+def without_shares(view: EventView) -> EventView:
+    """The same view, with no share held on any rung."""
+    rungs = tuple(
+        msgspec.structs.replace(rung, yes_qty=Qty(0), no_qty=Qty(0))
+        if rung.yes_qty or rung.no_qty
+        else rung
+        for rung in view.rungs
+    )
+    return msgspec.structs.replace(view, rungs=rungs)
+
+
+def _leans(then: tuple[Quote, ...], free: tuple[Quote, ...]) -> tuple[Lean, ...]:
+    """The quotes of one rung against those without a share held, level by level."""
+    rows = []
+    for side in BookSide:
+        pairs = zip_longest(_levels(then, side), _levels(free, side))
+        for level, (one, other) in enumerate(pairs):
+            both = None if one is None or other is None else one.price - other.price
+            rows.append(Lean(side, level, *_price_and_qty(one), *_price_and_qty(other), both))
+    return tuple(rows)
+
+
+def _price_and_qty(quote: Quote | None) -> tuple[Price | None, Qty]:
+    return (None, Qty(0)) if quote is None else (quote.price, quote.qty)
+
+
+def _levels(quotes: tuple[Quote, ...], side: BookSide) -> list[Quote]:
+    """The quotes of a side, the one nearest to the other side first."""
+    mine = [quote for quote in quotes if quote.side is side]
+    return sorted(mine, key=lambda quote: quote.price, reverse=side is BookSide.BID)
+
+
+class StrategyRecorder:
+    """The strategies of one run, by the event that each was asked about."""
+
+    def __init__(self) -> None:
+        self._made: list[RecordedStrategy] = []
+
+    def around(self, strategy: Strategy) -> Strategy:
+        """Remember a strategy's calls from now on."""
+        asked = RecordedStrategy(strategy)
+        self._made.append(asked)
+        return asked
+
+    def of(self, event_ticker: Ticker) -> RecordedStrategy | None:
+        """The one that was asked about an event last."""
+        for asked in reversed(self._made):
+            if asked.view is not None and asked.view.event_ticker == event_ticker:
+                return asked
+        return None
+
+
+# --- what is told of one decision: prices are canonical YES cents, times the bot's clock ----------
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """The fair value of the rung as the fitted curve had it. variance: of the value, cents squared.
+    line_cents: of the smooth line alone; drawn_cents: drawn to the rung's own data, before all
+    rungs were made to fall with the strike. volatility_cents: cents per sqrt(second)."""
+
+    value_cents: float
+    sd_cents: float
+    variance: float
+    line_cents: float | None
+    drawn_cents: float | None
+    volatility_cents: float
+
+
+class StrategyInput(msgspec.Struct, frozen=True):
+    """The rung as the strategy saw it: the best of the others' book, and what was held."""
+
+    bids: Levels
+    asks: Levels
+    book_age_s: float
+    yes_qty: Qty
+    no_qty: Qty
+    event_net_qty: int
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What the limits left. wished_qty: shares of the change that was planned; sent_qty: of the
+    request. rooms: the largest such order that each limit by itself left, the tightest first. used:
+    how much of each limit was used up before it. worst_cents: the loss of the event at worst."""
+
+    wished_qty: int | None
+    sent_qty: int | None
+    rooms: tuple[Room, ...]
+    used: tuple[BreakerReport, ...]
+    worst_cents: Cents
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """Another order of ours on that side of the rung at that time. wish: what was planned of it."""
+
+    client_order_id: ClientOrderId
+    price: Price
+    qty: Qty
+    state: str
+    wish: str
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The change that was planned. kind: create, amend, cancel, take, or none where the request
+    came of no plan. place_cents: what the order's place in its queue was worth then."""
+
+    kind: str
+    why: str
+    value_cents: float
+    keeps_place: bool | None
+    place_cents: float | None
+    beside: tuple[Beside, ...]
+
+
+class Token(msgspec.Struct, frozen=True):
+    """The token it took. before: in the bucket; reserve: kept for cancels and recovery. nth, of:
+    among the requests of that decision, in the order in which they left."""
+
+    key: str
+    lane: str
+    before: int | None
+    reserve: int
+    nth: int
+    of: int
+    in_flight: int
+    resting: int
+    flat_ns: int
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What the trader believed, wanted and was allowed when a request left, or at an instant.
+
+    decided_ns: when its event was decided last. asked: whether the strategy was asked then; if not,
+    `pulled` says why. flattening: why only what shrinks a position was wanted, else empty.
+    leans_fault: why the leans are not known, else empty. answered: what the strategy wanted to rest
+    on the rung; takes: what it wanted to trade there at once; wanted: what was to rest within the
+    limits; steady: without flicker. cuts: what the limits took off it.
+    """
+
+    at_ns: int
+    number: int
+    place: Place
+    phase: Phase
+    event_ticker: Ticker
+    ticker: Ticker
+    strategy: str
+    decided_ns: int
+    asked: bool
+    pulled: str
+    flattening: str
+    frame: Frame | None
+    curve: Curve | None
+    seen: StrategyInput | None
+    leans: tuple[Lean, ...]
+    leans_fault: str
+    answered: tuple[Quote, ...]
+    takes: tuple[Take, ...]
+    wanted: tuple[Quote, ...]
+    steady: tuple[Quote, ...]
+    cuts: tuple[Trim, ...]
+    limits: Limits | None = None
+    choice: Choice | None = None
+    token: Token | None = None
+
+
+# --- a run, replayed and looked into --------------------------------------------------------------
+
+
+class _Decided(msgspec.Struct):
+    """The last decision of an event. books: what had shown the books of its rungs by then."""
+
+    at_ns: int
+    asked: bool
+    books: dict[MarketId, Frame]
+
+
+class Explainer:
+    """One run, lived again and looked into on the way."""
+
+    def __init__(self, run: Run, remake: Remake) -> None:
+        """As `replayer_of`. Raises JournalFault as that does."""
+        self._askers = StrategyRecorder()
+        self._again = replayer_of(run, remake, around=self._askers.around)
+        self._rungs: dict[MarketId, MarketQuoter] = {}
+        self._books: dict[MarketId, Frame] = {}
+        self._decided: dict[Ticker, _Decided] = {}
+        self._calls: dict[Ticker, int] = {}
+        self._watched: tuple[Deed, Life] | None = None
+        self._spent: list[tuple[Token, Limits | None]] = []
+        # Every token passes here on its way; the purse may be shared with series beside it.
+        purse = self.trader.out.purse
+        self._tokens, self._spend = purse.tokens, purse.spend
+        purse.spend = self._spend_watched  # type: ignore[method-assign]
+
+    @property
+    def _settings(self) -> TraderSettings:
+        """Those in force."""
+        return self.trader.reconfiguration.settings
+
+    @property
+    def trader(self) -> Trader:
+        """The trader, as far as the run was lived again."""
+        return self._again.trader
+
+    # --- what is asked ----------------------------------------------------------------------------
+
+    def of_deeds(self, life: Life, deeds: Sequence[Deed]) -> Iterator[tuple[Deed, Decision]]:
+        """What was decided where these requests of this run left, as the run comes to them.
+
+        Raises JournalFault when the run cannot be lived again up to there.
+        """
+        wanted = {deed.number: deed for deed in deeds}
+        for step in self._steps(max(wanted)):
+            number = step.placed.number
+            if number in wanted:
+                yield wanted[number], self._decision(step, life.market_id, wanted[number], life)
+            self._watch(wanted.get(number + 1), life)
+
+    def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
+        """What was believed and wanted of a rung at an instant; None when it was not known yet.
+
+        ticker: of the rung, or what it alone ends in after a dash. Raises JournalFault when the run
+        cannot be lived again up to there.
+        """
+        # What has arrived is taken in right before a Beat: the last one tells how far it had come.
+        until = 0
+        with suppress(JournalFault):  # the run comes to the damage by itself
+            for placed in placed_entries(self._again.run.paths):
+                if isinstance(placed.entry.message, m.Tick) and placed.entry.at_ns <= at_ns:
+                    until = placed.number
+        last: Step | None = None
+        for step in self._steps(until):
+            last = step
+        named = ticker.upper()
+        known = {rung.market.ticker.upper(): rung.market_id for rung in self._rungs.values()}
+        ending = [each for each in known if each.endswith(f"-{named}")]
+        if named not in known and len(ending) == 1:
+            named = ending[0]
+        if last is None or named not in known:
+            return None
+        return self._decision(last, known[named], None, None)
+
+    @property
+    def tickers(self) -> list[Ticker]:
+        """The rungs known so far."""
+        return [rung.market.ticker for rung in self._rungs.values()]
+
+    # --- on the way -------------------------------------------------------------------------------
+
+    def _steps(self, last: int) -> Iterator[Step]:
+        """The events up to this number."""
+        for step in self._again.steps():
+            if step.placed.number > last:
+                return
+            self._follow(step)
+            yield step
+
+    def _follow(self, step: Step) -> None:
+        """Keep what showed each book, and when each event was decided."""
+        message = step.placed.entry.message
+        if isinstance(message, m.Tick):
+            self._look_for_decisions(step)
+            return
+        if isinstance(message, m.BookUpdate):
+            self._saw(message, step.placed, CHANNEL)
+        elif isinstance(message, m.Response) and isinstance(message.answer, m.Ok):
+            body = message.answer.body
+            if isinstance(body, m.SeriesBody):
+                self._rungs = {
+                    rung.market_id: rung
+                    for ladder in self.trader.quoting.ladders
+                    for rung in ladder.rungs
+                }
+            elif isinstance(body, m.BookBody):
+                seen = book_seen(body.book)
+                if seen is not None:
+                    self._saw(seen, step.placed, "read of the book")
+
+    def _saw(self, seen: m.BookUpdate, placed: Placed, kind: str) -> None:
+        rung = self._rungs.get(seen.market_id)
+        # One that is older than what is believed changes nothing.
+        if rung is not None and rung.book.ts_ns == seen.ts_ns:
+            at_ns = placed.entry.at_ns
+            self._books[seen.market_id] = Frame(
+                kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
+            )
+
+    def _look_for_decisions(self, step: Step) -> None:
+        for ladder in self.trader.quoting.ladders:
+            ticker = ladder.event.event_ticker
+            before = self._decided.get(ticker)
+            if ladder.decided_ns and (before is None or before.at_ns != ladder.decided_ns):
+                asked = self._askers.of(ticker)
+                calls = 0 if asked is None else asked.calls
+                self._decided[ticker] = _Decided(
+                    ladder.decided_ns,
+                    calls != self._calls.get(ticker, 0),
+                    {
+                        rung.market_id: self._books[rung.market_id]
+                        for rung in ladder.rungs
+                        if rung.market_id in self._books
+                    },
+                )
+                self._calls[ticker] = calls
+
+    # --- tokens and limits at the instant ---------------------------------------------------------
+
+    def _watch(self, deed: Deed | None, life: Life) -> None:
+        """Look at every token that the next event takes, if a request of it is asked about."""
+        self._spent = []
+        self._watched = None if deed is None else (deed, life)
+
+    def _spend_watched(self, lane: Priority, now_ns: int, user: int = 0) -> bool:
+        before = self._tokens(now_ns)
+        if not self._spend(lane, now_ns, user):
+            return False
+        if self._watched is not None and user == self.trader.out.user:
+            self._take(lane, before, now_ns, *self._watched)
+        return True
+
+    def _take(self, lane: Priority, before: int, now_ns: int, deed: Deed, life: Life) -> None:
+        trader = self.trader
+        resting = trader.desk.live_count()
+        token = Token(
+            key=deed.key,
+            lane=lane.name.lower(),
+            before=before,
+            reserve=self._settings.budget.reserve,
+            nth=0,
+            of=0,
+            in_flight=len(trader.out.pending),
+            resting=resting,
+            flat_ns=trader.out.flat_ns(resting + 1, now_ns),
+        )
+        self._spent.append((token, None if deed.kind == "cancel" else self._limits(deed, life)))
+
+    def _limits(self, deed: Deed, life: Life) -> Limits | None:
+        """What the limits of its event left for a request that is about to leave."""
+        rung = self._rungs.get(life.market_id)
+        own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
+        if deed.kind == "create":
+            own = None
+        elif own is None:
+            return None
+        if rung is None:
+            return None
+        weighing = self.trader.quoting.weighing
+        exposure, bounds = weighing.exposure(rung.ladder), weighing.bounds(rung.ladder)
+        used, worst_cents = limits_used(exposure, bounds), loss_cents(exposure.worst_cents)
+        price, qty = life.price, Qty(self._settings.risk.order_qty)
+        if own is not None:
+            price = own.level if deed.price is None else deed.price
+            qty = max(qty, own.remaining)
+        own_price = canonical(life.outcome, price)
+        candidate = OpenExposure(life.market_id, life.outcome, life.own_side, own_price, qty)
+        affordable = CashCheck(weighing.account.cash).room(rung, candidate, own)
+        left = rooms(exposure, candidate, bounds, affordable, own)
+        return Limits(None, deed.qty, left, used, worst_cents)
+
+    # --- the picture ------------------------------------------------------------------------------
+
+    def _decision(
+        self, step: Step, market_id: MarketId, deed: Deed | None, life: Life | None
+    ) -> Decision:
+        rung, quoting = self._rungs[market_id], self.trader.quoting
+        ladder = rung.ladder
+        ticker = ladder.event.event_ticker
+        decided = self._decided.get(ticker)
+        asked = self._askers.of(ticker)
+        was_asked = decided is not None and decided.asked and asked is not None
+        view = asked.view if asked is not None and was_asked else None
+        leans, fault = asked.leans(market_id) if asked is not None and was_asked else ((), "")
+        wish = _wish_of(rung, deed, life)
+        return Decision(
+            at_ns=step.at_ns,
+            number=step.placed.number,
+            place=step.placed.place,
+            phase=self.trader.phase,
+            event_ticker=ticker,
+            ticker=rung.market.ticker,
+            strategy=ladder.conduct.name,
+            decided_ns=ladder.decided_ns,
+            asked=was_asked,
+            pulled="" if was_asked else self._pulled(ladder, rung),
+            flattening=quoting.flattening,
+            frame=None if decided is None else decided.books.get(market_id),
+            curve=_curve(ladder, rung),
+            seen=None if view is None else _seen(view, market_id),
+            leans=leans,
+            leans_fault=fault,
+            answered=ladder.answers.resting.get(market_id, ()) if was_asked else (),
+            takes=ladder.takes.get(market_id, ()) if was_asked and not ladder.conduct.fault else (),
+            wanted=rung.wanted,
+            steady=tuple(rung.planned),
+            cuts=tuple(cut for cut in quoting.weighing.cuts(ladder) if cut.market_id == market_id),
+            limits=self._limits_then(step, deed, wish),
+            choice=None if deed is None else self._choice(step, rung, deed, life, wish),
+            token=None if deed is None else self._token(step, deed),
+        )
+
+    def _pulled(self, ladder: EventQuoter, rung: MarketQuoter) -> str:
+        """Why the strategy was not asked when its event was decided."""
+        return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
+
+    def _spent_on(self, step: Step, deed: Deed) -> tuple[Token | None, Limits | None]:
+        """The token of a request: those of one key leave in the order of its tokens."""
+        on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
+        for send, spent in zip(on_key, self._spent, strict=False):
+            if send.request_id == deed.request_id:
+                return spent
+        return None, None
+
+    def _token(self, step: Step, deed: Deed) -> Token:
+        sends = [each for each in step.effects if isinstance(each, m.Send)]
+        nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
+        token, _ = self._spent_on(step, deed)
+        if token is None:
+            reserve = self._settings.budget.reserve
+            token = Token(deed.key, deed.kind, None, reserve, 0, 0, 0, 0, 0)
+        return msgspec.structs.replace(token, nth=nth, of=len(sends))
+
+    def _limits_then(self, step: Step, deed: Deed | None, wish: Action | None) -> Limits | None:
+        _, limits = (None, None) if deed is None else self._spent_on(step, deed)
+        if limits is None or wish is None or isinstance(wish, CancelAction):
+            return limits
+        wished = wish.qty if isinstance(wish, CreateAction) else wish.amend.qty
+        return msgspec.structs.replace(limits, wished_qty=wished)
+
+    def _choice(
+        self, step: Step, rung: MarketQuoter, deed: Deed, life: Life | None, wish: Action | None
+    ) -> Choice:
+        assert life is not None
+        about = {id(w.order): w for w in rung.wishes if not isinstance(w, CreateAction)}
+        beside = tuple(
+            Beside(
+                own.client_order_id,
+                own.level,
+                own.remaining,
+                own.state,
+                "" if id(own) not in about else about[id(own)].why,
+            )
+            for own in self.trader.desk.live(rung.market_id)
+            if own.side is life.side and not _is(own, life)
+        )
+        place = None
+        if wish is not None and not isinstance(wish, CreateAction):
+            worth = rung.worth(step.at_ns)
+            place = worth.place_cents(wish.order, worth.edge(wish.order.side, wish.order.level))
+        if wish is None:
+            return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
+                          beside)  # fmt: skip
+        keeps = wish.keeps_place if isinstance(wish, AmendAction) else None
+        return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
+
+
+_KINDS: Final = {CreateAction: "create", AmendAction: "amend", CancelAction: "cancel"}
+
+
+def _is(own: OwnOrder, life: Life) -> bool:
+    """Whether an order of the trader is the one whose life this is."""
+    if own.order_id is not None and own.order_id in life.order_ids:
+        return True
+    return bool(own.client_order_id) and own.client_order_id == life.client_order_id
+
+
+def _wish_of(rung: MarketQuoter, deed: Deed | None, life: Life | None) -> Action | None:
+    """The wish of the plan that a request carried out; None where it came of none."""
+    if deed is None or life is None:
+        return None
+    for wish in rung.wishes:
+        if isinstance(wish, CreateAction):
+            same = (wish.side, wish.price, wish.outcome, wish.own_side)
+            if deed.kind == "create" and same == (
+                life.side, life.price, life.outcome, life.own_side
+            ):  # fmt: skip
+                return wish
+        elif _is(wish.order, life) and deed.kind != "create":
+            return wish
+    return None
+
+
+def _curve(ladder: EventQuoter, rung: MarketQuoter) -> Curve | None:
+    fair, curve = rung.fair, ladder.curve
+    if fair is None or curve is None:
+        return None
+    at = ladder.rungs.index(rung)
+    return Curve(
+        fair.value_cents,
+        fair.sd_cents,
+        fair.sd_cents**2,
+        _nth(curve.line_cents, at),
+        _nth(curve.drawn_cents, at),
+        curve.volatilities[at],
+    )
+
+
+def _nth(values: Sequence[float], at: int) -> float | None:
+    return values[at] if at < len(values) else None
+
+
+def _seen(view: EventView, market_id: MarketId) -> StrategyInput:
+    mine = next(rung for rung in view.rungs if rung.market_id == market_id)
+    return StrategyInput(
+        mine.bids[:SHOWN_LEVELS],
+        mine.asks[:SHOWN_LEVELS],
+        mine.book_age_s,
+        mine.yes_qty,
+        mine.no_qty,
+        sum(rung.net_qty for rung in view.rungs),
+    )

@@ -1,1 +1,0 @@
-"""Why an order was made, changed or cancelled, from the journal alone."""

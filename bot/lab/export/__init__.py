@@ -1,1 +1,0 @@
-"""Journals as tables, and the files that those become."""

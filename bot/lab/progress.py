@@ -1,0 +1,41 @@
+"""Counts rows as they pass, and tells now and then how many did, for who waits for the work."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
+
+Progress = Callable[[int], None]
+"""Called with how many rows have passed by now."""
+
+EVERY: Final = 1_000
+"""Rows between two words."""
+
+_Row = TypeVar("_Row")
+
+
+def no_progress(_rows: int) -> None:
+    """Where nobody waits."""
+
+
+class Counted:
+    """Counts over any number of passes. progress: called every `EVERY` rows."""
+
+    def __init__(self, progress: Progress = no_progress) -> None:
+        self._progress = progress
+        self._passed = 0
+
+    def of(self, rows: Iterable[_Row]) -> Iterator[_Row]:
+        """The rows as they are. Each is counted once whoever takes it has asked for the next."""
+        for row in rows:
+            yield row
+            self._passed += 1
+            if self._passed % EVERY == 0:
+                self._progress(self._passed)
+
+
+_DIGITS_MAX: Final = 18
+"""More is no count, place or seed of anything, and thousands of them no number to Python at all."""
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is made of the digits 0 to 9, one at least and 18 at most."""
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX

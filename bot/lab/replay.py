@@ -1,0 +1,549 @@
+"""Gives the events of a journalled run to a fresh trader and compares its effects with those kept.
+
+The trader is a pure function of its events, so its effects are those in the journal, to the byte:
+requests and timers, notes and the end. Where one differs, another program wrote the journal, or
+something read a clock, drew a random number, or went through a set.
+
+These are no differences: effects of the last event that a crash left unwritten; answers after the
+end, which the loop journals without giving them to the trader; notes of shadow candidates, which
+earlier programs journaled.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.reconfigure import Remake
+from bot.core.recorder import TapeRecorder
+from bot.core.trader import Trader
+from bot.io.journal.records import Entry, JournalFault, entry_of
+from bot.io.run.watchdog import Retold, interruptions
+from bot.lab.session import (
+    EVENTS,
+    TO_THE_END,
+    Place,
+    Placed,
+    Run,
+    Step,
+    Until,
+    beside_of,
+    is_recording,
+    must_be_of_this_version,
+    payloads_of,
+    runs,
+    version_of,
+)
+from bot.strategy.api import Strategy
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import MarketId, Ticker
+
+MakeStrategy = Callable[[], Strategy]
+Payload = tuple[str, int, bytes]
+"""An entry as bytes: segment, number there from 1, content."""
+
+_EVENTS_SHOWN: Final = 5
+_TOLD_EVERY: Final = 500
+"""Events between two calls for the progress."""
+
+_FRAMES: Final = (m.BookUpdate, m.Trade, m.ImpliedValueSeen)
+_SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The first effect that differs. nth: of those of its event, from 1. then: as the journal has
+    it; now: as it is made again; None on the side that has no more. raised: what the trader raised
+    now, else empty. fields: the paths in which the two differ. frame: the newest that had arrived,
+    of its market where the effect is about one. before: the last events, that of the effect at the
+    end."""
+
+    nth: int
+    then: m.Effect | None
+    now: m.Effect | None
+    raised: str
+    fields: tuple[str, ...]
+    frame: Placed | None
+    before: tuple[Placed, ...]
+
+
+class DifferenceFault(JournalFault):
+    """The trader makes another effect now than the journal has."""
+
+    def __init__(self, run: Run, difference: Difference) -> None:
+        super().__init__(
+            f"{run.paths[0].parent}: with this program the run takes another course, from event "
+            f"{difference.before[-1].number} on (`bot replay` shows where); use the program that "
+            "wrote it"
+        )
+        self.difference = difference
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What came of a run. version: of its journal. events, effects: compared and found equal, up to
+    `until_ns`. cpu_s: processor time of it. ended: True if the run had come to its end. notes: True
+    if they were compared. unwritten: effects of the last event that the journal does not hold.
+    damage: why the journal could not be read any further, else empty."""
+
+    nonce: str
+    segments: tuple[str, ...]
+    version: int
+    events: int
+    effects: int
+    until_ns: int
+    cpu_s: float
+    phase: str
+    ended: bool
+    notes: bool
+    unwritten: int
+    damage: str
+    difference: Difference | None
+
+    @property
+    def events_per_second(self) -> int:
+        """Events a second of processor time."""
+        return round(self.events / self.cpu_s) if self.cpu_s else 0
+
+
+class Replayer:
+    """A run and the trader that gets its events again. events, effects: compared so far; until_ns:
+    the latest instant of them; entries: read so far; finished: True once the journal has shown the
+    end of the run."""
+
+    def __init__(
+        self,
+        run: Run,
+        remake: Remake,
+        *,
+        notes: bool = False,
+        around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
+        first: Trader | None = None,
+        others: Callable[[int], bool] | None = None,
+    ) -> None:
+        """remake: makes the strategies that the journal names. notes: True to compare them, too.
+        around: what each strategy is wrapped in, which must answer as the strategy does. first: the
+        trader whose purses and account this one shares. others: gives the other series of the
+        process their turns before an instant; False where their journals do not reach so far
+        (`bot.lab.replay`).
+
+        Raises JournalFault for a run of an earlier version, and when its strategy cannot be made.
+        """
+        configured = run.started.configured
+        if not is_recording(run):
+            must_be_of_this_version(run)
+        if configured is None:
+            raise JournalFault(f"{run.paths[0]}: does not say what its run was configured with")
+        self.run = run
+        self.events = self.effects = self.until_ns = self.entries = 0
+        self.finished = False
+        self.notes = notes
+        self._others = others
+        self._begun = False
+        self._at_ns = 0
+        self._step: Step | None = None
+        self._made: list[m.Effect] = []
+        self._compared = 0
+        self._raised = ""
+        self._before: deque[Placed] = deque(maxlen=_EVENTS_SHOWN)
+        self._newest: Placed | None = None
+        self._books: dict[MarketId, Placed] = {}
+        self.lives: TapeRecorder | Trader
+        if is_recording(run):
+            self.lives = TapeRecorder(configured.settings)
+            return
+        interrupted, asked_for = _known_ahead(run.paths)
+        calls: dict[Ticker, int] = {}
+
+        def retold(make: MakeStrategy) -> MakeStrategy:
+            return lambda: around(Retold(make, interrupted, calls))
+
+        settings = configured.settings
+        self.lives = Trader(
+            msgspec.structs.replace(settings, series_ticker=asked_for or settings.series_ticker),
+            retold(_made_again(remake, configured.strategy)),
+            None if first is None else first.out.purse_of(m.Key.TRADE),
+            None if first is None else first.out.purse_of(m.Key.READ),
+            None if first is None else first.quoting.weighing.account,
+            lambda choice: retold(remake(choice)),
+            None if first is None else first.out.purse_of(m.Key.STANDBY),
+        )
+
+    @property
+    def trader(self) -> Trader:
+        """The trader of the run. Raises JournalFault for a recording, which had none."""
+        if isinstance(self.lives, TapeRecorder):
+            raise JournalFault(f"{self.run.paths[0].parent}: a recording: nothing was traded in it")
+        return self.lives
+
+    @property
+    def unwritten(self) -> int:
+        """Effects of the last event that the journal does not hold (yet)."""
+        return len(self._made) - self._compared
+
+    def steps(self, until: Until = TO_THE_END) -> Iterator[Step]:
+        """The events in order, each once its effects were compared. When one is given out, the
+        trader has taken it in and nothing after it.
+
+        Raises DifferenceFault at the first difference, and JournalFault when the journal cannot be
+        read.
+        """
+        for segment, number, payload in self._payloads():
+            self.entries += 1
+            entry = self._event(segment, payload)
+            if entry is None:
+                continue
+            place = Place(segment, number)
+            if self.finished or until.has_passed(entry.at_ns, self.events + 1, place):
+                self._made, self._compared = [], 0
+                break
+            if self._step is not None:
+                yield self._step
+            self._receive(Placed(place, entry, self.events + 1))
+        if self._step is not None:
+            yield self._step
+
+    def turns(self) -> Iterator[int]:
+        """Takes the turns of the loop; gives out the instant of each before it is taken. Raises
+        JournalFault as `steps` does."""
+        for at_ns, turn in turns_of(payloads_of(self.run.paths)):
+            yield at_ns
+            for segment, number, payload in turn:
+                entry = self._event(segment, payload)
+                if entry is not None and not self.finished:
+                    self._receive(Placed(Place(segment, number), entry, self.events + 1))
+
+    def _payloads(self) -> Iterator[Payload]:
+        """The entries of the run, each after the earlier turns of the other series."""
+        payloads = payloads_of(self.run.paths)
+        if self._others is None:
+            yield from payloads
+            return
+        for at_ns, turn in turns_of(payloads):
+            if not self._others(at_ns):
+                return
+            yield from turn
+
+    def _event(self, segment: str, payload: bytes) -> Entry | None:
+        """The entry of an event; None for an effect, which is compared. Raises DifferenceFault."""
+        # Compared as bytes: an effect is decoded only where it differs.
+        if self.unwritten and payload == _ENCODER.encode(
+            Entry(self._at_ns, self._made[self._compared])
+        ):
+            self._count()
+            return None
+        entry = entry_of(payload, segment)
+        message = entry.message
+        self._begun = self._begun or type(message) is m.Started
+        if not self._begun:
+            return None
+        if type(message) in EVENTS:
+            if self.unwritten:
+                raise self._differs(None)
+            return entry
+        self._compare(cast(m.Effect, message))
+        return None
+
+    def _receive(self, placed: Placed) -> None:
+        entry = placed.entry
+        event = cast(m.Event, entry.message)
+        self._at_ns, self.events = entry.at_ns, placed.number
+        self.until_ns = max(self.until_ns, entry.at_ns)
+        self._before.append(placed)
+        if isinstance(event, _FRAMES):
+            self._newest = placed
+            if isinstance(event, m.BookUpdate):
+                self._books[event.market_id] = placed
+        self._compared, self._raised = 0, ""
+        try:
+            effects = self.lives.receive(event, entry.at_ns)
+        except Exception as fault:  # noqa: BLE001 - the boundary that the loop had then
+            effects, self._raised = [], f"{type(fault).__name__}: {fault}"
+        self._step = Step(placed, tuple(effects))
+        self._made = effects if self.notes else [x for x in effects if type(x) is not m.Noted]
+
+    def _count(self) -> None:
+        self.finished = self.finished or type(self._made[self._compared]) is m.DrainComplete
+        self._compared += 1
+        self.effects += 1
+
+    def _compare(self, then: m.Effect) -> None:
+        """An effect that is not written byte for byte as it is now. Raises DifferenceFault."""
+        if isinstance(then, m.Noted) and (not self.notes or then.name in _SHADOW_NOTES):
+            return
+        if self.unwritten:
+            # A field that was added since within this version is not a difference.
+            if _ENCODER.encode(then) != _ENCODER.encode(self._made[self._compared]):
+                raise self._differs(then)
+            self._count()
+        # A drain that took too long: the loop gave up and wrote what the trader had left.
+        elif then == self.lives.left_over():
+            self.finished = True
+        else:
+            raise self._differs(then)
+
+    def _differs(self, then: m.Effect | None) -> DifferenceFault:
+        now = self._made[self._compared] if self.unwritten else None
+        about = {_market_of(each) for each in (then, now)} - {None}
+        frame = self._newest
+        if len(about) == 1:
+            frame = self._books.get(cast(MarketId, about.pop()), frame)
+        difference = Difference(
+            self._compared + 1,
+            then,
+            now,
+            self._raised,
+            _differing(then, now),
+            frame,
+            tuple(self._before),
+        )
+        return DifferenceFault(self.run, difference)
+
+
+def replay(
+    lived: Replayer,
+    until: Until = TO_THE_END,
+    progress: Callable[[int], None] = lambda _entries: None,
+) -> Replayed:
+    """Replay a run, up to the first difference at most. progress: called now and then with how many
+    entries are done. Raises nothing: damage is part of the answer."""
+    began_s = time.process_time()
+    difference, damage = None, ""
+    try:
+        for step in lived.steps(until):
+            if step.placed.number % _TOLD_EVERY == 0:
+                progress(lived.entries)
+    except DifferenceFault as fault:
+        difference = fault.difference
+    except JournalFault as fault:
+        damage = str(fault)
+    return Replayed(
+        lived.run.started.boot_nonce,
+        tuple(path.name for path in lived.run.paths),
+        version_of(lived.run),
+        lived.events,
+        lived.effects,
+        lived.until_ns,
+        time.process_time() - began_s,
+        str(lived.lives.phase),
+        lived.finished,
+        lived.notes,
+        lived.unwritten if difference is None and not lived.finished else 0,
+        damage,
+        difference,
+    )
+
+
+_BEAT: Final = m.Tick.__name__.encode()
+
+
+def turns_of(payloads: Iterable[Payload]) -> Iterator[tuple[int, list[Payload]]]:
+    """Entries by the turns of the loop, each with the instant of the `Tick` that ends it; what
+    stands behind the last one comes with the instant of its last entry."""
+    turn: list[Payload] = []
+    for payload in payloads:
+        turn.append(payload)
+        if _BEAT in payload[2]:
+            entry = entry_of(payload[2], payload[0])
+            if type(entry.message) is m.Tick:
+                yield entry.at_ns, turn
+                turn = []
+    if turn:
+        yield entry_of(turn[-1][2], turn[-1][0]).at_ns, turn
+
+
+def _made_again(remake: Remake, choice: m.StrategyChoice) -> MakeStrategy:
+    try:
+        return remake(choice)
+    except Exception as fault:  # noqa: BLE001 - the plugin boundary: whatever finding one raises
+        # As the file of its configuration has it, which the journal does not name.
+        is_path = ".py" in choice.name and not Path(choice.name).is_absolute()
+        where = (
+            "; its path starts from the configuration's folder: ask from there, or name that file "
+            "(--config)"
+        )
+        raise JournalFault(
+            f"the run had strategy {choice.name}, which cannot be made: "
+            f"{type(fault).__name__}: {fault}{where if is_path else ''}"
+        ) from None
+
+
+_OVERRAN: Final = m.StrategyOverran.__name__.encode()
+_READS_SERIES: Final = m.ReadSeries.__name__.encode()
+
+
+def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], Ticker | None]:
+    """What the trader of a run is made with, from one walk through its journal, of which few
+    entries are decoded: the calls of strategies that were interrupted, by event, and the series
+    that it asked for, if it asked for one: a tape brings its own."""
+    found: list[m.Event | m.Effect] = []
+    with suppress(JournalFault):  # up to damage, to which the replay comes by itself
+        for segment, _, payload in payloads_of(paths):
+            if _OVERRAN in payload or _READS_SERIES in payload:
+                found.append(entry_of(payload, segment).message)
+    sent = [each.request for each in found if isinstance(each, m.Send)]
+    asked = [each.series_ticker for each in sent if isinstance(each, m.ReadSeries)]
+    return interruptions(found), asked[0] if asked else None
+
+
+# --- what differs ---------------------------------------------------------------------------------
+
+
+def _market_of(effect: m.Effect | None) -> MarketId | None:
+    """The market of a create or a read of a book; None of all else."""
+    if isinstance(effect, m.Send):
+        if isinstance(effect.request, m.Create):
+            return effect.request.order.market_id
+        if isinstance(effect.request, m.ReadBook):
+            return effect.request.market_id
+    return None
+
+
+def _differing(then: m.Effect | None, now: m.Effect | None) -> tuple[str, ...]:
+    """The paths of the fields in which two effects differ, with both values; empty when one of them
+    is not there."""
+    if then is None or now is None:
+        return ()
+    return tuple(_unlike("", msgspec.to_builtins(then), msgspec.to_builtins(now)))
+
+
+def _unlike(path: str, then: Any, now: Any) -> Iterator[str]:
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*then, *now)):
+            yield from _unlike(f"{path}.{key}".lstrip("."), then.get(key), now.get(key))
+        if then == now and list(then) != list(now):
+            yield f"{path or 'fields'}: in another order"
+    elif then != now:
+        yield f"{path}: {then!r} -> {now!r}"
+
+
+_BEGAN_WITHIN_NS: Final = 10 * NS_PER_SECOND
+"""Series of one process begin together: their runs began no further apart than this."""
+
+
+def replayer_of(
+    run: Run,
+    remake: Remake,
+    *,
+    notes: bool = False,
+    around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
+) -> Replayer:
+    """A run, ready to be replayed, together with those of the other series of its process.
+
+    The arguments and what is raised are those of `Replayer`; besides, JournalFault is raised when
+    the journal of one of the other series is not found beside that of the run.
+    """
+    if not beside_of(run):
+        return Replayer(run, remake, notes=notes, around=around)
+    others = _Others()
+    first: Trader | None = None
+    for each in sorted((run, *_runs_beside(run)), key=lambda run: run.begun_ns):
+        if each is run:
+            made = found = Replayer(
+                run,
+                remake,
+                notes=notes,
+                around=around,
+                first=first,
+                others=others.live_until,
+            )
+        else:
+            made = Replayer(each, remake, first=first)
+            others.add(made)
+        first = first or made.trader
+    return found
+
+
+# --- the other runs -------------------------------------------------------------------------------
+
+
+def _runs_beside(run: Run) -> list[Run]:
+    """The runs of the other series of its process. Raises JournalFault naming those not found."""
+    state = run.paths[0].absolute().parent
+    try:
+        folders = sorted(each for each in state.parent.iterdir() if each != state)
+    except OSError as fault:
+        raise JournalFault(f"{state.parent}: {fault.strerror}") from None
+    own, together = _series_of(run)
+    found: dict[Ticker, Run] = {}
+    for folder in folders:
+        for each in _runs_in(folder):
+            series, all_of_its = _series_of(each)
+            if series != own and all_of_its == together:
+                nearest = min(found.get(series, each), each, key=lambda one: _apart_ns(one, run))
+                if _apart_ns(nearest, run) <= _BEGAN_WITHIN_NS:
+                    found[series] = nearest
+    missing = [ticker for ticker in beside_of(run) if ticker not in found]
+    if missing:
+        raise JournalFault(
+            f"{run.paths[0]}: this run shared its request bucket with {', '.join(beside_of(run))}, "
+            "so it is replayed together with them; no journal of "
+            f"{', '.join(missing)} from then is in a folder of {state.parent}"
+        )
+    return list(found.values())
+
+
+def _runs_in(folder: Path) -> list[Run]:
+    """The runs of a state directory; none where it is no such, or of another version."""
+    with suppress(JournalFault):
+        return list(runs(folder))
+    return []
+
+
+def _series_of(run: Run) -> tuple[Ticker, frozenset[Ticker]]:
+    """The series of a run, and all series of its process."""
+    configured = run.started.configured
+    if configured is None:
+        return Ticker(""), frozenset()
+    series = configured.settings.series_ticker
+    return series, frozenset((series, *configured.settings.beside))
+
+
+def _apart_ns(one: Run, other: Run) -> int:
+    return abs(one.begun_ns - other.begun_ns)
+
+
+# --- turn by turn ---------------------------------------------------------------------------------
+
+
+class _Others:
+    """The other series of a process, the turns of all of them in one order."""
+
+    def __init__(self) -> None:
+        self._series: list[Replayer] = []
+        self._turns: list[Iterator[int]] = []
+        self._next_ns: list[int | None] = []
+
+    def add(self, one: Replayer) -> None:
+        """Another series, from its first turn on."""
+        self._series.append(one)
+        self._turns.append(one.turns())
+        self._next_ns.append(next(self._turns[-1], None))
+
+    def live_until(self, at_ns: int) -> bool:
+        """Take every turn before an instant. False where the journal of one ends before it without
+        an end of the run: what it had done by then is not known.
+
+        Raises JournalFault as `Replayer.steps` does.
+        """
+        while True:
+            waiting = [
+                (next_ns, place)
+                for place, next_ns in enumerate(self._next_ns)
+                if next_ns is not None and next_ns < at_ns
+            ]
+            if not waiting:
+                break
+            _, place = min(waiting)
+            try:
+                self._next_ns[place] = next(self._turns[place], None)
+            except DifferenceFault as fault:  # the difference is none of the run that is asked for
+                raise JournalFault(str(fault)) from None
+        return all(
+            next_ns is not None or one.finished
+            for next_ns, one in zip(self._next_ns, self._series, strict=True)
+        )

@@ -1,1 +1,0 @@
-"""A journalled run lived again, its effects compared with those of then."""

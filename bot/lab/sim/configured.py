@@ -1,0 +1,292 @@
+"""What a simulated bot is configured with, what its operator makes of that while it runs, and a
+strategy that now and then loses its mind.
+"""
+
+import hashlib
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import pydantic
+
+from bot.config.plugins import find_strategy, made
+from bot.core import messages as m
+from bot.core.risk.breakers import limits_of
+from bot.core.settings import (
+    BreakerSettings,
+    BudgetSettings,
+    KeySettings,
+    PaceSettings,
+    RiskSettings,
+    StartSettings,
+    Strangers,
+    TraderSettings,
+    TrustSettings,
+)
+from bot.lab.sim.coverage import EventCounts
+from bot.lab.sim.exposure_rules import LIMITS
+from bot.lab.sim.scenario import MS, SECOND, Odds, account_loss_cents, series_of
+from bot.lab.sim.venue import RESOLUTION_NS
+from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
+from venue.wire.money import BookSide, Cents, Price, Qty, is_price
+
+KINDS: Final = ("lower", "raise", "strategy")
+"""Of changes: limits lowered, or loosened, or another strategy."""
+
+_FAR: Final = 1_000_000
+_OTHERS: Final = {"fixed_spread": "ladder_joint"}
+
+
+def settings_of(odds: Odds) -> TraderSettings:
+    rate, burst, reserve = odds.budget
+    series_loss_cents = odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
+    most_qty = max(odds.rung_position_qty, odds.order_qty)
+    resting_orders, flat_ms = odds.variant("resting_orders"), odds.variant("flat_ms")
+    risk = RiskSettings(
+        event_loss_cents=Cents(odds.event_loss_cents),
+        series_loss_cents=Cents(series_loss_cents),
+        rung_position_qty=Qty(odds.rung_position_qty),
+        order_qty=Qty(odds.order_qty),
+        event_net_qty=Qty(most_qty if "net" in odds.near else 0),
+        event_gross_qty=Qty(2 * most_qty if "gross" in odds.near else 0),
+        event_gross_cents=Cents(odds.event_loss_cents if "apart" in odds.near else 0),
+        resting_cents=Cents(odds.event_loss_cents if "resting" in odds.near else 0),
+    )
+    if resting_orders:
+        risk = msgspec.structs.replace(risk, resting_orders=int(resting_orders))
+    if flat_ms:
+        risk = msgspec.structs.replace(risk, flat_ns=int(flat_ms) * MS)
+    if odds.second_series is not None:
+        risk = msgspec.structs.replace(risk, account_loss_cents=Cents(account_loss_cents(odds)))
+    series, beside = series_of(odds)
+    return TraderSettings(
+        series_ticker=series,
+        beside=beside,
+        risk=risk,
+        pace=PaceSettings(
+            dwell_ns=odds.dwell_ns,
+            tolerance_ticks=odds.tolerance_ticks,
+            resize_pct=odds.resize_pct,
+        ),
+        budget=BudgetSettings(rate_per_second=rate, burst=burst, reserve=reserve),
+        trust=TrustSettings(read_lag_ns=odds.trust_lag_ns),
+        breakers=_breakers(odds, risk),
+        start=StartSettings(strangers=Strangers(odds.strangers)),
+        keys=KeySettings(standby=odds.variant("standby") != ""),
+    )
+
+
+def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
+    drawn = BreakerSettings(
+        creates_per_minute=0 if odds.has_new_events else odds.creates_per_minute
+    )
+    if ticks_through := odds.variant("ticks_through"):
+        drawn = msgspec.structs.replace(drawn, ticks_through=int(ticks_through))
+    if odds.variant("resting_orders"):
+        drawn = msgspec.structs.replace(limits_of(drawn, risk), order_notional_cents=0)
+    return drawn
+
+
+def make_strategy(odds: Odds) -> Strategy:
+    """A fresh strategy, as the odds have it; of what is drawn it is told what it can be told.
+
+    Raises StrategyFault when there is none or it cannot be made, and pydantic's ValidationError
+    when it needs more.
+    """
+    return _made(odds.strategy, _drawn(odds))
+
+
+def _drawn(odds: Odds) -> dict[str, Any]:
+    return {"lot_qty": odds.lot_qty, "max_position_qty": max(1, odds.rung_position_qty - 2)}
+
+
+def _made(name: str, drawn: dict[str, Any]) -> Strategy:
+    kind = find_strategy(name, Path())
+    known = kind.Params.model_fields
+    told = {key: drawn[key] for key in drawn if key in known}
+    try:
+        return made(kind, kind.Params(**told))
+    except pydantic.ValidationError as refused:
+        # Of somebody's own strategy a name may mean another range: there its default stands.
+        wrong = {error["loc"][0] for error in refused.errors() if error["loc"]}
+    return made(kind, kind.Params(**{key: told[key] for key in told if key not in wrong}))
+
+
+def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
+    """What makes the strategies of a choice. Raises as `make_strategy` does."""
+    drawn = msgspec.json.decode(choice.params_json)
+    _made(choice.name, drawn)
+    return lambda: _made(choice.name, drawn)
+
+
+def configured(odds: Odds) -> m.Configuration:
+    return _file(settings_of(odds), odds.strategy, _drawn(odds))
+
+
+def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Configuration:
+    choice = m.StrategyChoice(name, msgspec.json.encode(drawn, order="sorted").decode())
+    text = msgspec.json.encode((settings, choice))
+    digest = hashlib.blake2b(text, digest_size=16).hexdigest()
+    return m.Configuration(settings, choice, digest)
+
+
+def changed(
+    kind: str,
+    file: m.Configuration,
+    first: m.Configuration,
+    in_use: Mapping[str, int],
+    rng: random.Random,
+) -> m.Configuration:
+    settings, choice = file.settings, file.strategy
+    name = choice.name
+    if kind == "lower":
+        settings = msgspec.structs.replace(settings, risk=_lowered(settings.risk, in_use, rng))
+    elif kind == "raise":
+        settings = msgspec.structs.replace(settings, risk=_raised(first.settings.risk, rng))
+    else:
+        name = _OTHERS.get(name, "fixed_spread")
+    return _file(settings, name, msgspec.json.decode(choice.params_json))
+
+
+def _lowered(risk: RiskSettings, in_use: Mapping[str, int], rng: random.Random) -> RiskSettings:
+    lower: dict[str, int] = {}
+    for name in LIMITS.values():
+        pct, there, near = rng.choice((25, 50, 75, 90)), rng.random() < 0.4, rng.random() < 0.7
+        limit: int = getattr(risk, name)
+        if there:
+            of = min(limit or _FAR, in_use.get(name, limit)) if near else limit
+            lower[name] = max(min(limit, 1), of * pct // 100)
+    return _in_order(msgspec.structs.replace(risk, **lower))
+
+
+def _raised(risk: RiskSettings, rng: random.Random) -> RiskSettings:
+    more: dict[str, int] = {}
+    for name in LIMITS.values():
+        if rng.random() < 0.5:
+            more[name] = 2 * getattr(risk, name)
+    return _in_order(msgspec.structs.replace(risk, **more))
+
+
+def _in_order(risk: RiskSettings) -> RiskSettings:
+    return msgspec.structs.replace(
+        risk,
+        order_qty=min(risk.order_qty, risk.rung_position_qty),
+        series_loss_cents=max(risk.series_loss_cents, risk.event_loss_cents),
+    )
+
+
+_FAT = 100_000
+_ANY_FAULT = Exception
+MOODS = ("tantrum", "fat_finger", "mad_strategy", "greed")
+
+
+class Mood(NamedTuple):
+    """A mood and when it reigns, world time: from `begin_ns` until before `end_ns`."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+
+
+class Moody(Strategy):
+    """Asks another strategy, except while a mood reigns. zero_ns: when the world began."""
+
+    def __init__(
+        self, inner: Strategy, moods: list[Mood], zero_ns: int, skew_ns: int, seen: EventCounts
+    ) -> None:
+        super().__init__(inner.params)
+        self._inner = inner
+        self._moods = moods
+        self._resolves_ns = zero_ns + RESOLUTION_NS - skew_ns
+        self._seen = seen
+
+    def quote(self, view: EventView) -> Quotes:
+        """What the other wants, or what the mood does. Raises what a mood raises."""
+        if not self._moods:
+            return self._asked(view)
+        now_ns = self._resolves_ns - int(view.seconds_to_resolution * SECOND)
+        name = next((m.name for m in self._moods if m.begin_ns <= now_ns < m.end_ns), "")
+        if name == "tantrum":
+            self._seen.fault("tantrum_quote")
+            nonsense: Quotes = _nonsense(view, now_ns // (10 * MS) % 5)
+            return nonsense
+        wanted = self._asked(view)
+        if name == "greed":
+            self._seen.fault("greed_quote")
+            return _greedy(view, wanted, now_ns // (10 * MS))
+        if name == "mad_strategy":
+            self._seen.fault("mad_quote")
+            return _elsewhere(wanted, now_ns // (50 * MS) * 7_919 % 21 - 10)
+        if name != "fat_finger":
+            return wanted
+        self._seen.fault("fat_finger_quote")
+        return {
+            market: tuple(
+                msgspec.structs.replace(each, qty=Qty(each.qty * _FAT)) for each in quotes
+            )
+            for market, quotes in wanted.items()
+        }
+
+    def _asked(self, view: EventView) -> Quotes:
+        """What the other wants; its own faults are told from those of moods. Raises as it does."""
+        try:
+            wanted = self._inner.quote(view)
+        except _ANY_FAULT as fault:
+            self._seen.own(fault)
+            raise
+        try:
+            split(wanted, view)
+        except NonsenseQuotes as fault:
+            self._seen.own(fault)
+        return wanted
+
+
+def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:
+    return {
+        market: tuple(
+            Quote(each.side, Price(each.price + ticks), each.qty)
+            if isinstance(each, Quote)
+            else msgspec.structs.replace(each, price=Price(each.price + ticks))
+            for each in quotes
+            if is_price(each.price + ticks)
+        )
+        for market, quotes in wanted.items()
+    }
+
+
+def _greedy(view: EventView, wanted: Quotes, turn: int) -> Quotes:
+    out = dict(wanted)
+    for place, rung in enumerate(view.rungs):
+        kind = (turn + 7 * place) * 2_654_435_761 % 2**32 >> 16
+        side = BookSide.BID if kind & 1 else BookSide.ASK
+        sign = 1 if side is BookSide.BID else -1
+        best = rung.best_ask if side is BookSide.BID else rung.best_bid
+        if best is None or not is_price(best + sign * (kind >> 1 & 1)):
+            continue
+        price = Price(best + sign * (kind >> 1 & 1))
+        take = Take(side, price, Qty((1, 3, 9, 40)[kind >> 2 & 3]), whole=kind & 16 == 0)
+        kept = (
+            each
+            for each in wanted.get(rung.market_id, ())
+            if each.side is side or sign * each.price > sign * price
+        )
+        out[rung.market_id] = (*kept, take)
+    return out
+
+
+def _nonsense(view: EventView, kind: int) -> Any:
+    market = view.rungs[0].market_id
+    match kind:
+        case 0:
+            raise ZeroDivisionError("drawn")
+        case 1:
+            return None
+        case 2:
+            not_a_price: Any = float("nan")
+            return {market: (Quote(BookSide.BID, not_a_price, Qty(1)),)}
+        case 3:
+            return {market: (Quote(BookSide.BID, Price(0), Qty(1)),)}
+        case _:
+            return {"no such rung": (Quote(BookSide.ASK, Price(50), Qty(0)),)}

@@ -1,0 +1,421 @@
+"""Episodes: what befalls a world for a while, when, and how it ends.
+
+Each kind is a method that begins it; one that takes longer yields how long to wait before it goes
+on. Each kind has a stream of its own, so that leaving one out shifts no other.
+"""
+
+import random
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from bot.core import messages as m
+from bot.lab.exchange.exchange import MAKER
+from bot.lab.sim.configured import MOODS, Mood
+from bot.lab.sim.process import Process
+from bot.lab.sim.scenario import EPISODES, MS, SECOND
+from venue.engine import messages as v
+from venue.wire.model import VenueState
+from venue.wire.money import BookSide, Cents, Outcome, Side, canonical
+from venue.wire.names import MarketId, Ticker
+from venue.wire.requests import TimeInForce
+
+if TYPE_CHECKING:
+    from bot.lab.sim.world import SimulatedWorld
+
+
+Steps = Iterator[int]
+"""How long to wait, ns, until the next part of an episode."""
+
+_DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
+_OFTENER: Final = {"tantrum": 3, "rung_silent": 3, "greed": 3, "twin_trades": 2, "maintenance": 0.1}
+"""Episodes that are over soon, or whose row few of them meet, come oftener than they are drawn,
+and one that takes long comes less often."""
+
+_MAINTENANCE_NS: Final = (600 * SECOND, 3_600 * SECOND)
+_TRANSFERS_CENTS: Final = (200_000, 1_000_000)
+_LAG_NS: Final = 5 * SECOND
+_PULLED_NS: Final = 5 * SECOND
+_LISTED_MAX: Final = 6
+_EVENTS_MAX: Final = 4
+_LEARNED_NS: Final = 12 * SECOND
+"""Until a rung that was listed is quoted as the others are: the series has been read anew."""
+
+
+class Episodes:
+    """The episodes of one world. going: how many of those begun are not over yet."""
+
+    def __init__(self, world: "SimulatedWorld") -> None:
+        self._world = world
+        self._rngs = {name: random.Random(f"{name} {world.odds.seed}") for name in EPISODES}
+        self.going = 0
+        self._lag_ns = world.exchange.front.stale.lag_ns
+        self._resolved: dict[MarketId, None] = {}  # those about to resolve among them
+        self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
+
+    def plan(self, span_ns: int) -> None:
+        world = self._world
+        for name, expected in world.odds.rates_of(EPISODES).items():
+            rng = self._rngs[name]
+            expected *= _OFTENER.get(name, 1)
+            for _ in range(int(expected) + (rng.random() < expected % 1)):
+                at_ns = world.now_ns + int(rng.random() * span_ns)
+                for_ns = int(rng.choice(_DURATIONS_S) * rng.uniform(0.5, 1.5) * SECOND)
+                if name in world.odds.without:
+                    continue
+                if name in MOODS:
+                    world.moods.append(Mood(name, at_ns, at_ns + for_ns))
+                    for_ns += _PULLED_NS
+                world.at(at_ns, partial(self.begin, name, for_ns, rng))
+
+    def begin(self, name: str, for_ns: int, rng: random.Random) -> None:
+        world = self._world
+        world.seen.fault(name)
+        world.trace.append((world.now_ns, "!", f"{name} for {for_ns / SECOND:.3f} s"))
+        self.going += 1
+        self._go_on(self._whole(name, for_ns, rng))
+
+    def _whole(self, name: str, for_ns: int, rng: random.Random) -> Steps:
+        kind = getattr(self, f"_{name}", None)
+        steps = None if kind is None else kind(for_ns, rng)
+        if steps is None:
+            yield for_ns
+        else:
+            yield from steps
+        yield SECOND
+
+    def _go_on(self, steps: Steps) -> None:
+        wait_ns = next(steps, None)
+        if wait_ns is None:
+            self.going -= 1
+        else:
+            self._world.after(wait_ns, partial(self._go_on, steps))
+
+    def _apply(self, command: v.Command) -> None:
+        self._world.exchange.apply(command, self._world.now_ns)
+
+    def _deliver(self, event: m.Event) -> None:
+        self._world.deliver(self._world.process, event)
+
+    def _any_market(self, rng: random.Random) -> MarketId:
+        return rng.choice(list(self._world.crowd.value))
+
+    # --- the channel ------------------------------------------------------------------------------
+
+    def _feed_stall(self, for_ns: int, _: random.Random) -> None:
+        self._world.channel.stall(for_ns)
+
+    def _feed_close(self, for_ns: int, _: random.Random) -> None:
+        self._world.channel.close(for_ns)
+
+    def _half_open(self, _: int, __: random.Random) -> Steps:
+        self._world.channel.half_open()
+        yield 6 * SECOND
+
+    def _rung_silent(self, for_ns: int, rng: random.Random) -> Steps:
+        # Of a rung that never traded a read says nothing either: that is where silence hurts.
+        market = self._world.crowd.dead or self._any_market(rng)
+        silent = self._world.channel.silent
+        silent[market] = rng.random() < 0.5
+        yield 2 * for_ns  # longer than a book is believed, some of the time
+        silent.pop(market, None)
+
+    def _feed_late(self, for_ns: int, rng: random.Random) -> Steps:
+        self._world.channel.late_ns = rng.randint(600, 2_500) * MS
+        yield for_ns
+        self._world.channel.late_ns = 0
+
+    def _subscribe_refused(self, for_ns: int, _: random.Random) -> Steps:
+        self._world.channel.refusing = True
+        yield for_ns
+        self._world.channel.refusing = False
+        yield 5 * SECOND  # a refused set is sent again after so long
+
+    # --- the process ------------------------------------------------------------------------------
+
+    def _process_pause(self, for_ns: int, _: random.Random) -> None:
+        self._world.pause(for_ns)
+
+    def _crash(self, for_ns: int, rng: random.Random) -> None:
+        self._world.replace(self._world.process, for_ns, rng)
+
+    def _crash_at_effect(self, _: int, rng: random.Random) -> None:
+        self._world.process.effects_left = rng.randint(0, 12)
+
+    def crash_now(self, process: Process) -> None:
+        rng = self._rngs["crash_at_effect"]
+        self._world.seen.hit("crashed_at_effect")
+        self._world.replace(process, rng.randint(1, 2_000) * MS, rng)
+
+    def _lost_journal(self, for_ns: int, rng: random.Random) -> Steps:
+        # What is on its way has arrived before the host is set up anew.
+        down_ns = max(for_ns, self._world.odds.timeout_ns + self._world.odds.late_ns + SECOND)
+        self._world.replace(self._world.process, down_ns, rng, lost=True)
+        yield down_ns
+
+    def _disk_fault(self, _: int, __: random.Random) -> Steps:
+        self._deliver(m.JournalFailed("drawn: no space left"))
+        yield 9 * SECOND
+
+    def _operator_pause(self, for_ns: int, _: random.Random) -> Steps:
+        self._deliver(m.PauseRequested("drawn"))
+        yield for_ns
+        self._deliver(m.ResumeRequested())
+
+    def _flatten(self, for_ns: int, _: random.Random) -> Steps:
+        self._deliver(m.FlattenRequested("drawn"))
+        yield 2 * for_ns
+        self._deliver(m.ResumeRequested())
+
+    def _operator_restart(self, _: int, __: random.Random) -> Steps:
+        self._deliver(m.StopRequested("drawn"))
+        yield 9 * SECOND
+
+    def _reload(self, for_ns: int, rng: random.Random) -> Steps:
+        world = self._world
+        while not world.process.log:
+            yield 300 * MS  # nobody reads the file of a bot that is down
+        world.reload_one(rng)
+        yield for_ns
+        if rng.random() < 0.5:
+            world.reload(world.first_file, "back")
+
+    # --- the venue --------------------------------------------------------------------------------
+
+    def _venue_halted(self, for_ns: int, _: random.Random) -> Steps:
+        return self._venue(VenueState.HALTED, for_ns)
+
+    def _venue_cancel_only(self, for_ns: int, _: random.Random) -> Steps:
+        return self._venue(VenueState.CANCEL_ONLY, for_ns)
+
+    def _venue(self, state: VenueState, for_ns: int) -> Steps:
+        self._apply(v.SetVenueState(state))
+        yield for_ns
+        self._apply(v.SetVenueState(VenueState.OPEN))
+
+    def _market_halt(self, for_ns: int, rng: random.Random) -> Steps:
+        market = self._any_market(rng)
+        self._apply(v.HaltMarket(market))
+        yield for_ns
+        self._apply(v.ResumeMarket(market))
+
+    def _market_resolve(self, _: int, rng: random.Random) -> None:
+        """One rung resolves for good; each event keeps a rung."""
+        going = [rungs for rungs in self._unresolved() if len(rungs) > 1]
+        if going:
+            market = rng.choice([market for rungs in going for market in rungs])
+            self._resolved[market] = None
+            self._resolve(market, rng)
+
+    def _unresolved(self) -> list[list[MarketId]]:
+        """The rungs of each event that have not resolved."""
+        markets = self._world.exchange.markets.values()
+        return [[market for market in rungs if market not in self._resolved] for rungs in markets]
+
+    def _resolve(self, market: MarketId, rng: random.Random) -> None:
+        """Where an event ends is drawn once, so that its rungs resolve as a ladder's can."""
+        rungs = next(each for each in self._world.exchange.markets.values() if market in each)
+        ends = self._ends.setdefault(rungs[0], rng.randint(0, len(rungs)))
+        winner = Outcome.YES if rungs.index(market) < ends else Outcome.NO
+        self._world.auditor.pays(market, winner)
+        self._apply(v.ResolveMarket(market, winner))
+
+    def _event_ends(self, for_ns: int, rng: random.Random) -> Steps:
+        going = [rungs for rungs in self._unresolved() if rungs]
+        if len(going) == 1:
+            if len(self._world.exchange.markets) >= _EVENTS_MAX:
+                return
+            self._list_event(rng)
+        ending = rng.choice(going)
+        apart_ns = rng.choice((0, for_ns // len(ending)))
+        self._resolved.update(dict.fromkeys(ending))
+        for market in ending:
+            self._resolve(market, rng)
+            yield apart_ns
+        yield _LEARNED_NS if len(going) == 1 else 0
+
+    def _rung_listed(self, _: int, rng: random.Random) -> Steps:
+        exchange = self._world.exchange
+        event, rungs = next(iter(exchange.markets.items()))
+        place = rng.randint(0, len(rungs))
+        if len(rungs) > _LISTED_MAX or any(each in self._resolved for each in rungs):
+            return
+        self._list_rung(event, exchange.rung_id(0, len(rungs)), place)
+        for each in exchange.markets[event]:
+            self._ends.pop(each, None)
+        yield _LEARNED_NS
+
+    def _list_rung(self, event: Ticker, market: MarketId, place: int) -> None:
+        world = self._world
+        world.auditor.listed(event, market)
+        world.exchange.list_rung(event, market, world.now_ns, place)
+        world.crowd.comes_to(market, world.exchange.markets[event], world.now_ns)
+
+    def _event_listed(self, _: int, rng: random.Random) -> Steps:
+        if len(self._world.exchange.markets) < _EVENTS_MAX:
+            self._list_event(rng)
+            yield _LEARNED_NS
+
+    def _list_event(self, rng: random.Random) -> None:
+        exchange = self._world.exchange
+        number = len(exchange.markets)
+        event = exchange.list_event(self._world.now_ns)
+        for rung in range(rng.choice((1, 2, 3))):
+            self._list_rung(event, exchange.rung_id(number, rung), rung)
+
+    def _maintenance(self, _: int, rng: random.Random) -> Steps:
+        for_ns = rng.randint(*_MAINTENANCE_NS)
+        if rng.random() < 0.5:
+            yield from self._venue(VenueState.HALTED, for_ns)
+        else:
+            yield from self._outage(for_ns, rng)
+        yield 5 * SECOND
+
+    def _foreign_reply(self, _: int, __: random.Random) -> None:
+        self._world.network.foreign_replies = 1
+
+    def _on_every_network(self, flag: str, for_ns: int) -> Steps:
+        for each in self._world.together:
+            setattr(each.network, flag, True)
+        yield for_ns
+        for each in self._world.together:
+            setattr(each.network, flag, False)
+
+    def _resend_barred(self, for_ns: int, _: random.Random) -> Steps:
+        return self._on_every_network("stubborn", 3 * for_ns)
+
+    def _outage(self, for_ns: int, _: random.Random) -> Steps:
+        for each in self._world.together:
+            each.channel.close(for_ns)
+        return self._on_every_network("outage", for_ns)
+
+    def _key_revoked(self, for_ns: int, _: random.Random) -> Steps:
+        yield from self._on_every_network("revoked", for_ns)
+        yield 10 * SECOND  # a refused key is tried again after so long
+
+    def _read_lag(self, for_ns: int, _: random.Random) -> Steps:
+        stale = self._world.exchange.front.stale
+        stale.lag_ns = max(self._lag_ns, min(_LAG_NS, self._world.odds.trust_lag_ns * 95 // 100))
+        yield for_ns
+        stale.lag_ns = self._lag_ns
+
+    # --- others -----------------------------------------------------------------------------------
+
+    def _twin_orders(self, for_ns: int, rng: random.Random) -> Steps:
+        world = self._world
+        market = rng.choice([each for each in world.crowd.value if each not in self._resolved])
+        placed = world.crowd.buy(MAKER, market, Outcome.YES, 1, 1, world.now_ns)
+        yield max(for_ns, 5 * SECOND // 2)
+        if placed is not None:
+            self._apply(v.CancelOrder(MAKER, placed))
+        yield 2 * SECOND
+
+    def _twin_stp(self, for_ns: int, _: random.Random) -> Steps:
+        """Somebody else's order on the account meets an ask of the bot at the touch."""
+        world, until_ns = self._world, self._world.now_ns + for_ns
+        while world.now_ns < until_ns:
+            for order in world.auditor.truth.ours():
+                if (order.outcome is Outcome.YES) == (order.side is Side.BUY):
+                    continue
+                price, size = world.exchange.engine.depth(order.market_id, BookSide.ASK)[0]
+                if (size, canonical(order.outcome, order.price)) == (order.remaining_qty, price):
+                    qty = max(1, size // 2)
+                    world.seen.fault("stp_met")
+                    asked = (order.market_id, Outcome.YES, price, qty, world.now_ns)
+                    world.crowd.buy(MAKER, *asked, TimeInForce.IOC)
+                    break
+            yield 100 * MS
+
+    def _twin_trades(self, _: int, rng: random.Random) -> None:
+        self._trade_beside(rng, "twin_traded")
+
+    def _transfer(self, _: int, rng: random.Random) -> None:
+        world, cents = self._world, Cents(rng.randint(*_TRANSFERS_CENTS))
+        if rng.random() < 0.5 or world.auditor.exposure.account.available_cents < 2 * cents:
+            self._apply(v.Deposit(MAKER, cents))
+        else:
+            self._apply(v.Withdraw(MAKER, cents))
+
+    def _begun_amid(self, _: int, rng: random.Random) -> Steps:
+        """The bot is killed; while the next life reads the account somebody else trades on it."""
+        world, lag_ns = self._world, self._world.odds.trust_lag_ns
+        down_ns = rng.choice((SECOND // 20, SECOND))
+        span_ns = down_ns + rng.choice((SECOND, 2 * SECOND, 2 * lag_ns, 4 * lag_ns))
+        world.replace(world.process, down_ns, rng)
+        for _ in range(rng.choice((1, 1, 2, 3, 5))):
+            trade = partial(self._trade_beside, rng, "begun_amid_trade")
+            world.after(rng.randint(0, span_ns), trade)
+        yield span_ns + 2 * lag_ns
+
+    def _trade_beside(self, rng: random.Random, name: str) -> None:
+        """Buy a share for the bot's account, of others; nothing where nobody offers one."""
+        world, fills = self._world, self._world.auditor.truth.fills
+        known = len(fills)
+        touches = [
+            (market, side, levels[0][0])
+            for market in world.crowd.value
+            if market not in world.auditor.truth.resolved
+            for side in BookSide
+            if (levels := world.exchange.engine.depth(market, side))
+            and levels[0][0] not in world.auditor.own_levels(market)
+        ]
+        if not touches:
+            return
+        market, side, level = rng.choice(touches)
+        outcome = Outcome.YES if side is BookSide.ASK else Outcome.NO
+        price = canonical(outcome, level)
+        world.crowd.buy(MAKER, market, outcome, price, 1, world.now_ns, TimeInForce.IOC)
+        if len(fills) > known:
+            world.seen.fault(name)
+
+    def _foreign_spend(self, for_ns: int, _: random.Random) -> Steps:
+        world, until_ns = self._world, self._world.now_ns + for_ns
+        while world.now_ns < until_ns:
+            world.exchange.front.bucket(m.Key.TRADE, world.now_ns).take(world.now_ns)
+            world.seen.fault("foreign_token")
+            yield 10 * MS
+
+    def _taken(self, for_ns: int, rng: random.Random) -> Steps:
+        world, until_ns = self._world, self._world.now_ns + 3 * for_ns
+        while world.now_ns < until_ns:
+            ours = list(world.auditor.truth.ours())
+            if ours:
+                world.seen.fault("order_taken")
+                world.crowd.take(rng.choice(ours), rng, world.now_ns)
+            yield rng.randint(10, 150) * MS
+
+    def _crowd_leaves(self, for_ns: int, rng: random.Random) -> Steps:
+        market = self._any_market(rng)
+        self._world.crowd.leave(market, self._world.now_ns)
+        yield for_ns
+        self._world.crowd.come_back(market)
+
+    def _jump(self, _: int, rng: random.Random) -> None:
+        market, cents = self._any_market(rng), rng.randint(15, 30)
+        self._world.crowd.jump(market, rng.choice((-1, 1)) * cents, self._world.now_ns)
+
+    def _flicker(self, for_ns: int, rng: random.Random) -> Steps:
+        world, until_ns = self._world, self._world.now_ns + for_ns
+        market, is_up = self._any_market(rng), True
+        while world.now_ns < until_ns:
+            world.seen.fault("flick")
+            world.crowd.flick(market, is_up, world.now_ns)
+            is_up = not is_up
+            yield 50 * MS
+        world.crowd.unflick(market, world.now_ns)
+
+    # --- the end of it all ------------------------------------------------------------------------
+
+    def heal(self) -> None:
+        world = self._world
+        self._apply(v.SetVenueState(VenueState.OPEN))
+        for market in world.exchange.all_markets():
+            self._apply(v.ResumeMarket(market))
+        # A halted venue may have refused the cancel that was to take it away.
+        for order_id in list(world.auditor.truth.foreign):
+            self._apply(v.CancelOrder(MAKER, order_id))
+        world.process.effects_left = None
+        if world.process.settings.breakers.creates_per_minute:
+            # A person who has looked lets everything be counted anew.
+            world.latch = ""
+            world.deliver(world.process, m.LatchCleared())

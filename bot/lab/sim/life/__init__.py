@@ -1,1 +1,0 @@
-"""One life of the bot: its process, its disk, its configuration and its strategy's moods."""

@@ -1,0 +1,417 @@
+"""One life of the bot's process: the pure trader, its log, its clock, its state directory, and what
+it may not do."""
+
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.orders.order import OwnOrder
+from bot.core.orders.transitions import State
+from bot.core.reconfigure import Remake
+from bot.core.trader import Trader
+from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
+from bot.io.journal.recovery import RecoveredState, RunningState, recall
+from bot.lab.sim.coverage import EventCounts
+from bot.lab.sim.exposure_rules import Auditor, is_looser
+from bot.lab.sim.scenario import MS
+from bot.lab.sim.traffic_rules import PULLED_NS, Decided, FeedWatch, Inheritance, Traffic
+from bot.lab.sim.truth import BookPlace, Broken, check, level_of, side_of
+from venue.engine import messages as v
+from venue.wire.money import Price
+from venue.wire.names import MarketId
+from venue.wire.requests import QtyOrder
+
+_ENCODER = msgspec.msgpack.Encoder()
+_ANY_FAULT = Exception
+"""`receive` raises nothing for any event: whatever it raises is told as a broken invariant."""
+
+_PULL_NS = 400 * MS
+"""Within this, of a process that runs, the quotes of a rung that may not be quoted are pulled."""
+
+_IN_FORCE = ("config_applied", "config_rolled_back")
+"""Notes after which another configuration holds."""
+
+_EVERY = 16
+"""States of orders are compared after every so many events in which nothing should move them."""
+
+
+def _nothing() -> None:
+    pass
+
+
+Logged = tuple[m.Event, int, Sequence[m.Effect]]
+"""One event with its time, and the effects that it had."""
+
+
+class Disk:
+    """The segments of the lives so far; the newest one is written by the life that runs."""
+
+    def __init__(self) -> None:
+        self._segments: list[bytes] = []
+        self._head = Head(0, ())
+        self.torn = False
+
+    def plant(self, intent: m.UnconfirmedCreate) -> None:
+        head = Head(0, (*self._head.open_intents, intent))
+        self._head = head
+        self._segments = [OPENING + framed(head)]
+
+    def begin(self, now_ns: int) -> RecoveredState:
+        memory = recall(
+            Segment(data, f"segment {number}")
+            for number, data in reversed(list(enumerate(self._segments)))
+        )
+        self._head = memory.head(now_ns)
+        return memory
+
+    def open_intents(self, log: Iterable[Logged]) -> tuple[m.UnconfirmedCreate, ...]:
+        trail = RunningState(self._head)
+        for entry in _entries(log):
+            trail.follow(entry)
+        return trail.head(0).open_intents
+
+    def end(self, log: Sequence[Logged], durable: int, rng: random.Random | None) -> None:
+        """The life is over: its segment stays, whole, or, after a crash, cut somewhere.
+
+        durable: entries of the log that are surely there. rng: None after an orderly end.
+        """
+        opening = OPENING + framed(self._head)
+        frames = [framed(entry) for entry in _entries(log)]
+        data = opening + b"".join(frames)
+        self.torn = False
+        if rng is not None:
+            sure = len(opening) + sum(len(frame) for frame in frames[:durable])
+            cut = rng.choice((len(data), sure, rng.randint(sure, len(data))))
+            self.torn = cut not in (len(data), sure)
+            data = data[:cut]
+        # The newest head tells what came before it; one older segment is kept beside it.
+        self._segments = [*self._segments[-1:], data]
+
+    def lose(self) -> None:
+        self._segments = []
+
+
+def entries_of(effects: Sequence[m.Effect]) -> int:
+    return 1 + len(effects)
+
+
+def _entries(log: Iterable[Logged]) -> Iterable[Entry]:
+    for event, at_ns, effects in log:
+        yield Entry(at_ns, event)
+        for effect in effects:
+            yield Entry(at_ns, effect)
+
+
+class HostClock:
+    """The host's clock against the world's: off by `skew_ns`, and drifting."""
+
+    def __init__(self, began_ns: int, skew_ns: int, drift_ppm: int) -> None:
+        self._began_ns, self.skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
+
+    def read(self, world_ns: int) -> int:
+        drift_ns = (world_ns - self._began_ns) * self._drift_ppm // 1_000_000
+        return world_ns + self.skew_ns + drift_ns
+
+    def when(self, host_ns: int) -> int:
+        since_ns = host_ns - self.skew_ns - self._began_ns
+        return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1
+
+
+class Process:
+    """A trader with its log; it is dead after a crash, and over once finished.
+
+    durable: entries of the log that are on the disk.
+    digest: of every effect so far. uncount: what to do so that a replay counts nothing anew. first:
+    the other series' of the same process, None where there is none or this is it. beside: those
+    that share this one's purse and account. turns: which of them took an event, in order.
+    """
+
+    def __init__(
+        self,
+        configured: m.Configuration,
+        remake: Remake,
+        auditor: Auditor,
+        seen: EventCounts,
+        clock: HostClock,
+        now_ns: int,
+        *,
+        keeps_effects: bool = False,
+        first: "Process | None" = None,
+    ) -> None:
+        self.first = first
+        self.beside: list[Process] = []
+        self.turns: list[Process] = [] if first is None else first.turns
+        if first is not None:
+            first.beside.append(self)
+        self.configured, self.settings = configured, configured.settings
+        self.in_force = configured
+        self._inheritance: Inheritance | None = None
+        self._remake = remake
+        self.trader: Trader = self._fresh(None if first is None else first.trader)
+        self.clock = clock
+        self.opened_ns: int | None = None  # by the world's time, when its books were first open
+        self.alive = True
+        self.is_successor = False
+        self.finished: m.DrainComplete | None = None
+        self.finished_ns = 0  # by the world's time
+        self.latched = ""
+        self.paused_until_ns = 0
+        self.inbox: list[m.Event] = []
+        self.effects_left: int | None = None  # performed until it crashes, when that is drawn
+        self.log: list[Logged] = []
+        self.entries = 0
+        self.durable = 0
+        self.unsent: dict[m.RequestId, m.Request] = {}  # writes that wait for their record
+        self.digest = hashlib.blake2b(digest_size=16)
+        self.uncount: Callable[[], None] = _nothing
+        self.keeps_effects = keeps_effects
+        self._effects: list[bytes] | None = [] if keeps_effects else None
+        self._auditor = auditor
+        self._seen = seen
+        bucket = None if first is None else first.traffic.bucket
+        began_ns = clock.read(now_ns)
+        self.traffic: Traffic = Traffic(self.settings, auditor.truth, seen, began_ns, bucket)
+        self.feed = FeedWatch()
+        self.decided = Decided(auditor.truth, auditor.exposure)
+        self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
+        self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
+        self._before: dict[int, tuple[OwnOrder, State, int]] = {}
+        self._unknowns = False
+        self._quiet = 0
+        self._stopping = False
+        self._standing = False
+        self._costs_unknown = False
+
+    def _fresh(self, first: Trader | None) -> Trader:
+        choice = self.configured.strategy
+        return Trader(
+            self.configured.settings,
+            self._remake(choice),
+            None if first is None else first.out.purse,
+            account_risk=None if first is None else first.quoting.weighing.account,
+            remake=self._remake,
+        )
+
+    def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
+        now_ns = self.clock.read(world_ns)
+        self.feed.saw(event, now_ns)
+        if isinstance(event, m.Response):
+            self._answered(event, now_ns)
+        elif isinstance(event, m.Tick):
+            self._auditor.truth.bot_knows(self.trader.ledgers.book)
+        else:
+            self._told(event)
+        try:
+            effects = self.trader.receive(event, now_ns)
+        except _ANY_FAULT as fault:
+            text = f"{type(fault).__name__}: {fault} at {event!r:.200}"
+            raise Broken("raises", text) from fault
+        if isinstance(event, m.Reconfigured):
+            applied = any(isinstance(e, m.Noted) and e.name == "config_applied" for e in effects)
+            check(applied, "B3", "a changed file is not in force")
+        if self.opened_ns is None and self.trader.ledgers.is_open:
+            self.opened_ns = world_ns
+            if self._costs_unknown:
+                self._auditor.exposure.cost_unknown()
+        self.log.append((event, now_ns, effects))
+        if self.keeps_effects:
+            self.turns.append(self)
+        self.entries += entries_of(effects)
+        encoded = _ENCODER.encode(effects) if effects else b""
+        self.digest.update(encoded)
+        if self._effects is not None:
+            self._effects.append(encoded)
+        sent = False
+        for effect in effects:
+            if isinstance(effect, m.Send):
+                sent = True
+                self._sent(effect, now_ns)
+            elif isinstance(effect, m.DrainComplete):
+                self.finished, self.finished_ns = effect, world_ns
+            elif isinstance(effect, m.CreateResolved):
+                by_answer = isinstance(event, m.Response)
+                check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
+                self.traffic.settled(effect.client_order_id)
+                self._auditor.flight.settled(effect.client_order_id, effect.order_id)
+            elif isinstance(effect, m.Latched):
+                self.latched = effect.reason
+            elif isinstance(effect, m.SubscribeTo):
+                self.feed.asked()
+            elif isinstance(effect, m.OrdersAdopted) and self._inheritance is not None:
+                self._inheritance.taken_over(effect)
+            elif isinstance(effect, m.Noted):
+                self._noted(effect, event, now_ns)
+        if isinstance(event, m.Tick):
+            self._cancels_what_must_go(now_ns)
+        self._quiet += 1
+        if sent or isinstance(event, m.Response) or self._unknowns or self._quiet >= _EVERY:
+            self._quiet = 0
+            self._lives_are_monotone(event)
+        return effects
+
+    def _told(self, event: m.Event) -> None:
+        if isinstance(event, m.StopRequested | m.JournalFailed):
+            self._stopping = True
+        elif isinstance(event, m.PauseRequested):
+            self._standing = True
+        elif isinstance(event, m.ResumeRequested | m.FlattenRequested):
+            self._standing = False
+        elif isinstance(event, m.LatchCleared):
+            self.latched = ""
+            self.traffic.rates.cleared()
+        elif isinstance(event, m.Started):
+            self.latched = event.latched
+            self._auditor.exposure.risk = self.settings.risk
+            self.decided.begins(event.winners)
+            self._costs_unknown = event.complete_fill is None
+            if self._costs_unknown:
+                self._auditor.exposure.cost_unknown()
+            self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
+
+    def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
+        self.decided.noted(note)
+        if note.name in _IN_FORCE:
+            self._configured_anew(note, event, now_ns)
+
+    def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
+        """B3: what the file says is in force once noted, and a rollback loosens no limit."""
+        self._seen.hit(note.name)
+        before, self.in_force = self.settings, self.trader.reconfiguration.configured
+        self.settings = self.in_force.settings
+        if note.name == "config_rolled_back":
+            looser = is_looser(self.settings.risk, before.risk)
+            check(not looser, "B3", "a rollback loosens a limit")
+        else:
+            assert isinstance(event, m.Reconfigured)
+            check(self.in_force == event.configured, "B3", "a wrong file is in force")
+        self.traffic.rates.follow(self.settings, now_ns)
+        self._auditor.exposure.risk = self.settings.risk
+
+    def _answered(self, replied: m.Response, now_ns: int) -> None:
+        request = self.traffic.answered(replied, now_ns)
+        if isinstance(request, m.ReadBook):
+            self.feed.read(request, replied.answer, now_ns)
+        elif isinstance(request, m.Create):
+            answer = replied.answer
+            if isinstance(answer, m.Rejected):
+                self._auditor.flight.refused(request.order)
+        elif isinstance(replied.answer, m.Unknown):
+            if isinstance(request, m.AmendResting):
+                self._seen.hit("amend_unknown")
+            elif isinstance(request, m.CancelResting):
+                self._seen.hit("cancel_unknown")
+
+    def _sent(self, effect: m.Send, now_ns: int) -> None:
+        request = effect.request
+        self.traffic.sent(effect, now_ns)
+        if self._inheritance is not None:
+            self._inheritance.sent(request)
+        first = isinstance(request, m.Create) and not request.again
+        if first or isinstance(request, m.AmendResting):
+            check(not self._stopping, "B13", "new exposure after a stop")
+            check(not self._standing, "B4", "new exposure while paused")
+            check(not self.latched, "B13", "new exposure after a breaker tripped")
+            if isinstance(request, m.Create):
+                self._may_quote(request.order.market_id, now_ns)
+                if self.is_successor:
+                    self._seen.hit("create_after_restart")
+            elif isinstance(request, m.AmendResting):
+                side = self._auditor.truth.side_of.get(request.order_id)
+                if side is not None:
+                    self._may_quote(side[0], now_ns)
+        self._auditor.sent(request)
+        if first:
+            assert isinstance(request, m.Create)
+            self._reaches_no_further(side_of(request.order), request.order, request.order.price)
+            self._few_enough(now_ns)
+        elif isinstance(request, m.AmendResting):
+            order = self._auditor.truth.working.get(request.order_id)
+            if order is not None:
+                self._reaches_no_further(side_of(order), order, request.amend.price)
+
+    def _reaches_no_further(
+        self, side: BookPlace, order: QtyOrder | v.OrderState, price: Price | None
+    ) -> None:
+        """B3: a create, or a new price, reaches only so far through the best price of others."""
+        if price is None:
+            return
+        (market, is_bid), level = side, level_of(order.outcome, price)
+        ours = self._levels.setdefault(market, {})
+        ticks = self.feed.reaches(market, is_bid, level, ours)
+        ours[level] = None
+        most = self.settings.breakers.ticks_through
+        check(ticks <= most, "B3", f"{order} at {price} is {ticks} ticks through, at most {most}")
+
+    def _few_enough(self, now_ns: int) -> None:
+        """B3: so many orders may be live at once, and be cancelled in so long."""
+        risk, orders = self.settings.risk, self._auditor.flight.count()
+        text = f"{orders} orders may be live, at most {risk.resting_orders}"
+        check(orders <= risk.resting_orders, "B3", text)
+        all_of_them = self._auditor.exposure.account.orders()
+        self.traffic.bucket.can_be_flat(all_of_them, risk.flat_ns, now_ns)
+
+    def _may_quote(self, market: MarketId, now_ns: int) -> None:
+        """B4: new exposure leaves for a rung that may be quoted."""
+        why = self.feed.stale(market, now_ns) or self.decided.why(market)
+        check(not why, "B4", f"new exposure on {market}: {why}")
+
+    def _long_stale(self, market: MarketId, now_ns: int) -> str:
+        return self.feed.stale(market, now_ns, PULLED_NS) or self.decided.why(market)
+
+    def _cancels_what_must_go(self, now_ns: int) -> None:
+        """B13, B4: after a stop, a pause or a breaker, and where a book may not be quoted on, the
+        cancel of each order leaves as soon as one can."""
+        trader, left_ns = self.trader, self._left_ns
+        purse = trader.out.purse
+        kept_away = self.traffic.is_kept_away or "key_refused" in trader.out.findings
+        if kept_away or now_ns < purse.opens_ns() or purse.tokens(now_ns) < 1:
+            left_ns.clear()
+            return
+        why = "stopped" if self._stopping else self.latched or ("paused" if self._standing else "")
+        waiting: dict[int, int] = {}
+        for own in trader.desk.all_live():
+            if own.state is not State.OPEN or own.due_ns > now_ns:
+                continue
+            if reason := why or self._long_stale(own.market_id, now_ns):
+                since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
+                text = f"{own.order_id} rests and is not cancelled: {reason}"
+                check(now_ns - since_ns < _PULL_NS, "B13" if why else "B4", text)
+        self._left_ns = waiting
+
+    def _lives_are_monotone(self, event: m.Event) -> None:
+        """B7, B8: filled never falls, the ended stay ended, only an answer ends an unknown."""
+        unknowns = False
+        for own, state, filled in self._before.values():
+            check(own.filled >= filled, "B8", f"filled fell: {own.client_order_id}")
+            check(state is not State.DONE or own.state is State.DONE, "B8", "an ended one revived")
+            if (state is State.LOST or state is State.BLURRED) and own.state is not state:
+                asked = own.state is State.CANCELLING
+                check(asked or isinstance(event, m.Response), "B7", f"{state} -> {own.state}")
+        before: dict[int, tuple[OwnOrder, State, int]] = {}
+        for own in self.trader.desk.all_live():
+            before[id(own)] = (own, own.state, own.filled)
+            unknowns = unknowns or own.state is State.LOST or own.state is State.BLURRED
+        self._before = before
+        self._unknowns = unknowns
+
+    def replay(self) -> None:
+        """B10: the same events into fresh traders, in the order in which all series of the process
+        took them, give the same effects, to the byte. Of the first series of a process alone."""
+        for each in (self, *self.beside):
+            each.uncount()
+        fresh = {self: self._fresh(None)}
+        for each in self.beside:
+            fresh[each] = each._fresh(fresh[self])
+        kept = {each: iter(zip(each.log, each._kept(), strict=True)) for each in fresh}
+        for each in self.turns:
+            (event, now_ns, _), expected = next(kept[each])
+            effects = fresh[each].receive(event, now_ns)
+            again = _ENCODER.encode(effects) if effects else b""
+            check(again == expected, "B10", f"other effects for {type(event).__name__} at {now_ns}")
+
+    def _kept(self) -> list[bytes]:
+        assert self._effects is not None
+        return self._effects

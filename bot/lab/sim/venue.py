@@ -1,0 +1,548 @@
+"""The market of a simulated world: the events of one series of the account, and their books.
+
+The exchange has two copies of the read side that lag differently, so that two reads in a row may go
+back in time, as an asynchronously projected read side may.
+"""
+
+import random
+from collections import deque
+from collections.abc import Container, Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from bot.core import messages as m
+from bot.io.client.answers import answer_of
+from bot.lab.exchange.exchange import (
+    MAKER,
+    Exchange,
+    GapReading,
+    LevelBook,
+    PageLimits,
+    ShownBook,
+    accounts,
+    cancel_shown,
+    refusal,
+)
+from bot.lab.sim.scenario import SECOND, Odds, series_of
+from bot.lab.sim.scenario import SERIES as ALL_SERIES
+from venue.engine import messages as v
+from venue.engine.engine import Engine
+from venue.wire import codec, model
+from venue.wire.errors import Code
+from venue.wire.model import TERMINAL, Liquidity, OrderStatus
+from venue.wire.money import (
+    PRICE_MAX,
+    PRICE_MIN,
+    BookSide,
+    Cents,
+    FeeRate,
+    Outcome,
+    Price,
+    Qty,
+    Side,
+    canonical,
+    complement,
+    fee_cents,
+)
+from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker, UserId
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
+
+SERIES = ALL_SERIES[0]
+PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
+CROWD = tuple(UserId(f"crowd-{index}") for index in range(5))
+_LOWEST, _STEP = 100, 25
+_SECOND_FROM = 50
+"""Events of the second series count from this, in their ids."""
+
+RESOLUTION_NS = 90 * 24 * 3600 * SECOND
+_CROWD_CENTS = Cents(1_000_000_000)
+
+
+def market_id(event: int, rung: int) -> MarketId:
+    return MarketId(f"bbbbbbbb-{event:04d}-4000-8000-{rung:012d}")
+
+
+class SimulatedVenue:
+    """The markets of one series; both series of an account share the exchange.
+
+    front: the exchange. frames: what becomes visible on the channel, each command's public events,
+    in order, `fast_lag_ns` late.
+    """
+
+    def __init__(self, odds: Odds, start_ns: int, first: "SimulatedVenue | None" = None) -> None:
+        if first is None:
+            self.front = Exchange(
+                self,
+                (),
+                start_ns,
+                order_id_key=b"simulated",
+                pages=PageLimits(*[odds.page_limit] * 4),
+                read_lag_ns=odds.fast_lag_ns,
+                stale_lag_ns=odds.slow_lag_ns,
+            )
+            self.readings = OtherReadings(odds, self.front)
+            self._series: list[SimulatedVenue] = []
+        else:
+            self.front, self.readings, self._series = first.front, first.readings, first._series
+        self._first_event = _SECOND_FROM * len(self._series)
+        self._series.append(self)
+        self.engine, self.watchers = self.front.engine, self.front.watchers
+        self.series, _ = series_of(odds)
+        self.markets: dict[Ticker, list[MarketId]] = {}
+        self.tapes: dict[MarketId, LevelBook] = {}
+        self.frames: deque[tuple[int, list[v.Event]]] = deque()
+        self._strikes: dict[Ticker, list[int]] = {}
+        self._lag_ns = odds.fast_lag_ns
+        self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
+        # Of every event, also of one that is listed later: moods tell the time by it.
+        self._resolves_ns = start_ns + RESOLUTION_NS
+        if first is None:
+            self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
+        for event, rungs in enumerate(odds.rungs):
+            ticker = self.list_event(start_ns)
+            for rung in range(rungs):
+                self.list_rung(ticker, self.rung_id(event, rung), start_ns)
+
+    def rung_id(self, event: int, rung: int) -> MarketId:
+        return market_id(event + self._first_event, rung)
+
+    def list_event(self, now_ns: int) -> Ticker:
+        event = len(self.markets)
+        ticker = Ticker(f"{self.series}-27Q{event + 1}")
+        self.apply(
+            v.ListEvent(
+                event_ticker=ticker,
+                series_ticker=self.series,
+                project_market_id=f"cccccccc-{event + self._first_event:04d}-4000-8000-{0:012d}",
+                project_id=PROJECT,
+                title=f"Acme at the end of quarter {event + 1}",
+                category="valuation",
+                status=model.EventStatus.OPEN,
+                mutually_exclusive=False,
+                resolution_date_ns=self._resolves_ns,
+            ),
+            now_ns,
+        )
+        self.markets[ticker] = []
+        return ticker
+
+    def list_rung(self, event: Ticker, market: MarketId, now_ns: int, place: int = -1) -> None:
+        strikes = self._strikes.setdefault(event, [])
+        place = len(strikes) if place < 0 else place
+        if place == len(strikes):
+            strike = strikes[-1] + _STEP if strikes else _LOWEST
+        else:
+            below = strikes[place - 1] if place else strikes[0] - _STEP
+            strike = (below + strikes[place]) // 2
+        strikes.insert(place, strike)
+        self.markets[event].insert(place, market)
+        self.tapes[market] = LevelBook(now_ns)
+        maker_rate, taker_rate = self._rates
+        self.apply(
+            v.ListMarket(
+                market_id=market,
+                ticker=Ticker(f"{event}-{strike}B"),
+                event_ticker=event,
+                name=f"above {strike}",
+                outcome_label="above",
+                maker_fee_rate=maker_rate,
+                taker_fee_rate=taker_rate,
+                strike_value=str(strike),
+                strike_unit="USD billions",
+            ),
+            now_ns,
+        )
+
+    def open_accounts(self, odds: Odds, now_ns: int) -> None:
+        cash = {MAKER: Cents(odds.cash_cents), **dict.fromkeys(CROWD, _CROWD_CENTS)}
+        for command in accounts(cash):
+            self.apply(command, now_ns)
+
+    def all_markets(self) -> Iterator[MarketId]:
+        yield from self.tapes
+
+    def apply(self, command: v.Command, now_ns: int) -> v.Answer:
+        """Carry out a command of anybody's, and charge what the venue's reading of it costs."""
+        answer = self.front.apply(command, now_ns)
+        while self.readings.due:
+            self.readings.due.pop()
+            self.front.apply(v.Withdraw(MAKER, Cents(1)), now_ns)
+        return answer
+
+    # --- the market source ------------------------------------------------------------------------
+
+    def on_events(self, events: list[v.Event], now_ns: int) -> None:
+        public: list[v.Event] = [
+            each for each in events if isinstance(each, v.LevelChanged | v.TradePrinted)
+        ]
+        if public:
+            for series in self._series:
+                series.frames.append((now_ns + series._lag_ns, public))
+
+    def carry_out(self, exchange: Exchange, command: v.Command, now_ns: int) -> v.Answer:
+        """Whoever can be reached is in the engine already."""
+        return self.apply(command, now_ns)
+
+    def shown_book(self, market_id: MarketId, now_ns: int) -> ShownBook:
+        tapes = (series.tapes for series in self._series)
+        tape = next(each[market_id] for each in tapes if market_id in each)
+        return ShownBook(*tape.levels(), tape.at_ns)
+
+    # --- the channel ------------------------------------------------------------------------------
+
+    def newly_shown(self, now_ns: int) -> list[v.Event]:
+        visible: list[v.Event] = []
+        while self.frames and self.frames[0][0] <= now_ns:
+            for event in self.frames.popleft()[1]:
+                if isinstance(event, v.LevelChanged) and event.market_id in self.tapes:
+                    self.tapes[event.market_id].change(event)
+                visible.append(event)
+        return visible
+
+
+_ENDED_AMEND: Final = {
+    "404": refusal(Code.ORDER_NOT_FOUND),
+    "409": m.Rejected(409, "order_state_conflict", ""),
+}
+
+
+class OtherReadings(GapReading):
+    """The readings that a seed has drawn.
+
+    dearer: fills, by their ids, that cost a cent more than they show. due: those of them that are
+    not paid for yet.
+    """
+
+    def __init__(self, odds: Odds, exchange: Exchange) -> None:
+        self._variant = odds.variant
+        self._rates = FeeRate.parse(odds.fee_rate), FeeRate.parse(odds.maker_fee_rate)
+        self._exchange = exchange
+        self._changes_ids = odds.variant("amend_ids") != ""
+        self._status = int(odds.variant("success_status", "0"))
+        self._halted: set[MarketId] = set()
+        self._shown: dict[OrderId, OrderId] = {}  # by the engine's
+        self._engines: dict[OrderId, OrderId] = {}  # by the one that is shown now
+        self._over: dict[OrderId, v.OrderState] = {}  # as they ended, by an id that an amend took
+        self._last: dict[OrderId, v.OrderState] = {}
+        self.dearer: dict[str, None] = {}
+        self.due: list[str] = []
+        exchange.reading = self
+        exchange.watchers.append(self._applied)
+
+    # --- writes -----------------------------------------------------------------------------------
+
+    def meant(self, request: m.Write) -> m.Write | m.Answer:
+        """The write that the venue takes this one for, or the answer where it acts on none."""
+        if isinstance(request, m.Create) or (order := self.order(request.order_id)) is None:
+            return request
+        is_over = order.status in TERMINAL
+        if isinstance(request, m.AmendResting):
+            if is_over and (ended := _ENDED_AMEND.get(self._variant("ended_amend"))):
+                return ended
+            return self._total(request, order) if self._variant("amend_qty") else request
+        if not is_over:
+            refuses = self._variant("halted_cancels") and order.market_id in self._halted
+            return refusal(Code.MARKET_HALTED) if refuses else request
+        second = self._variant("second_cancel")
+        if second == "refused" and order.status is OrderStatus.CANCELED:
+            return refusal(Code.ORDER_NOT_CANCELABLE)
+        return m.Ok(cancel_shown(order, Qty(0))) if second == "accepted" else request
+
+    def _total(self, request: m.AmendResting, order: v.OrderState) -> m.Write | m.Answer:
+        """S13: the quantity of an amend counts what has filled."""
+        amend = request.amend
+        if amend.qty is None:
+            return request
+        left = amend.qty - order.filled_qty
+        if left < 1:
+            return refusal(Code.INVALID_QTY)
+        return replace(request, amend=replace(amend, qty=Qty(left)))
+
+    def shown(self, request: m.Request, answer: m.Answer) -> m.Answer:
+        """The answer as this venue words it."""
+        body = answer.body if isinstance(answer, m.Ok) else None
+        if isinstance(body, m.CancelBody):
+            # The filled quantity comes from the read side and is a floor.
+            seen = self._exchange.stale.views.account.order(MAKER, body.order.order_id)
+            order = replace(body.order, filled_qty=seen.filled_qty if seen else Qty(0))
+            body = m.CancelBody(order, body.reduced_by)
+            answer = m.Ok(body)
+        elif isinstance(body, m.FillsBody) and self._variant("fill_fees"):
+            fills = tuple(replace(fill, fee_cents=None) for fill in body.fills)
+            return m.Ok(m.FillsBody(fills, body.cursor))
+        if self._status and not isinstance(request, m.Read):
+            if isinstance(body, m.CancelBody):
+                text = codec.encode(model.Cancelled(body.order, body.reduced_by))
+                return answer_of(request, self._status, text)
+            if isinstance(body, m.OrderBody):
+                return answer_of(request, self._status, codec.encode(body.order))
+        return answer
+
+    def _applied(self, command: v.Command, _: v.Answer, events: list[v.Event], __: int) -> None:
+        if isinstance(command, v.HaltMarket):
+            self._halted.add(command.market_id)
+        elif isinstance(command, v.ResumeMarket):
+            self._halted.discard(command.market_id)
+        if self._variant("fill_fees"):
+            for event in events:
+                if isinstance(event, v.FillBooked) and event.user_id == MAKER:
+                    self._charge(event)
+
+    def _charge(self, fill: v.FillBooked) -> None:
+        """S16: the fee of a fill is rounded up by itself, and may be a cent more."""
+        rate = self._rates[fill.liquidity is Liquidity.MAKER]
+        fee = fee_cents(rate, fill.qty, fill.outcome_price)
+        balance = self._exchange.engine.balance(MAKER)
+        if fee > fill.fee_cents and balance is not None and balance[0] > len(self.due):
+            self.dearer[fill.fill_id] = None
+            self.due.append(fill.fill_id)
+
+    # --- other ids --------------------------------------------------------------------------------
+
+    def apply(
+        self, engine: Engine, command: v.Command, now_ns: int
+    ) -> tuple[v.Answer, list[v.Event]]:
+        """Have the engine carry out a command about an order by the id that is shown of it."""
+        if not self._changes_ids:
+            return engine.apply(command, now_ns)
+        if isinstance(command, v.CancelOrder | v.AmendOrder):
+            if command.order_id in self._over:
+                return v.Refused(Code.ORDER_NOT_CANCELABLE, "it has another id"), []
+            order_id = self._engines.get(command.order_id, command.order_id)
+            command = replace(command, order_id=order_id)
+        answer, events = engine.apply(command, now_ns)
+        ended: list[v.Event] = []
+        if isinstance(answer, v.Amended) and answer.order.user_id == MAKER:
+            ended = [self._renamed(answer.order.order_id, now_ns)]
+        shown = [*ended, *(self._event(event) for event in events)]
+        if isinstance(answer, v.Placed | v.Amended | v.Cancelled):
+            answer = replace(answer, order=self._order(answer.order))
+        return answer, shown
+
+    def _renamed(self, order_id: OrderId, now_ns: int) -> v.Event:
+        before = self._order(self._last[order_id])
+        self._engines.pop(before.order_id, None)
+        self._shown[order_id] = after = OrderId(str(int(before.order_id) + 1))
+        self._engines[after] = order_id
+        nothing = {"remaining_qty": Qty(0), "reserved_cents": Cents(0)}
+        over = replace(before, status=OrderStatus.CANCELED, updated_ns=now_ns, **nothing)
+        self._over[before.order_id] = over
+        return v.OrderChanged(now_ns, over)
+
+    def _event(self, event: v.Event) -> v.Event:
+        if isinstance(event, v.OrderChanged) and event.order.user_id == MAKER:
+            self._last[event.order.order_id] = event.order
+            return replace(event, order=self._order(event.order))
+        if isinstance(event, v.FillBooked) and event.user_id == MAKER:
+            return replace(event, order_id=self._shown.get(event.order_id, event.order_id))
+        return event
+
+    def order(self, order_id: OrderId) -> v.OrderState | None:
+        """An order by an id that it has or had."""
+        if order_id in self._over:
+            return self._over[order_id]
+        order = self._exchange.engine.order(self._engines.get(order_id, order_id))
+        return None if order is None else self._order(order)
+
+    def _order(self, order: v.OrderState) -> v.OrderState:
+        return replace(order, order_id=self._shown.get(order.order_id, order.order_id))
+
+
+FLOOR, FLICKERER, *TAKERS = CROWD
+_FLOOR_QTY = 50
+_PATIENT_MAX = 6
+"""Small quotes that rest on one market at once."""
+
+
+class BuyingCrowd:
+    """Traders that only buy, YES or NO, so that no holdings need to be kept.
+
+    value: what a YES share of each market is thought to be worth, cents. takes: whether values
+    move, and some of them take what is offered.
+    """
+
+    def __init__(self, odds: Odds, exchange: SimulatedVenue, rng: random.Random) -> None:
+        self._exchange = exchange
+        self._prefix = "" if odds.first is None else "second-"
+        self._rng = rng
+        self._shock = odds.shock
+        self._made = 0
+        self._floors: dict[MarketId, list[OrderId]] = {}
+        self._patient: dict[MarketId, deque[OrderId]] = {}
+        self._flickers: dict[MarketId, OrderId] = {}
+        self.value: dict[MarketId, float] = {}
+        self._left: dict[MarketId, None] = {}
+        self.takes = True
+        for markets in exchange.markets.values():
+            top = rng.uniform(55.0, 90.0)
+            for index, market in enumerate(markets):
+                self.value[market] = max(6.0, top - index * rng.uniform(8.0, 18.0))
+                self._patient[market] = deque()
+        self._markets = list(self.value)
+        self.dead = self._markets[-1] if odds.dead_rung and len(self._markets) > 1 else None
+
+    def open(self, now_ns: int) -> None:
+        for market in self._markets:
+            if market == self.dead:
+                self.buy(FLOOR, market, Outcome.YES, 1, _FLOOR_QTY, now_ns)
+                self.buy(FLOOR, market, Outcome.NO, 1, _FLOOR_QTY, now_ns)
+            else:
+                self._floor(market, now_ns)
+
+    def comes_to(self, market: MarketId, ladder: list[MarketId], now_ns: int) -> None:
+        """A market is listed: the crowd trades there, at a value between those of its neighbours.
+
+        ladder: the rungs of its event, the new one among them, lowest strike first.
+        """
+        place = ladder.index(market)
+        low = self.value[ladder[place + 1]] if place + 1 < len(ladder) else 6.0
+        high = self.value[ladder[place - 1]] if place else 94.0
+        self.value[market] = self._rng.uniform(min(low, high), max(low, high))
+        self._patient[market] = deque()
+        self._markets.append(market)
+        self._floor(market, now_ns)
+
+    def refloor(self, resolved: Container[MarketId], now_ns: int) -> None:
+        for market in self._markets:
+            if market != self.dead and market not in resolved:
+                self._floor(market, now_ns)
+
+    def _floor(self, market: MarketId, now_ns: int) -> None:
+        for order_id in self._floors.pop(market, []):
+            self._exchange.apply(v.CancelOrder(FLOOR, order_id), now_ns)
+        value, width = self.value[market], self._rng.choice((2, 4, 7))
+        below, above = round(value - width), round(complement(Price(round(value))) - width)
+        for outcome, price in ((Outcome.YES, below), (Outcome.NO, above)):
+            placed = self.buy(FLOOR, market, outcome, price, _FLOOR_QTY, now_ns)
+            if placed is not None:
+                self._floors.setdefault(market, []).append(placed)
+
+    def act(self, now_ns: int) -> None:
+        rng = self._rng
+        market = rng.choice(self._markets)
+        if market == self.dead or market in self._left:
+            return
+        drawn = rng.random()
+        patient = self._patient[market]
+        if drawn < 0.80:
+            # A small quote comes, or the oldest one goes, or changes its size.
+            if len(patient) >= _PATIENT_MAX or (patient and drawn < 0.30):
+                self._exchange.apply(v.CancelOrder(TAKERS[0], patient.popleft()), now_ns)
+            elif patient and drawn < 0.55:
+                amend = Amend(qty=Qty(rng.randint(1, 12)))
+                self._exchange.apply(v.AmendOrder(TAKERS[0], patient[-1], amend), now_ns)
+            else:
+                outcome, value = self._side(market)
+                price = round(value - rng.uniform(1.0, 6.0))
+                order_id = self.buy(TAKERS[0], market, outcome, price, rng.randint(1, 12), now_ns)
+                if order_id is not None:
+                    patient.append(order_id)
+            return
+        if not self.takes:
+            return
+        step = rng.gauss(0.0, 0.4) + (rng.choice((-15, 15)) if rng.random() < self._shock else 0)
+        self.value[market] = min(94.0, max(6.0, self.value[market] + step))
+        if drawn < 0.84:
+            self._floor(market, now_ns)
+            return
+        outcome, value = self._side(market)
+        price = round(value + rng.uniform(1.0, 8.0))
+        user, qty = rng.choice(TAKERS[1:]), rng.randint(1, 12)
+        self.buy(user, market, outcome, price, qty, now_ns, TimeInForce.IOC)
+
+    def leave(self, market: MarketId, now_ns: int) -> None:
+        if market == self.dead:
+            return
+        self._left[market] = None
+        self.unflick(market, now_ns)
+        for order_id in self._floors.pop(market, []):
+            self._exchange.apply(v.CancelOrder(FLOOR, order_id), now_ns)
+        while self._patient[market]:
+            self._exchange.apply(v.CancelOrder(TAKERS[0], self._patient[market].popleft()), now_ns)
+
+    def rest(self) -> None:
+        self._left.update(dict.fromkeys(self._markets))
+
+    def come_back(self, market: MarketId) -> None:
+        self._left.pop(market, None)
+
+    def jump(self, market: MarketId, cents: int, now_ns: int) -> None:
+        if market == self.dead or market in self._left:
+            return
+        self.value[market] = min(94.0, max(6.0, self.value[market] + cents))
+        self._floor(market, now_ns)
+        outcome, value = (
+            (Outcome.YES, self.value[market])
+            if cents > 0
+            else (Outcome.NO, complement(Price(0)) - self.value[market])
+        )
+        self.buy(TAKERS[1], market, outcome, round(value), 12, now_ns, TimeInForce.IOC)
+
+    def take(
+        self, order: v.OrderState, rng: random.Random, now_ns: int, most: int | None = None
+    ) -> None:
+        is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
+        level = canonical(order.outcome, order.price)
+        qty = 0
+        for price, size in self._exchange.engine.depth(
+            order.market_id, BookSide.BID if is_bid else BookSide.ASK
+        ):
+            if price == level:
+                qty += rng.randint(1, size) if most is None else min(most, size)
+                break
+            qty += size
+        outcome = Outcome.NO if is_bid else Outcome.YES
+        user, at = rng.choice(TAKERS[1:]), canonical(outcome, level)
+        self.buy(user, order.market_id, outcome, at, max(1, qty), now_ns, TimeInForce.IOC)
+
+    def _side(self, market: MarketId) -> tuple[Outcome, float]:
+        value = self.value[market]
+        if self._rng.random() < 0.5:
+            return Outcome.YES, value
+        return Outcome.NO, complement(Price(0)) - value
+
+    def flick(self, market: MarketId, up: bool, now_ns: int) -> None:
+        known = self._flickers.get(market)
+        price = Price(max(PRICE_MIN, round(self.value[market]) - 2 + up))
+        if known is not None:
+            amended = self._exchange.apply(
+                v.AmendOrder(FLICKERER, known, Amend(price=price, qty=Qty(9))), now_ns
+            )
+            if isinstance(amended, v.Amended) and amended.order.remaining_qty:
+                return
+            del self._flickers[market]
+        order_id = self.buy(FLICKERER, market, Outcome.YES, price, 9, now_ns)
+        if order_id is not None:
+            self._flickers[market] = order_id
+
+    def unflick(self, market: MarketId, now_ns: int) -> None:
+        order_id = self._flickers.pop(market, None)
+        if order_id is not None:
+            self._exchange.apply(v.CancelOrder(FLICKERER, order_id), now_ns)
+
+    def buy(
+        self,
+        user: UserId,
+        market: MarketId,
+        outcome: Outcome,
+        price: int,
+        qty: int,
+        now_ns: int,
+        tif: TimeInForce = TimeInForce.GTC,
+    ) -> OrderId | None:
+        """Buy for somebody, the bot's account among them; the order if any of it rests."""
+        self._made += 1
+        order = QtyOrder(
+            market,
+            outcome,
+            Side.BUY,
+            Price(min(PRICE_MAX, max(PRICE_MIN, price))),
+            Qty(qty),
+            tif,
+            ClientOrderId(f"{self._prefix}crowd-{self._made}"),
+        )
+        answer = self._exchange.apply(v.PlaceOrder(user, order), now_ns)
+        if isinstance(answer, v.Placed) and answer.order.remaining_qty:
+            return answer.order.order_id
+        return None

@@ -1,1 +1,0 @@
-"""The venue of a simulated world: the real engine and its crowd."""
