@@ -97,7 +97,7 @@ def _event(trader: "Trader", ladder: EventQuoter, now_ns: int) -> EventReport:
         implied=ladder.implied(trader.ledgers.settlement.told_winner),
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
-        cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.cuts(ladder))),
+        cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.trims(ladder))),
         stage=ladder.stage,
     )
 

@@ -19,7 +19,7 @@ from bot.core.risk.exposure import Bounds, Exposure, OpenExposure
 from bot.core.risk.trim import Trim
 from bot.strategy.api import Levels, Quote, Take
 from venue.wire.limits import QTY_MAX
-from venue.wire.money import BookSide, Cents, Price, Qty, canonical
+from venue.wire.money import BookSide, Price, Qty, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 
 if TYPE_CHECKING:
@@ -142,14 +142,11 @@ def rooms(
 ) -> tuple[Room, ...]:
     """What each limit of an event by itself leaves of an order, the tightest first. cash_qty: what
     the free cash leaves of it. instead_of: the order that it is a change of."""
-    if instead_of is not None:
-        exposure.remove(instead_of.exposure())
+    counted = None if instead_of is None else instead_of.exposure()
     found = [
-        Room(name, exposure.largest(candidate, msgspec.structs.replace(_BOUNDLESS, **{name: left})))
-        for name, left in msgspec.structs.asdict(bounds).items()
+        Room(name, Qty(max(0, min(candidate.qty_max, room))))
+        for name, room in exposure.rooms(candidate, bounds, counted)._asdict().items()
     ]
-    if instead_of is not None:
-        exposure.add(instead_of.exposure())
     if cash_qty is not None:
         found.append(Room("cash", cash_qty))
     return tuple(sorted(found, key=lambda room: room.qty))
@@ -157,16 +154,6 @@ def rooms(
 
 SHOWN_LEVELS: Final = 3
 """Of each side of a book."""
-
-_ANY: Final = 2**53
-_BOUNDLESS: Final = Bounds(
-    loss_cents=Cents(_ANY),
-    position_qty=Qty(_ANY),
-    net_qty=Qty(_ANY),
-    gross_qty=Qty(_ANY),
-    gross_cents=Cents(_ANY),
-    resting_cents=Cents(_ANY),
-)
 
 
 def plan_of(trader: "Trader", sending: "OrderExecutor", reserve: int, now_ns: int) -> TraderPlan:
@@ -240,7 +227,7 @@ class _Preview:
 
     def _rung(self, rung: MarketQuoter, pulled: str) -> RungPlan:
         yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
-        fair, cuts = rung.fair, self._weighing.cuts(rung.ladder)
+        fair, cuts = rung.fair, self._weighing.trims(rung.ladder)
         answered = {} if pulled or rung.blocked else rung.ladder.takes
         return RungPlan(
             market_id=rung.market_id,

@@ -24,7 +24,7 @@ from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.wind_down import WindDownStage
 from bot.core.report import ConfigReport
-from bot.core.risk.effective_limits import no_looser
+from bot.core.risk.limits import no_looser
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

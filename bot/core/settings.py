@@ -36,7 +36,7 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     event_gross_qty: the rungs' |YES - NO| added up. event_gross_cents: loss of an event if every
     rung went against us by itself. resting_cents: what all live orders of the series would lose,
     both sides added up. The last four follow from the others where they are 0, see
-    `effective_limits.limits_in_force`. resting_orders: orders possibly live at once, for the
+    `limits.limits_in_force`. resting_orders: orders possibly live at once, for the
     time to flat. flat_ns: no create leaves that would make cancelling everything take longer.
     """
 

@@ -398,7 +398,7 @@ class Trader:
         if may_quote and self.guard.breakers.tripped:
             self._trip()  # by a request that has just left, or was to
         if out.writes_in_flight > in_flight:
-            quoting.weighing.weigh()
+            quoting.weighing.on_sent()
         if not (needs_upkeep and self._is_over(may_quote=may_quote)):
             self._schedule_wake(again_ns)
         # What could not be carried out is tried again at the first occasion.

@@ -479,7 +479,7 @@ class Explainer:
             takes=ladder.takes.get(market_id, ()) if was_asked and not ladder.conduct.fault else (),
             wanted=rung.wanted,
             steady=tuple(rung.planned),
-            cuts=tuple(cut for cut in quoting.weighing.cuts(ladder) if cut.market_id == market_id),
+            cuts=tuple(cut for cut in quoting.weighing.trims(ladder) if cut.market_id == market_id),
             limits=self._limits_then(step, deed, wish),
             choice=None if deed is None else self._choice(step, rung, deed, life, wish),
             token=None if deed is None else self._token(step, deed),

@@ -304,10 +304,11 @@ def test_an_event_is_decided_within_what_others_leave_of_the_series_as_they_are_
     [rung] = one.rungs
     rung.blocked = ""
     quote = Quote(BookSide.BID, Price(60), Qty(10))  # 61 cents a share, the fee included
-    admitted = series.weighing.cut(one, {rung.market_id: (quote,)}, Cents(1_000))
+    bounds = series.weighing.bounds(one, wanted=True)
+    admitted = series.weighing.trim(one, {rung.market_id: (quote,)}, bounds)
     one.want(admitted, pulled=pulled)
-    assert series.weighing.loss_limit_cents(other, wanted=True) == left
-    assert series.weighing.loss_limit_cents(other) == 1_000
+    assert series.weighing.bounds(other, wanted=True).loss_cents == left
+    assert series.weighing.bounds(other).loss_cents == 1_000
 
 
 def test_a_fill_of_a_rung_that_is_not_listed_counts_against_its_event():

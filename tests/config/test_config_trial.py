@@ -7,7 +7,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.reconfigure import TIGHTER
-from bot.core.risk.effective_limits import limits_in_force, no_looser
+from bot.core.risk.limits import limits_in_force, no_looser
 from bot.core.settings import BreakerSettings, NewsSettings
 from tests.config.changing import Changing, around
 from venue.wire.instant import NS_PER_MS

@@ -11,13 +11,14 @@ from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
+from bot.core.risk.exposure import Bounds
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Resting, Strategy
 from tests.mutants.bug import Bug, Patch
-from venue.wire.money import Cents, Price, Qty
+from venue.wire.money import Price, Qty
 
 _reconfigure = QuotingEngine.reconfigure
-_cut = PortfolioRisk.cut
+_trim = PortfolioRisk.trim
 
 
 def _old_limits(
@@ -32,10 +33,10 @@ def _any_price(self: KillSwitch, rung: MarketQuoter, own: OwnOrder, price: Price
     return ""
 
 
-def _half(self: PortfolioRisk, ladder: EventQuoter, quotes: Resting, loss_cents: Cents) -> Resting:
+def _half(self: PortfolioRisk, ladder: EventQuoter, quotes: Resting, bounds: Bounds) -> Resting:
     return {
         market: tuple(structs.replace(each, qty=Qty(-(-each.qty // 2))) for each in admitted)
-        for market, admitted in _cut(self, ladder, quotes, loss_cents).items()
+        for market, admitted in _trim(self, ladder, quotes, bounds).items()
     }
 
 
@@ -62,6 +63,6 @@ CHANGES: Final = (
         (75,),
         "What may be lost is counted twice, and half of what could be quoted is.",
         ("B2",),
-        (Patch(PortfolioRisk, "cut", _half),),
+        (Patch(PortfolioRisk, "trim", _half),),
     ),
 )

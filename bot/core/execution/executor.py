@@ -511,7 +511,7 @@ class OrderExecutor:
         rung.denied(wish)
         decided_cents = rung.ladder.loss_limit_cents
         if decided_cents is not None:
-            rung.ladder.dirty |= self._weighing.loss_limit_cents(rung.ladder) < decided_cents
+            rung.ladder.dirty |= self._weighing.bounds(rung.ladder).loss_cents < decided_cents
         return False
 
 

@@ -369,7 +369,8 @@ class QuotingEngine:
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
         self._out.counters.decisions += 1
-        loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
+        bounds = self.weighing.bounds(ladder, wanted=True)
+        ladder.loss_limit_cents = bounds.loss_cents
         implied = self._implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
         self.pnl.on_view(view, now_ns, ladder.telling.anew)
@@ -393,7 +394,7 @@ class QuotingEngine:
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
-        quotes = self.weighing.cut(ladder, ladder.as_taken(quotes), loss_cents)
+        quotes = self.weighing.trim(ladder, ladder.as_taken(quotes), bounds)
         ladder.want(quotes, pulled=False)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]

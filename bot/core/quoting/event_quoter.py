@@ -28,7 +28,7 @@ from bot.core.quoting.quote_validator import QuoteValidator
 from bot.core.quoting.supervisor import FailedStrategy, StrategyHealth, made_by
 from bot.core.quoting.view_builder import ViewBuilder
 from bot.core.quoting.wind_down import WindDownStage, kept, left_by, part_of, stage_of, turns_in_ns
-from bot.core.risk.bounds import taken, takes_any
+from bot.core.risk.limits import taken, takes_any
 from bot.core.settings import TraderSettings
 from bot.strategy.api import EventView, ImpliedView, Quote, Resting, Strategy, Take
 from venue.wire import instant, model

@@ -26,8 +26,8 @@ from bot.core.planning.diff import plan_sides
 from bot.core.planning.levels import WorkingOrders
 from bot.core.planning.queue_economics import QuoteEconomics, TradeRates, worth_of
 from bot.core.quoting.own_trades import OwnTradeFilter
-from bot.core.risk.bounds import grid_of
 from bot.core.risk.exposure import OpenExposure, RungTerms
+from bot.core.risk.limits import grid_of
 from bot.core.settings import TrustSettings
 from bot.core.strike import strike_dollars
 from bot.strategy.api import Levels, Quote
@@ -112,10 +112,8 @@ class MarketQuoter:
         self.wishes: tuple[Action, ...] = ()
         self.again_ns = 0  # when `wishes` are planned again; 0 at once
         self.denied_some = False
-        # The exposure of its event counts `counted` for it, and `held` as held; `weighed` while
-        # that is what is live.
+        # True while the exposure of its event counts what is live here; it counts `held` as held.
         self.weighed = False
-        self.counted: tuple[OpenExposure, ...] = ()
         self.held = (Qty(0), Qty(0), Cents(0))
         self._steady = (
             QuoteDebouncer(_BID, ladder.pace.dwell_ns),

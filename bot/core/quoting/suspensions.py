@@ -6,7 +6,7 @@ from typing import Final
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox
 from bot.core.quoting.event_quoter import MarketQuoter
-from bot.core.risk.bounds import lowered
+from bot.core.risk.limits import lowered
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import MarketId

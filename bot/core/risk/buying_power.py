@@ -188,6 +188,7 @@ class AccountRisk:
 
     def __init__(self) -> None:
         self.cash = BuyingPower()
+        self.traders = 0
         self._losses: list[Callable[[], Cents]] = []
         self._opened: set[int] = set()
 
@@ -197,7 +198,8 @@ class AccountRisk:
         loss_cents: what its series may lose now, >= 0; asked for by the others at any time.
         """
         self._losses.append(loss_cents)
-        return len(self._losses) - 1
+        self.traders += 1
+        return self.traders - 1
 
     def others_loss_cents(self, member: int) -> Cents:
         """What the other traders may lose now, added up."""
