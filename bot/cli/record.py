@@ -118,7 +118,7 @@ def _recorded(
             # A tape brings its own series; the configuration cannot know its name.
             series = fold_ticker(named[0])
             settings = msgspec.structs.replace(settings, series_ticker=series)
-        settings = msgspec.structs.replace(settings, beside=())
+        settings = msgspec.structs.replace(settings, other_series=())
         config = msgspec.structs.replace(config, trader=settings)
         return loop.run(_record, config, site, state.path, run_ns)
 

@@ -234,7 +234,7 @@ def _trade_at(
         trader = plans[0].trader if plans else None
         beside = tuple(ticker for ticker in series if ticker != series[place])
         settings = msgspec.structs.replace(
-            config.trader, series_ticker=series[place], beside=beside
+            config.trader, series_ticker=series[place], other_series=beside
         )
         plan = _plan(config, settings, trader, site, state, page, options)
         if options.paper:

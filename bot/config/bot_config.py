@@ -28,14 +28,15 @@ from bot.config.strict_yaml import Fault, Place, Plain, YamlFault, YamlText, rea
 from bot.config.validation import typed
 from bot.core.messages import Configuration, StrategyChoice
 from bot.core.settings import (
+    JOURNAL_NAMES,
     BudgetSettings,
     Candidate,
     KeySettings,
     PaceSettings,
     RiskSettings,
+    StalenessSettings,
     StartSettings,
     TraderSettings,
-    TrustSettings,
 )
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS
@@ -344,7 +345,7 @@ def trader_settings(file: File, series_ticker: Ticker) -> TraderSettings:
         ),
         pace=PaceSettings(**_in_ns(file.pace)),
         budget=BudgetSettings(**file.budget.model_dump()),
-        trust=TrustSettings(**_in_ns(file.trust)),
+        staleness=StalenessSettings(**_in_ns(file.trust)),
         start=StartSettings(strangers=file.start.strangers),
         news=file.news.settings(),
         curfew=file.curfew.settings(),
@@ -356,13 +357,16 @@ def trader_settings(file: File, series_ticker: Ticker) -> TraderSettings:
 
 
 def _in_ns(part: Part) -> dict[str, int]:
-    """A part's numbers with every `_ms` turned into `_ns`."""
-    return {
-        f"{key[:-3]}_ns" if key.endswith("_ms") else key: (
-            value * NS_PER_MS if key.endswith("_ms") else value
-        )
-        for key, value in part.model_dump().items()
-    }
+    """A part's numbers by the trader's names for them, with every `_ms` turned into `_ns`."""
+    numbers: dict[str, int] = {}
+    for key, value in part.model_dump().items():
+        is_ms = key.endswith("_ms")
+        name = f"{key[:-3]}_ns" if is_ms else key
+        numbers[_FIELDS.get(name, name)] = value * NS_PER_MS if is_ms else value
+    return numbers
+
+
+_FIELDS: Final = {key: name for name, key in JOURNAL_NAMES.items()}
 
 
 # --- checks over several keys ---------------------------------------------------------------------

@@ -23,9 +23,9 @@ from bot.core.settings import (
     NewsSettings,
     PaceSettings,
     RiskSettings,
+    StalenessSettings,
     StartSettings,
     Strangers,
-    TrustSettings,
 )
 from bot.io.notices import Form, What
 from venue.wire.instant import NS_PER_MS
@@ -240,7 +240,7 @@ Requests = Annotated[int, Field(ge=1, le=RATE_BURST)]
 
 _PACE: Final = PaceSettings()
 _BUDGET: Final = BudgetSettings()
-_TRUST: Final = TrustSettings()
+_TRUST: Final = StalenessSettings()
 _START: Final = StartSettings()
 _RISK: Final = RiskSettings(series_loss_cents=Cents(1), rung_position_qty=Qty(1), order_qty=Qty(1))
 
@@ -347,7 +347,10 @@ class Pace(LivePart):
         "size",
     )
     siblings: int = Field(
-        _PACE.siblings, ge=1, le=20, description="most orders of ours at one price by one route"
+        _PACE.orders_per_level_max,
+        ge=1,
+        le=20,
+        description="most orders of ours at one price by one route",
     )
     requests_in_flight: Requests = Field(
         _PACE.requests_in_flight,
@@ -407,19 +410,19 @@ class Budget(Part):
 class Trust(Part):
     """When what is believed is too old to quote on, and how often it is checked."""
 
-    heard_ms: Milliseconds = _ms(_TRUST.heard_ns, "longest silence of the channel")
+    heard_ms: Milliseconds = _ms(_TRUST.feed_silence_ns, "longest silence of the channel")
     book_ms: Milliseconds = _ms(
         _TRUST.book_ns, "oldest confirmation of a book that may still be quoted on"
     )
     recheck_ms: Milliseconds = _ms(_TRUST.recheck_ns, "age at which a confirmation is sought")
     read_lag_ms: Milliseconds = _ms(_TRUST.read_lag_ns, "reads may lag a write by so much")
-    sweep_ms: Milliseconds = _ms(_TRUST.sweep_ns, "between reads of resting orders and fills")
+    sweep_ms: Milliseconds = _ms(_TRUST.poll_orders_ns, "between reads of resting orders and fills")
     suspect_sweep_ms: Milliseconds = _ms(
-        _TRUST.suspect_sweep_ns,
+        _TRUST.poll_orders_fast_ns,
         "the same while an order of ours may have filled, is in doubt, or the channel is silent",
     )
     audit_ms: Milliseconds = _ms(
-        _TRUST.audit_ns, "between reads of positions, balance and the series"
+        _TRUST.poll_account_ns, "between reads of positions, balance and the series"
     )
     resend_ms: Milliseconds = _ms(_TRUST.resend_ns, "between recovery sends of one order")
     refused_resend_ms: Milliseconds = _ms(
@@ -436,7 +439,7 @@ class Trust(Part):
         _TRUST.lag_ns, "how much later than its usual delay the channel may be"
     )
     emptied_ms: Milliseconds = _ms(
-        _TRUST.emptied_ns, "how long a book that was emptied at once is not believed"
+        _TRUST.empty_book_grace_ns, "how long a book that was emptied at once is not believed"
     )
     unread_ms: Milliseconds = _ms(
         _TRUST.unread_ns,

@@ -47,7 +47,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         ),
         tokens=out.purse.tokens(now_ns),
         in_flight=len(out.pending),
-        resting=sum(own.state is not State.LOST for own in desk.all_live()),
+        resting=sum(own.state is not State.NEW_UNKNOWN for own in desk.all_live()),
         unknown_open=desk.unknown_count(),
         flat_ns=out.flat_ns(desk.live_count(), now_ns),
         foreign_tokens=out.foreign_tokens(),
@@ -63,7 +63,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         transfers_cents=ledgers.transfers_cents,
         unallocated_cents=ledgers.unallocated_cents,
         feed_heard_ns=quoting.channel.heard_ns,
-        feed_silent_after_ns=max(FEED_SILENT_NS, settings.trust.heard_ns),
+        feed_silent_after_ns=max(FEED_SILENT_NS, settings.staleness.feed_silence_ns),
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
         latched=trader.guard.latched,
         inconsistency=kind_in(trader.guard.latched) or "",
@@ -159,16 +159,16 @@ def _order(own: OwnOrder, rung: MarketQuoter, now_ns: int) -> OrderReport:
     return OrderReport(
         client_order_id=own.client_order_id,
         order_id=own.order_id,
-        side=own.side,
-        price=own.level,
+        side=own.book_side,
+        price=own.yes_price,
         outcome=own.outcome,
-        own_side=own.own_side,
+        own_side=own.side,
         remaining_qty=own.remaining,
         filled_qty=own.filled,
         state=own.state,
         age_ns=now_ns - own.placed_ns,
         why=own.why,
-        may_fill_qty=own.may_fill,
+        may_fill_qty=own.max_fillable,
         worst_price=own.exposure().price,
         reason=reason_of(own, rung),
         ahead_qty=None if queue is None else queue.likely,
@@ -178,13 +178,13 @@ def _order(own: OwnOrder, rung: MarketQuoter, now_ns: int) -> OrderReport:
 
 
 _UNDER_WAY: Final = {
-    State.SENT: "its create is on its way",
-    State.LOST: "its create has no answer: it counts in full until the venue's word",
-    State.AMENDING: "its change is on its way",
-    State.BLURRED: "its change has no answer: it is read back",
-    State.CANCELLING: "its cancel is on its way",
-    State.CLOSING: "over, by the venue's word; its fills are being read",
-    State.DONE: "over",
+    State.PENDING_NEW: "its create is on its way",
+    State.NEW_UNKNOWN: "its create has no answer: it counts in full until the venue's word",
+    State.PENDING_REPLACE: "its change is on its way",
+    State.REPLACE_UNKNOWN: "its change has no answer: it is read back",
+    State.PENDING_CANCEL: "its cancel is on its way",
+    State.CLOSED_UNCONFIRMED: "over, by the venue's word; its fills are being read",
+    State.CLOSED: "over",
 }
 
 
@@ -194,7 +194,7 @@ def reason_of(own: OwnOrder, rung: MarketQuoter) -> str:
         return f"not trusted, {own.suspicion.finding}: {own.suspicion.why}"
     if own.state is not State.OPEN:
         return f"{_UNDER_WAY[own.state]} ({own.why})"
-    if own.doomed:
+    if own.cancel_requested:
         return f"to be cancelled: {own.why}"
     for wish in rung.wishes:
         if not isinstance(wish, CreateAction) and wish.order is own:
@@ -204,25 +204,25 @@ def reason_of(own: OwnOrder, rung: MarketQuoter) -> str:
 
 def _serves(own: OwnOrder, rung: MarketQuoter) -> str:
     """Which wanted quote an order that nothing is wished for serves."""
-    planned = [quote for quote in rung.planned if quote.side is own.side]
+    planned = [quote for quote in rung.planned if quote.side is own.book_side]
     if not planned:
         return f"nothing is wanted on this side: {rung.blocked or 'see the limits'}"
-    planned.sort(key=lambda quote: quote.price, reverse=own.side is BookSide.BID)
+    planned.sort(key=lambda quote: quote.price, reverse=own.book_side is BookSide.BID)
     prices = [quote.price for quote in planned]
-    if own.level in prices:
-        level = prices.index(own.level)
+    if own.yes_price in prices:
+        level = prices.index(own.yes_price)
         return f"wanted here: level {level + 1} of {len(prices)}, {planned[level].qty} shares" + (
             _to_fair(own, rung)
         )
-    nearest = min(planned, key=lambda quote: abs(quote.price - own.level))
+    nearest = min(planned, key=lambda quote: abs(quote.price - own.yes_price))
     return f"wanted at {nearest.price}: near enough to keep its place" + _to_fair(own, rung)
 
 
 def _to_fair(own: OwnOrder, rung: MarketQuoter) -> str:
     if rung.fair is None:
         return ""
-    away = rung.fair.value_cents - own.level
-    if own.side is BookSide.ASK:
+    away = rung.fair.value_cents - own.yes_price
+    if own.book_side is BookSide.ASK:
         away = -away
-    side = "below" if own.side is BookSide.BID else "above"
+    side = "below" if own.book_side is BookSide.BID else "above"
     return f", {away:.1f} {side} fair" if away >= 0 else f", {-away:.1f} through fair"

@@ -74,8 +74,9 @@ class JournaledOrder(msgspec.Struct, frozen=True, gc=False):
     """An order of ours that rested when the journal ended, as the last answer about it showed it.
 
     price: cents of its own outcome. placed_ns: when its create was answered, on the bot's clock.
-    settled: every write of ours about it has its answer; else it may be other than shown. earlier:
-    the ids that amends took from it, each with as many of its fills as this one lacks (S13).
+    settled: every write of ours about it has its answer; else it may be other than shown.
+    previous_ids: the ids that amends took from it, each with as many of its fills as this one
+    lacks (S13).
     """
 
     client_order_id: ClientOrderId
@@ -88,7 +89,7 @@ class JournaledOrder(msgspec.Struct, frozen=True, gc=False):
     filled: Qty
     placed_ns: int
     settled: bool = True
-    earlier: tuple[tuple[OrderId, Qty], ...] = ()
+    previous_ids: tuple[tuple[OrderId, Qty], ...] = msgspec.field(default=(), name="earlier")
 
 
 class JournalFate(enum.StrEnum):

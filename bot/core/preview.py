@@ -264,7 +264,7 @@ class _Preview:
         if isinstance(wish, CreateAction):
             return PlannedAction(
                 act=Act.CREATE,
-                side=wish.side,
+                side=wish.book_side,
                 price=wish.price,
                 qty=wish.qty,
                 why=wish.why,
@@ -287,13 +287,13 @@ class _Preview:
             return cancel
         amend = wish.amend
         own_price = own.price if amend.price is None else amend.price
-        wanted = OpenExposure(own.market_id, own.outcome, own.own_side, own_price, Qty(QTY_MAX))
+        wanted = OpenExposure(own.market_id, own.outcome, own.side, own_price, Qty(QTY_MAX))
         return msgspec.structs.replace(
             cancel,
             act=Act.AMEND,
             price=canonical(own.outcome, own_price),
             qty=own.remaining if amend.qty is None else amend.qty,
-            from_price=own.level,
+            from_price=own.yes_price,
             from_qty=own.remaining,
             room=self._room(rung, wanted, own),
             held_back=self._withheld or held_back,
@@ -320,9 +320,9 @@ def _left(own: OwnOrder) -> PlannedAction:
     rests = own.state is State.OPEN
     return PlannedAction(
         act=Act.KEEP if rests else Act.WAIT,
-        side=own.side,
-        price=own.level,
-        qty=own.remaining if rests else own.may_fill,
+        side=own.book_side,
+        price=own.yes_price,
+        qty=own.remaining if rests else own.max_fillable,
         why=own.why,
         client_order_id=own.client_order_id,
         order_id=own.order_id,

@@ -25,7 +25,7 @@ from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.wind_down import WindDownStage
 from bot.core.report import ConfigReport
 from bot.core.risk.limits import no_looser
-from bot.core.settings import TraderSettings
+from bot.core.settings import JOURNAL_NAMES, TraderSettings
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
@@ -346,7 +346,7 @@ def barred(old: TraderSettings, new: TraderSettings) -> str:
     """The first setting that differs and only a restart can change; empty where there is none."""
     for part in old.__struct_fields__:
         if part not in LIVE and getattr(old, part) != getattr(new, part):
-            return part
+            return JOURNAL_NAMES.get(part, part)
     for name in FIXED_PACE:
         if getattr(old.pace, name) != getattr(new.pace, name):
             return f"pace.{name}"

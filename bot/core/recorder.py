@@ -47,7 +47,7 @@ class TapeRecorder:
         self.private = True
         self._series = settings.series_ticker
         self._key = m.Key.READ if settings.keys.read else m.Key.TRADE
-        self._recheck_ns = settings.trust.recheck_ns
+        self._recheck_ns = settings.staleness.recheck_ns
         self.effects: list[m.Effect] = []
         self._due = dict.fromkeys(_REQUESTS, 0)
         self._asked: tuple[m.RequestId, Resource] | None = None

@@ -17,6 +17,19 @@ SHADOW_LATENCY_NS: Final = 50 * NS_PER_MS
 """From a decision of a candidate to the first print, as we hear of it, that its orders can meet."""
 
 
+JOURNAL_NAMES: Final = {
+    "feed_silence_ns": "heard_ns",
+    "empty_book_grace_ns": "emptied_ns",
+    "poll_orders_ns": "sweep_ns",
+    "poll_orders_fast_ns": "suspect_sweep_ns",
+    "poll_account_ns": "audit_ns",
+    "orders_per_level_max": "siblings",
+    "staleness": "trust",
+    "other_series": "beside",
+}
+"""What journals call a setting, where that is not its name here."""
+
+
 class Candidate(msgspec.Struct, frozen=True):
     """A strategy run in the shadow of the live one. make_strategy: makes one for each event."""
 
@@ -53,26 +66,26 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     flat_ns: int = 2 * NS_PER_SECOND
 
 
-class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
+class PaceSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAMES.get):
     """How eagerly quotes follow belief.
 
     decide_ns: shortest time between two decisions of one event. dwell_ns: an order younger than
     this is not moved in price. tolerance_ticks: an order this far on the safe side of its wanted
     price keeps its place. resize_pct: a level is topped up or shrunk when it is off by this much of
-    its wanted size. siblings: most orders of ours at one price by one route. requests_in_flight:
-    most writes awaiting an answer. market_writes_per_second, market_writes_burst: creates and
-    amends of one market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
-    queue_power_pct: a hundred times the exponent n of `queue_position`. place_horizon_ns: how
-    far ahead the fills are expected that make a place worth keeping. move_millicents: thousandths
-    of a cent that a change must gain per share. capital_millicents: the same that a dollar tied up
-    costs a day.
+    its wanted size. orders_per_level_max: most orders of ours at one price by one route.
+    requests_in_flight: most writes awaiting an answer. market_writes_per_second,
+    market_writes_burst: creates and amends of one market; writes_per_second, writes_burst: of all.
+    Cancels count, and always pass. queue_power_pct: a hundred times the exponent n of
+    `queue_position`. place_horizon_ns: how far ahead the fills are expected that make a place worth
+    keeping. move_millicents: thousandths of a cent that a change must gain per share.
+    capital_millicents: the same that a dollar tied up costs a day.
     """
 
     decide_ns: int = 50 * NS_PER_MS
     dwell_ns: int = 500 * NS_PER_MS
     tolerance_ticks: int = 1
     resize_pct: int = 50
-    siblings: int = 3
+    orders_per_level_max: int = 3
     requests_in_flight: int = 32
     market_writes_per_second: int = 2
     market_writes_burst: int = 6
@@ -97,30 +110,31 @@ class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
     reserve: int = 60
 
 
-class TrustSettings(msgspec.Struct, frozen=True, kw_only=True):
+class StalenessSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAMES.get):
     """When what we believe is too old to quote on, and how often it is checked.
 
-    heard_ns: silence of the channel. book_ns: age of a book's last confirmation. recheck_ns: age
-    at which a confirmation is sought. read_lag_ns: reads may lag a write by so much.
-    sweep_ns: between reads of resting orders and fills. suspect_sweep_ns: the same while one of our
-    orders may have filled or is in doubt. audit_ns: between reads of positions, balance and the
+    feed_silence_ns: silence of the channel. book_ns: age of a book's last confirmation. recheck_ns:
+    age at which a confirmation is sought. read_lag_ns: how late reads may be. poll_orders_ns:
+    between reads of resting orders and fills. poll_orders_fast_ns: the same while one of our orders
+    may have filled or is in doubt. poll_account_ns: between reads of positions, balance and the
     series. resend_ns: between recovery sends of one order. lag_ns: how much later than its usual
-    delay the channel may be. emptied_ns: how long a book that was emptied at once says nothing.
-    unread_ns: how long orders, fills, positions or balance may go unread, twelve periods at least.
+    delay the channel may be. empty_book_grace_ns: how long a book that was emptied at once says
+    nothing. unread_ns: how long orders, fills, positions or balance may go unread, twelve periods
+    at least.
     """
 
-    heard_ns: int = 5 * NS_PER_SECOND
+    feed_silence_ns: int = 5 * NS_PER_SECOND
     book_ns: int = 10 * NS_PER_SECOND
     recheck_ns: int = 4 * NS_PER_SECOND
     read_lag_ns: int = NS_PER_SECOND
-    sweep_ns: int = 5 * NS_PER_SECOND
-    suspect_sweep_ns: int = NS_PER_SECOND
-    audit_ns: int = 5 * NS_PER_SECOND
+    poll_orders_ns: int = 5 * NS_PER_SECOND
+    poll_orders_fast_ns: int = NS_PER_SECOND
+    poll_account_ns: int = 5 * NS_PER_SECOND
     resend_ns: int = NS_PER_SECOND
     refused_resend_ns: int = 5 * NS_PER_SECOND
     gap_ns: int = 250 * NS_PER_MS
     lag_ns: int = 500 * NS_PER_MS
-    emptied_ns: int = 60 * NS_PER_SECOND
+    empty_book_grace_ns: int = 60 * NS_PER_SECOND
     unread_ns: int = 60 * NS_PER_SECOND
 
 
@@ -194,18 +208,18 @@ class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
     stop_ns: int = 0
 
 
-class TraderSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the trader is told once. beside: other series of ours on the same account, whose
+class TraderSettings(msgspec.Struct, frozen=True, kw_only=True, rename=JOURNAL_NAMES.get):
+    """All settings of the trader. other_series: other series of ours on the same account, whose
     rungs pay into the same cash."""
 
     series_ticker: Ticker
     risk: RiskSettings
     pace: PaceSettings = PaceSettings()
     budget: BudgetSettings = BudgetSettings()
-    trust: TrustSettings = TrustSettings()
+    staleness: StalenessSettings = StalenessSettings()
     breakers: BreakerSettings = BreakerSettings()
     start: StartSettings = StartSettings()
     keys: KeySettings = KeySettings()
     news: NewsSettings = NewsSettings()
     curfew: CurfewSettings = CurfewSettings()
-    beside: tuple[Ticker, ...] = ()
+    other_series: tuple[Ticker, ...] = ()

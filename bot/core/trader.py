@@ -63,17 +63,20 @@ class Trader:
         """purse, read_purse, standby_purse: shared with other traders on the same credential, and
         account_risk with those on the same account; None: our own. remake: makes another
         strategy, should one be wanted; None: there will be none."""
-        self._trust = settings.trust
+        self._staleness = settings.staleness
         self.out = PreTradeChecks(settings.budget, settings.keys, purse, read_purse, standby_purse)
-        self.desk = OrderManager(settings.trust, self.out)
-        self.ledgers = AccountReconciler(settings.trust, self.desk, self.out)
+        self.desk = OrderManager(settings.staleness, self.out)
+        self.ledgers = AccountReconciler(settings.staleness, self.desk, self.out)
         self.quoting = QuotingEngine(
             settings, make_strategy, self.desk, self.ledgers, self.out, account_risk
         )
         self._account = AccountPoller(
-            settings.series_ticker, settings.trust, self.ledgers.fills_page, settings.beside
+            settings.series_ticker,
+            settings.staleness,
+            self.ledgers.fills_page,
+            settings.other_series,
         )
-        self._suspected = SuspectedFills(settings.trust)
+        self._suspected = SuspectedFills(settings.staleness)
         self._sending = OrderExecutor(
             settings, self.desk, self.ledgers, self.quoting, self._suspected, self.out
         )
@@ -120,7 +123,7 @@ class Trader:
         if gap_ns > 0:
             self._now_ns = now_ns
         self.out.effects = []
-        if self.started_ns and gap_ns > self._trust.gap_ns:
+        if self.started_ns and gap_ns > self._staleness.gap_ns:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
             self._account.on_resume(self._now_ns)
             self._stirred = True
@@ -313,7 +316,8 @@ class Trader:
         elif row.advice is Advice.PARK_MARKET:
             self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
             self._account.hasten(
-                Resource.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
+                Resource.SERIES,
+                self._now_ns + PARK_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS,
             )
         elif row.advice is Advice.REREAD_FUNDS:
             often = self.desk.refusals.often(own, self._now_ns)
@@ -365,9 +369,9 @@ class Trader:
 
     def _series_read(self, walk: PagedRead) -> None:
         self._custody.series_walked(walk.missed)
-        others = self.reconfiguration.settings.beside
+        others = self.reconfiguration.settings.other_series
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
-        self.ledgers.list_beside(beside, walk.begun_ns - self._trust.read_lag_ns, self._now_ns)
+        self.ledgers.list_beside(beside, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns)
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
         self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
 
@@ -461,7 +465,7 @@ class Trader:
                 self.guard.judge_due_ns,
                 self._account.unread_due_ns(),
                 quoting.channel.reads_due_ns,
-                heard_ns + self._trust.heard_ns + 1,
+                heard_ns + self._staleness.feed_silence_ns + 1,
             )
         return False
 
@@ -499,7 +503,7 @@ class Trader:
     def _doubt(self) -> None:
         """Read fills and orders sooner where they are in doubt."""
         heard_ns = self.quoting.channel.heard_ns
-        silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
+        silent = heard_ns is None or self._now_ns - heard_ns > self._staleness.feed_silence_ns
         is_suspected = self._suspected.due_ns < NEVER_NS
         if is_suspected or silent or self.out.findings or self.desk.in_doubt():
             self._account.sweep_soon(self._now_ns)

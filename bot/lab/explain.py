@@ -436,7 +436,7 @@ class Explainer:
         used, worst_cents = limits_used(exposure, bounds), loss_cents(exposure.worst_cents)
         price, qty = life.price, Qty(self._settings.risk.order_qty)
         if own is not None:
-            price = own.level if deed.price is None else deed.price
+            price = own.yes_price if deed.price is None else deed.price
             qty = max(qty, own.remaining)
         own_price = canonical(life.outcome, price)
         candidate = OpenExposure(life.market_id, life.outcome, life.own_side, own_price, qty)
@@ -521,18 +521,20 @@ class Explainer:
         beside = tuple(
             Beside(
                 own.client_order_id,
-                own.level,
+                own.yes_price,
                 own.remaining,
                 own.state,
                 "" if id(own) not in about else about[id(own)].why,
             )
             for own in self.trader.desk.live(rung.market_id)
-            if own.side is life.side and not _is(own, life)
+            if own.book_side is life.side and not _is(own, life)
         )
         place = None
         if wish is not None and not isinstance(wish, CreateAction):
             worth = rung.worth(step.at_ns)
-            place = worth.place_cents(wish.order, worth.edge(wish.order.side, wish.order.level))
+            place = worth.place_cents(
+                wish.order, worth.edge(wish.order.book_side, wish.order.yes_price)
+            )
         if wish is None:
             return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
                           beside)  # fmt: skip
@@ -556,7 +558,7 @@ def _wish_of(rung: MarketQuoter, deed: Deed | None, life: Life | None) -> Action
         return None
     for wish in rung.wishes:
         if isinstance(wish, CreateAction):
-            same = (wish.side, wish.price, wish.outcome, wish.own_side)
+            same = (wish.book_side, wish.price, wish.outcome, wish.side)
             if deed.kind == "create" and same == (
                 life.side, life.price, life.outcome, life.own_side
             ):  # fmt: skip

@@ -500,7 +500,7 @@ def _series_of(run: Run) -> tuple[Ticker, frozenset[Ticker]]:
     if configured is None:
         return Ticker(""), frozenset()
     series = configured.settings.series_ticker
-    return series, frozenset((series, *configured.settings.beside))
+    return series, frozenset((series, *configured.settings.other_series))
 
 
 def _apart_ns(one: Run, other: Run) -> int:

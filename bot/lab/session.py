@@ -248,7 +248,7 @@ def is_recording(run: Run) -> bool:
 def beside_of(run: Run) -> tuple[Ticker, ...]:
     """The other series of its process, empty for a run that traded alone."""
     configured = run.started.configured
-    return () if configured is None else configured.settings.beside
+    return () if configured is None else configured.settings.other_series
 
 
 def must_be_of_this_version(run: Run) -> None:

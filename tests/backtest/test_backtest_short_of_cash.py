@@ -47,7 +47,11 @@ def lived(cash_cents: int, seconds: int = 60):
             looks += 1
             for market in venue.markets:
                 live = run.trader.desk.live(market)
-                sides = {own.side for own in live if own.state in (State.OPEN, State.AMENDING)}
+                sides = {
+                    own.book_side
+                    for own in live
+                    if own.state in (State.OPEN, State.PENDING_REPLACE)
+                }
                 quoted.update((market, side) for side in sides)
 
     run.observed(look).run()

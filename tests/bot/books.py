@@ -4,7 +4,7 @@ from bot.core import messages as m
 from bot.core.account.reconciler import AccountChange, AccountReconciler
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.outbox import Outbox
-from bot.core.settings import BudgetSettings, TrustSettings
+from bot.core.settings import BudgetSettings, StalenessSettings
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from venue.wire import model
@@ -47,9 +47,9 @@ class Books:
 
     def __init__(self, started: m.Started | None = None) -> None:
         self.out = Outbox(BudgetSettings())
-        trust = TrustSettings(read_lag_ns=LAG_NS)
-        self.desk = OrderManager(trust, self.out)
-        self.of = AccountReconciler(trust, self.desk, self.out)
+        staleness = StalenessSettings(read_lag_ns=LAG_NS)
+        self.desk = OrderManager(staleness, self.out)
+        self.of = AccountReconciler(staleness, self.desk, self.out)
         self.of.begin(started or m.Started("0" * 20, ()))
         for number, market_id in enumerate((MARKET, OTHER)):
             self.of.list_market(rung(market_id, number), RATE, RATE)

@@ -6,14 +6,14 @@ from bot.core import messages as m
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox, Pending
-from bot.core.settings import BudgetSettings, TrustSettings
+from bot.core.settings import BudgetSettings, StalenessSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from venue.wire import model
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend
 
-TRUST = TrustSettings(read_lag_ns=LAG_NS)
+TRUST = StalenessSettings(read_lag_ns=LAG_NS)
 
 
 def desk() -> tuple[OrderManager, Outbox]:

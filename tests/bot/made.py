@@ -38,7 +38,7 @@ def own(state: State = State.OPEN, now_ns: int = T0, number: int = 1, **wanted) 
     order = intent(number=number, **wanted)
     made = OwnOrder.first_sent(order, codec.encode_new_order(order), now_ns, "made")
     made.state = state
-    if state not in (State.SENT, State.LOST):
+    if state not in (State.PENDING_NEW, State.NEW_UNKNOWN):
         made.order_id = OrderId(str(1_000 + number))
     return made
 
@@ -57,7 +57,7 @@ def shown(of: OwnOrder, **other) -> model.Order:
         market_id=of.market_id,
         event_ticker=EVENT,
         outcome=model.ShownOutcome(of.outcome.value),
-        side=model.ShownSide(of.own_side.value),
+        side=model.ShownSide(of.side.value),
         price=Price(other.pop("price", of.price)),
         qty=Qty(other.pop("qty", filled + remaining)),
         remaining_qty=Qty(remaining),
@@ -84,9 +84,9 @@ def fill(of: OwnOrder, number: int, qty: int, fee_cents: int = 0) -> model.Fill:
         market_id=of.market_id,
         event_ticker=EVENT,
         outcome=model.ShownOutcome(of.outcome.value),
-        side=model.ShownSide(of.own_side.value),
+        side=model.ShownSide(of.side.value),
         outcome_price=of.price,
-        trade_price=of.level,
+        trade_price=of.yes_price,
         qty=Qty(qty),
         fee_cents=Cents(fee_cents),
         liquidity=model.Liquidity.MAKER,

@@ -20,13 +20,13 @@ def read_over(own: OwnOrder, begun_ns: int, filled: int = 0, status=CANCELED) ->
     own.shown_by_read(made.over(own, status, filled), begun_ns, LAG_NS)
 
 
-def amending(amend: Amend, state: State = State.AMENDING, **known) -> OwnOrder:
+def amending(amend: Amend, state: State = State.PENDING_REPLACE, **known) -> OwnOrder:
     """An order of ten at 40 whose amend is on its way, or has no answer since T0."""
     own = made.own(State.OPEN)
     if known:
         read(own, T0 + LAG_NS, **known)
     own.last_write_ns = T0
     own.sent_amend(amend)
-    if state is State.BLURRED:
-        own.answered(OrderEvent.NO_ANSWER, T0)
+    if state is State.REPLACE_UNKNOWN:
+        own.answered(OrderEvent.TIMEOUT, T0)
     return own

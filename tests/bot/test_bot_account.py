@@ -4,7 +4,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.account.poller import READ_AGAIN_NS, AccountPoller, Resource
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from tests.bot import made
 from tests.bot.test_bot_quoting import event
 from venue.wire import model
@@ -17,14 +17,14 @@ BALANCE = m.Ok(m.BalanceBody(model.Balance(Cents(1), Cents(2), Cents(3))))
 
 def account(take_fills=lambda rows, now_ns: (rows, False)) -> AccountPoller:
     """An account reader for which nothing is known yet."""
-    return AccountPoller(made.EVENT, TrustSettings(), take_fills)
+    return AccountPoller(made.EVENT, StalenessSettings(), take_fills)
 
 
 def beside() -> AccountPoller:
     """The same beside two other series."""
     others = (Ticker("BETA-VAL"), Ticker("GAMMA-VAL"))
     return AccountPoller(
-        Ticker("ALPHA-VAL"), TrustSettings(), lambda rows, now_ns: (rows, False), others
+        Ticker("ALPHA-VAL"), StalenessSettings(), lambda rows, now_ns: (rows, False), others
     )
 
 
@@ -153,8 +153,8 @@ def test_a_list_read_in_its_turn_is_due_a_period_later():
 
 
 def test_sweeps_and_audits_have_periods_of_their_own():
-    trust = TrustSettings(sweep_ns=3 * SECOND, audit_ns=10 * SECOND)
-    of = AccountPoller(made.EVENT, trust, lambda rows, now_ns: (rows, False))
+    staleness = StalenessSettings(poll_orders_ns=3 * SECOND, poll_account_ns=10 * SECOND)
+    of = AccountPoller(made.EVENT, staleness, lambda rows, now_ns: (rows, False))
     finish_all(of, 0)
     assert of.due_ns[Resource.BALANCE] == 10 * SECOND
     assert of.due_ns[Resource.SERIES] == 4 * SECOND

@@ -74,7 +74,7 @@ def test_one_plan_never_locks_more_than_is_free_and_is_carried_out_once(cents, w
     later = of.spend(*of.denied)
     assert paid(sent) + paid(later) <= cents
     of.cancel()
-    kept = [wish for wish in of.denied if wish.own_side is Side.BUY]
+    kept = [wish for wish in of.denied if wish.side is Side.BUY]
     assert of.spend(*kept) == [] or later  # asked once more, nothing is otherwise
 
 
@@ -194,7 +194,7 @@ def test_an_order_is_free_again_once_it_is_refused():
     [own] = of.desk.live(made.MARKET)
     of.cancel()
     assert of.spend(create(39)) == []
-    own.answered(OrderEvent.REFUSED, T0 + 1)
+    own.answered(OrderEvent.REJECTED, T0 + 1)
     of.cancel(now_ns=T0 + 2)
     assert len(of.spend(create(39), now_ns=T0 + 2)) == 1
 

@@ -24,7 +24,7 @@ def test_what_is_dearer_by_less_than_rounding_to_one_would_keep_is_still_dearer(
 
 def away(own: OwnOrder) -> int:
     """Ticks from the fair value."""
-    return abs(own.level - 50)
+    return abs(own.yes_price - 50)
 
 
 def moved(wishes) -> list[int]:
@@ -189,13 +189,13 @@ def test_several_at_a_price_that_wait_to_move_serve_their_level_with_all_their_s
 @BOTH
 def test_a_doomed_order_hides_none_that_is_listed_after_it(side):
     doomed, stands = order(side, 15, number=1), order(side, 10, number=2)
-    doomed.doomed, doomed.due_ns = True, LATER + 1
+    doomed.cancel_requested, doomed.due_ns = True, LATER + 1
     assert plan([quote(side, 10)], [doomed, stands]).wishes == ()
 
 
 @BOTH
 def test_each_of_two_orders_under_way_serves_its_price(side):
-    orders = [order(side, far, number=far, state=State.SENT) for far in (10, 11)]
+    orders = [order(side, far, number=far, state=State.PENDING_NEW) for far in (10, 11)]
     assert plan([quote(side, 10), quote(side, 11)], orders).wishes == ()
 
 
@@ -208,6 +208,6 @@ def test_an_order_whose_size_is_being_changed_serves_the_price_where_it_stands(s
 
 @BOTH
 def test_an_order_at_a_price_that_one_under_way_serves_from_near_is_to_spare(side):
-    sent, stands = order(side, 11, number=1, state=State.SENT), order(side, 10, 9, 2)
+    sent, stands = order(side, 11, number=1, state=State.PENDING_NEW), order(side, 10, 9, 2)
     (wish,) = plan([quote(side, 10)], [sent, stands], pace=pace(1)).wishes
     assert wish == CancelAction(stands, "no longer wanted", 9.0)

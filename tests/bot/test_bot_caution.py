@@ -115,7 +115,7 @@ def test_no_settings_let_an_order_past_a_compiled_cap(
         if amends
         else m.Create(own.intent.order, codec.encode_new_order(own.intent.order), False)
     )
-    through = own.level - ask if own.side is BookSide.BID else bid - own.level
+    through = own.yes_price - ask if own.book_side is BookSide.BID else bid - own.yes_price
     if trader.guard.admits(request, own, T0):
         assert qty <= ORDER_QTY_CAP
         assert price * qty <= ORDER_NOTIONAL_CENTS_CAP

@@ -184,8 +184,8 @@ def test_a_cancel_carried_out_opens_no_venue_that_takes_cancels_only():
         for index, mid in enumerate(venue.mids):
             venue.mids[index] = mid + (4 if venue.now_ns // NS_PER_SECOND % 2 else -4)
             venue.show(index)
-        own = next(each for each in venue.trader.desk.all_live() if not each.doomed)
-        own.doomed = True
+        own = next(each for each in venue.trader.desk.all_live() if not each.cancel_requested)
+        own.cancel_requested = True
         venue.trader.quoting.orders_changed(own.market_id)
 
     venue.run(2, step, NS_PER_SECOND)

@@ -7,7 +7,7 @@ from bot.core import messages as m
 from bot.core.orders.manager import REPEAT_NS, OrderManager
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS, Outbox
-from bot.core.settings import BudgetSettings, TrustSettings
+from bot.core.settings import BudgetSettings, StalenessSettings
 from tests.bot import made
 from tests.bot.desks import TRUST, amending, answer, create, desk, listed, sent, unlisted
 from tests.bot.made import LAG_NS, T0
@@ -23,12 +23,12 @@ REFUSALS = [(CODES[code].status, code) for code in Code]
 @pytest.mark.parametrize(("status", "code"), REFUSALS)
 def test_a_first_create_is_over_unless_the_code_leaves_it_open(status, code):
     of, _ = desk()
-    own = made.own(State.SENT)
+    own = made.own(State.PENDING_NEW)
     of.add(own)
     answer(of, own, create(own), m.Rejected(status, code, ""))
     row = CODES[code]
     open_yet = row.sequenced is Sequenced.UNKNOWN or row.advice is Advice.EXISTS
-    assert own.state is (State.LOST if open_yet else State.DONE)
+    assert own.state is (State.NEW_UNKNOWN if open_yet else State.CLOSED)
     assert of.live_count() == (1 if open_yet else 0)
 
 
@@ -43,20 +43,20 @@ def test_a_first_create_is_over_unless_the_code_leaves_it_open(status, code):
 )
 def test_no_refusal_of_a_resend_ends_a_lost_create(status, code):
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), m.Rejected(status, code, ""))
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
     assert own.due_ns > T0
     assert own.due_ns < NEVER_NS
 
 
 def test_a_lost_create_is_over_when_its_market_has_resolved():
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), m.Rejected(422, "market_resolved", ""))
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
     assert of.live_count() == 0
 
 
@@ -66,7 +66,7 @@ WAIT_NS = TRUST.refused_resend_ns + LAG_NS
 def refused_twice() -> tuple[OrderManager, OwnOrder]:
     """A lost create whose re-sends are decided against since T0."""
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     for _ in range(2):
         answer(of, own, create(own, again=True), m.Rejected(422, "insufficient_shares", ""))
@@ -78,9 +78,9 @@ def test_refusals_that_late_lists_explain_end_a_lost_create():
     early_ns = T0 + WAIT_NS - 1
     listed(of, [], early_ns)
     listed(of, [], early_ns + LAG_NS)
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
     listed(of, [], early_ns + 2 * LAG_NS)
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
     assert of.live_count() == 0
 
 
@@ -89,16 +89,16 @@ def test_a_lost_create_counts_until_fills_of_after_the_first_list_without_it_are
     of, own = refused_twice()
     listed(of, [], T0 + WAIT_NS)
     listed(of, [], T0 + 3 * WAIT_NS, T0 + WAIT_NS + LAG_NS - 1)
-    assert own.state is State.LOST
-    assert own.may_fill == own.remaining > 0
+    assert own.state is State.NEW_UNKNOWN
+    assert own.max_fillable == own.remaining > 0
     listed(of, [], T0 + 3 * WAIT_NS, T0 + WAIT_NS + LAG_NS)
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
 
 
 def test_a_create_that_is_refused_again_and_again_waits_twice_as_long_each_time():
     """So that lists which come slowly have the time to tell of it; for a minute at the longest."""
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     now_ns, waits = T0, []
     for _ in range(8):
@@ -113,8 +113,10 @@ def test_a_create_that_is_refused_again_and_again_waits_twice_as_long_each_time(
 @pytest.mark.parametrize("sweep_s", [1, 3])
 def test_a_list_without_a_lost_create_puts_off_its_next_sending(sweep_s):
     out = desk()[1]
-    of = OrderManager(msgspec.structs.replace(TRUST, suspect_sweep_ns=sweep_s * NS_PER_SECOND), out)
-    own = made.own(State.LOST)
+    of = OrderManager(
+        msgspec.structs.replace(TRUST, poll_orders_fast_ns=sweep_s * NS_PER_SECOND), out
+    )
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), m.Rejected(422, "insufficient_balance", ""))
     wait_ns = own.due_ns - T0
@@ -128,9 +130,9 @@ def test_fills_of_before_its_equal_was_listed_again_do_not_end_a_lost_create():
     listed(of, [], T0 + WAIT_NS)
     listed(of, [made.shown(own, order_id="77")], T0 + 2 * WAIT_NS)
     listed(of, [], T0 + 3 * WAIT_NS)
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
     listed(of, [], T0 + 4 * WAIT_NS)
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
 
 
 def test_a_list_of_before_the_last_resend_does_not_count_as_one_without_it():
@@ -139,20 +141,20 @@ def test_a_list_of_before_the_last_resend_does_not_count_as_one_without_it():
     again_ns = T0 + 2 * WAIT_NS
     answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""), again_ns)
     listed(of, [], again_ns + LAG_NS)
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
     listed(of, [], again_ns + 2 * LAG_NS)
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
 
 
 def test_an_order_in_the_list_that_could_be_the_lost_one_keeps_it():
     of, own = refused_twice()
     listed(of, [made.shown(own, order_id="77")], T0 + WAIT_NS)
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
 
 
 def test_a_create_that_exists_is_the_stranger_that_equals_it():
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     for _ in range(2):
         answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""))
@@ -163,11 +165,11 @@ def test_a_create_that_exists_is_the_stranger_that_equals_it():
 
 def test_a_create_that_exists_and_does_not_rest_is_over():
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""))
     unlisted(of, T0 + WAIT_NS)
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
 
 
 def test_a_stranger_that_equals_a_create_thought_never_landed_may_be_it():
@@ -188,20 +190,20 @@ def test_a_stranger_that_equals_a_create_refused_for_no_known_reason_may_be_it(
     status, code, may_be_it
 ):
     of, _ = desk()
-    own = made.own(State.SENT)
+    own = made.own(State.PENDING_NEW)
     of.add(own)
     answer(of, own, create(own), m.Rejected(status, code, ""))
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
     assert of.landed_late(made.shown(own, order_id="78")) is may_be_it
 
 
 def test_a_list_says_nothing_of_a_lost_create_that_was_only_unanswered():
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), m.Unknown(""))
     listed(of, [], T0 + 100 * WAIT_NS)
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
 
 
 def test_a_list_says_nothing_of_a_lost_create_that_is_being_sent_again():
@@ -209,12 +211,12 @@ def test_a_list_says_nothing_of_a_lost_create_that_is_being_sent_again():
     own.due_ns = T0
     of.recover(T0 + WAIT_NS)
     listed(of, [], T0 + WAIT_NS)
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
 
 
 def test_a_lost_create_is_sent_again_byte_for_byte():
     of, out = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     of.recover(T0)
     assert sent(out) == [m.Create(own.intent.order, own.intent.body, True)]
@@ -240,10 +242,10 @@ def test_a_lost_create_is_sent_again_byte_for_byte():
 )
 def test_when_a_lost_create_is_sent_again(again, reply, wait_ns):
     of, out = desk()
-    own = made.own(State.LOST if again else State.SENT)
+    own = made.own(State.NEW_UNKNOWN if again else State.PENDING_NEW)
     of.add(own)
     answer(of, own, create(own, again), reply)
-    assert (own.state, own.due_ns) == (State.LOST, T0 + wait_ns)
+    assert (own.state, own.due_ns) == (State.NEW_UNKNOWN, T0 + wait_ns)
     assert of.next_due_ns() == T0 + wait_ns
     of.recover(T0 + wait_ns - 1)
     assert sent(out) == []
@@ -254,8 +256,8 @@ def test_when_a_lost_create_is_sent_again(again, reply, wait_ns):
 def test_a_refused_create_is_sent_again_only_after_a_list_could_rule_it_out():
     lag_ns = TRUST.refused_resend_ns + NS_PER_SECOND
     out = Outbox(BudgetSettings())
-    of = OrderManager(TrustSettings(read_lag_ns=lag_ns), out)
-    own = made.own(State.LOST)
+    of = OrderManager(StalenessSettings(read_lag_ns=lag_ns), out)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), m.Rejected(422, "insufficient_balance", ""))
     assert own.due_ns > T0 + lag_ns + NS_PER_SECOND
@@ -263,7 +265,7 @@ def test_a_refused_create_is_sent_again_only_after_a_list_could_rule_it_out():
 
 def test_a_lost_create_is_counted_at_full_size_and_price_until_it_is_settled():
     of, _ = desk()
-    own = made.own(State.SENT)
+    own = made.own(State.PENDING_NEW)
     of.add(own)
     counted = own.exposure()
     assert (counted.price, counted.qty_max) == (40, 10)
@@ -274,21 +276,21 @@ def test_a_lost_create_is_counted_at_full_size_and_price_until_it_is_settled():
 
 def test_a_create_whose_order_was_taken_over_meanwhile_is_counted_once():
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     twin = OwnOrder.found_resting(made.shown(own, order_id="1002"), T0)
     of.add(own)
     of.add(twin)
     seen = made.shown(own, order_id=twin.order_id, filled=3, remaining=7)
     answer(of, own, create(own, again=True), made.done(seen))
     assert list(of.all_live()) == [twin]
-    assert (own.state, own.filled, twin.filled) == (State.DONE, 0, 3)
+    assert (own.state, own.filled, twin.filled) == (State.CLOSED, 0, 3)
     assert of.find(twin.order_id) is twin
     assert list(of.with_fills(own.market_id)) == [twin]
 
 
 def test_a_first_refusal_of_a_resend_is_remembered_as_the_first():
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     for after_ns in (5, 6):
         refused = m.Rejected(422, "insufficient_shares", "")
@@ -303,9 +305,9 @@ def test_a_list_begun_within_a_lag_of_the_last_resend_explains_no_lost_create():
     answer(of, own, create(own, again=True), exists, again_ns)
     listed(of, [], again_ns + LAG_NS - 1)
     listed(of, [], again_ns + 2 * LAG_NS - 1)
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
     listed(of, [], again_ns + 3 * LAG_NS - 1)
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
 
 
 def test_a_resend_without_an_answer_undoes_the_refusals_before_it():
@@ -313,7 +315,7 @@ def test_a_resend_without_an_answer_undoes_the_refusals_before_it():
     answer(of, own, create(own, again=True), m.Unknown(""), T0 + WAIT_NS)
     assert own.evidence is None or own.evidence.denied_ns is None
     listed(of, [], T0 + 10 * WAIT_NS)
-    assert own.state is State.LOST
+    assert own.state is State.NEW_UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -321,7 +323,7 @@ def test_a_resend_without_an_answer_undoes_the_refusals_before_it():
 )
 def test_what_only_stayed_away_is_no_refusal_of_a_resend(reply):
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), reply)
     assert own.evidence is None or own.evidence.denied_ns is None
@@ -334,7 +336,7 @@ def settled(out: Outbox) -> list[m.CreateResolved]:
 
 def test_the_journal_is_told_when_a_list_explains_a_lost_create():
     of, out = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), m.Rejected(422, "insufficient_shares", ""))
     assert settled(out) == []
@@ -344,7 +346,7 @@ def test_the_journal_is_told_when_a_list_explains_a_lost_create():
 
 def test_the_journal_is_told_when_a_list_identifies_a_lost_create():
     of, out = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""))
     listed(of, [made.shown(own, order_id="77")], T0 + WAIT_NS)
@@ -353,34 +355,34 @@ def test_the_journal_is_told_when_a_list_identifies_a_lost_create():
 
 def test_the_journal_is_told_when_a_resolution_ends_a_lost_create_and_not_a_first_one():
     of, out = desk()
-    lost, fresh = made.own(State.LOST, number=1), made.own(State.SENT, number=2)
+    lost, fresh = made.own(State.NEW_UNKNOWN, number=1), made.own(State.PENDING_NEW, number=2)
     of.add(lost)
     of.add(fresh)
     for own in (lost, fresh):
         again = own is lost
         answer(of, own, create(own, again), m.Rejected(422, "market_resolved", ""))
-        assert own.state is State.DONE
+        assert own.state is State.CLOSED
     assert settled(out) == [m.CreateResolved(lost.client_order_id, None)]
 
 
 def test_one_stranger_is_the_order_of_one_lost_create_only():
     of, _ = desk()
-    both = [made.own(State.LOST, number=number) for number in (1, 2)]
+    both = [made.own(State.NEW_UNKNOWN, number=number) for number in (1, 2)]
     for own in both:
         of.add(own)
         answer(of, own, create(own, again=True), m.Rejected(422, "duplicate_order_id", ""))
     rows = [made.shown(both[0], order_id="77")]
     assert listed(of, rows, T0 + WAIT_NS) == [made.MARKET]
     assert listed(of, rows, T0 + WAIT_NS + LAG_NS) == [made.MARKET]
-    assert [own.state for own in both] == [State.OPEN, State.DONE]
+    assert [own.state for own in both] == [State.OPEN, State.CLOSED]
 
 
 def test_a_create_adopts_the_id_and_fills_that_its_reply_shows():
     of, _ = desk()
-    own = made.own(State.SENT)
+    own = made.own(State.PENDING_NEW)
     of.add(own)
     answer(of, own, create(own), made.done(made.shown(own, order_id="7", filled=3, remaining=7)))
-    assert (own.state, own.order_id, own.filled, own.may_fill) == (State.OPEN, "7", 3, 7)
+    assert (own.state, own.order_id, own.filled, own.max_fillable) == (State.OPEN, "7", 3, 7)
     assert of.find(own.order_id) is own
 
 
@@ -397,7 +399,7 @@ def test_an_order_of_an_earlier_run_may_be_other_than_its_create_asked_for():
 def test_a_create_that_ended_cancelled_met_our_own_order_and_is_counted_once():
     of, out = desk()
     for number, again in ((1, False), (2, True)):
-        own = made.own(State.LOST if again else State.SENT, number=number)
+        own = made.own(State.NEW_UNKNOWN if again else State.PENDING_NEW, number=number)
         of.add(own)
         seen = made.shown(own, status=model.OrderStatus.CANCELED, remaining=0, qty=10)
         answer(of, own, create(own, again), made.done(seen))
@@ -409,7 +411,7 @@ def test_a_create_that_ended_cancelled_met_our_own_order_and_is_counted_once():
 
 def first(of: OrderManager, number: int = 1, now_ns: int = T0, **wanted) -> OwnOrder | None:
     """A first create is sent, if it may be."""
-    own = made.own(State.SENT, number=number, **wanted)
+    own = made.own(State.PENDING_NEW, number=number, **wanted)
     return own if of.send_create(own, create(own), now_ns) else None
 
 
@@ -433,7 +435,7 @@ def test_a_change_that_was_refused_is_not_asked_for_again_the_order_is_cancelled
     )
     assert of.send_amend(own, amend, "once more", T0)
     assert sent(out) == [m.CancelResting(own.order_id)]
-    assert (own.state, own.why) == (State.CANCELLING, "its change was refused")
+    assert (own.state, own.why) == (State.PENDING_CANCEL, "its change was refused")
 
 
 @pytest.mark.parametrize("code", ["rate_limited", "venue_cancel_only", "market_halted"])
@@ -456,10 +458,10 @@ def test_three_refusals_of_one_side_within_a_minute_are_often():
         refused = m.Rejected(400, "invalid_price", "")
         answer(of, own, create(own), refused, T0 + number)
     assert of.refusals.often(own, T0 + 2)
-    other = made.own(State.SENT, number=9, side="sell")
+    other = made.own(State.PENDING_NEW, number=9, side="sell")
     assert not of.refusals.often(other, T0 + 2)
 
 
 def test_the_intent_of_an_order_encodes_to_its_body():
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     assert codec.encode_new_order(own.intent.order) == own.intent.body

@@ -10,7 +10,7 @@ PAID_CENTS = 500
 def test_a_side_parked_for_another_reason_stays_so_after_it_was_short_of_funds():
     world = quoting()
     trader = world.process.trader
-    own = next(own for own in trader.desk.all_live() if own.side is BookSide.BID)
+    own = next(own for own in trader.desk.all_live() if own.book_side is BookSide.BID)
     rung = next(
         r for each in trader.quoting.ladders for r in each.rungs if r.market_id == own.market_id
     )

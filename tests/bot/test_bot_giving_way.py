@@ -26,7 +26,7 @@ def sold_instead(own: OwnOrder) -> CancelAction:
 def test_no_purchase_gives_way_to_a_sale_that_may_not_leave():
     of = Account()
     own = of.rests(40)
-    of.rung.side_parked_until_ns[own.side] = T0 + SECOND
+    of.rung.side_parked_until_ns[own.book_side] = T0 + SECOND
     assert of.sending.held_back(of.rung, sold_instead(own), T0)
     assert of.cancel(sold_instead(own)) == []
     left = of.cancel(sold_instead(own), now_ns=T0 + SECOND)
@@ -39,7 +39,7 @@ def test_a_purchase_that_is_to_move_stays_where_its_sale_may_not_leave_unless_it
 ):
     of = Account()
     own = of.rests(40)
-    of.rung.side_parked_until_ns[own.side] = T0 + SECOND
+    of.rung.side_parked_until_ns[own.book_side] = T0 + SECOND
     (wish,) = plan([bid(wanted)], [own], no=10, now_ns=T0).wishes
     assert isinstance(wish, CancelAction)
     assert of.cancel(wish) == ([m.CancelResting(own.order_id)] if leaves else [])
@@ -95,5 +95,5 @@ def test_while_the_venue_is_parked_what_was_to_give_way_is_moved_and_that_opens_
     (wish,) = plan([bid(41)], [own], no=10, now_ns=T0).wishes
     assert of.cancel(wish) == []
     assert of.denied == [wish]  # so that its side is short
-    wishes = plan([bid(41)], [own], no=10, now_ns=T0, short={own.side}).wishes
+    wishes = plan([bid(41)], [own], no=10, now_ns=T0, short={own.book_side}).wishes
     assert of.spend(*wishes) == [m.AmendResting(own.order_id, Amend(price=Price(41)))]

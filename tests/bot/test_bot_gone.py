@@ -7,7 +7,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.core.settings import BudgetSettings, TrustSettings
+from bot.core.settings import BudgetSettings, StalenessSettings
 from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
@@ -85,9 +85,9 @@ def test_what_the_venue_has_forgotten_while_we_quote_is_cancelled_to_be_sure_and
 def test_what_the_venue_has_forgotten_is_found_gone_where_reads_lag_longer_than_cancels_wait():
     make = partial(FixedSpread, FixedSpread.Params())
     thin = Forgetful([50], make)
-    trust = TrustSettings(read_lag_ns=5 * NS_PER_SECOND)
+    staleness = StalenessSettings(read_lag_ns=5 * NS_PER_SECOND)
     settings = thin.trader.reconfiguration.settings
-    thin.trader = Trader(msgspec.structs.replace(settings, trust=trust), make)
+    thin.trader = Trader(msgspec.structs.replace(settings, staleness=staleness), make)
     thin.start()
     thin.run(20)
     forgotten = set(thin.orders)

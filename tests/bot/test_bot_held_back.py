@@ -57,7 +57,7 @@ class Poor(Thin):
     def frees_some(self) -> None:
         """An order of ours ends, and lets its reserve go."""
         for own in self.trader.desk.all_live():
-            own.doomed = True
+            own.cancel_requested = True
             self.trader.quoting.orders_changed(own.market_id)
         self.show(0, self.now_ns)
 

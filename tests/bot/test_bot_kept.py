@@ -99,7 +99,7 @@ class Past(Thin):
             Qty(4),
             START_NS - 100 * NS_PER_SECOND,
             settled=not undecided,
-            earlier=() if undecided or self.filled_as == KEPT else ((self.filled_as, Qty(0)),),
+            previous_ids=() if undecided or self.filled_as == KEPT else ((self.filled_as, Qty(0)),),
         )
         self.give(m.Started("0" * 20, (), working=(known,)))
         self.give(m.FeedOpened())

@@ -18,7 +18,7 @@ class Resting:
     """What is asked of an own order."""
 
     def __init__(self, side: BookSide, level: int, remaining: int, state: State = State.OPEN):
-        self.side, self.level, self.remaining, self.state = side, level, remaining, state
+        self.book_side, self.yes_price, self.remaining, self.state = side, level, remaining, state
 
 
 def on_target(
@@ -64,10 +64,12 @@ def test_every_level_wants_shares_of_its_own():
     assert on_target(wanted, Resting(BID, 40, 5), Resting(BID, 39, 5)) == (BID,)
 
 
-@pytest.mark.parametrize("state", [State.SENT, State.LOST, State.CANCELLING, State.BLURRED])
+@pytest.mark.parametrize(
+    "state", [State.PENDING_NEW, State.NEW_UNKNOWN, State.PENDING_CANCEL, State.REPLACE_UNKNOWN]
+)
 def test_what_may_not_rest_does_not_count(state):
     assert on_target([(BID, 40, 10)], Resting(BID, 40, 10, state)) == ()
 
 
 def test_an_order_whose_price_is_being_changed_still_counts_where_it_stands():
-    assert on_target([(BID, 40, 10)], Resting(BID, 40, 10, State.AMENDING)) == (BID,)
+    assert on_target([(BID, 40, 10)], Resting(BID, 40, 10, State.PENDING_REPLACE)) == (BID,)

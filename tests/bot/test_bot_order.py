@@ -52,8 +52,8 @@ CELLS = [
     for row in _ROWS
     for state, word in zip(_HEAD[1:], row[1:], strict=True)
 ]
-MISSING = (OrderEvent.MISSING, OrderEvent.READ_MISSING)
-STRANGE = (OrderEvent.STRANGE, OrderEvent.READ_STRANGE)
+MISSING = (OrderEvent.NOT_FOUND, OrderEvent.QUERY_NOT_FOUND)
+STRANGE = (OrderEvent.UNKNOWN_STATUS, OrderEvent.QUERY_UNKNOWN_STATUS)
 
 
 def test_the_table_decides_every_state_and_fact():
@@ -66,7 +66,7 @@ def test_the_table_decides_every_state_and_fact():
 def test_every_cell_does_what_the_table_says(state, fact, word):
     own = made.own(state)
     if word == "x":
-        assert not own.may(fact)
+        assert not own.is_allowed(fact)
         with pytest.raises(ValueError, match=f"{fact} while {state}"):
             own.move(fact, T0 + 5)
         assert (own.state, own.suspicion) == (state, None)
@@ -81,12 +81,12 @@ def test_every_cell_does_what_the_table_says(state, fact, word):
         **dict.fromkeys(STRANGE, OrderFinding.UNREADABLE),
     }
     expected = OrderFinding.IMPOSSIBLE
-    if state not in (State.SENT, State.LOST) or fact is OrderEvent.STRANGE:
+    if state not in (State.PENDING_NEW, State.NEW_UNKNOWN) or fact is OrderEvent.UNKNOWN_STATUS:
         expected = names.get(fact, OrderFinding.IMPOSSIBLE)
     assert own.suspicion is not None
     assert (own.suspicion.finding, own.suspicion.since_ns) == (expected, T0 + 5)
     assert own.suspicion.why.startswith(f"{fact}: ")
-    assert own.doomed is (expected is OrderFinding.IMPOSSIBLE)
+    assert own.cancel_requested is (expected is OrderFinding.IMPOSSIBLE)
     assert own.is_unknown
 
 
@@ -107,23 +107,27 @@ def test_only_acts_of_ours_are_barred_and_no_other_fact_is():
 
 
 def test_nothing_leaves_done():
-    news = {fact: cell for fact, cell in TRANSITIONS[State.DONE].items() if fact not in ACTS}
-    assert set(news.values()) == {Go(State.DONE)}
+    news = {fact: cell for fact, cell in TRANSITIONS[State.CLOSED].items() if fact not in ACTS}
+    assert set(news.values()) == {Go(State.CLOSED)}
 
 
 def test_a_lost_create_is_settled_only_by_a_2xx_by_a_list_or_by_a_resolution():
     leaving = {
         fact
-        for fact, cell in TRANSITIONS[State.LOST].items()
-        if not isinstance(cell, NotAllowed) and cell.state is not State.LOST
+        for fact, cell in TRANSITIONS[State.NEW_UNKNOWN].items()
+        if not isinstance(cell, NotAllowed) and cell.state is not State.NEW_UNKNOWN
     }
-    shown = {OrderEvent.RESTS, OrderEvent.ENDED, OrderEvent.STRANGE}
-    assert leaving == shown | {OrderEvent.LISTED, OrderEvent.GONE, OrderEvent.RESOLVED}
+    shown = {OrderEvent.ACK_OPEN, OrderEvent.ACK_CLOSED, OrderEvent.UNKNOWN_STATUS}
+    assert leaving == shown | {
+        OrderEvent.LISTED,
+        OrderEvent.CONFIRMED_GONE,
+        OrderEvent.MARKET_RESOLVED,
+    }
 
 
 def test_a_write_is_in_flight_exactly_where_a_second_one_would_wait_for_its_answer():
-    assert {State.SENT, State.AMENDING, State.CANCELLING} == IN_FLIGHT
-    assert not any(made.own(state).is_free for state in IN_FLIGHT)
+    assert {State.PENDING_NEW, State.PENDING_REPLACE, State.PENDING_CANCEL} == IN_FLIGHT
+    assert not any(made.own(state).can_cancel for state in IN_FLIGHT)
 
 
 def test_the_picture_of_the_life_is_current():
@@ -134,14 +138,14 @@ def test_the_picture_of_the_life_is_current():
 @given(st.lists(st.sampled_from(list(OrderEvent)), max_size=30), st.sampled_from(list(State)))
 def test_no_walk_through_the_table_revives_an_ended_order(facts, state):
     own = made.own(state)
-    ended = state is State.DONE
+    ended = state is State.CLOSED
     for number, fact in enumerate(facts):
-        if fact in ACTS and not own.may(fact):
+        if fact in ACTS and not own.is_allowed(fact):
             continue
         own.move(fact, T0 + number)
-        assert not ended or own.state is State.DONE
-        ended = own.state is State.DONE
-        assert not ended or (own.may_fill, own.suspicion, own.is_unknown) == (0, None, False)
+        assert not ended or own.state is State.CLOSED
+        ended = own.state is State.CLOSED
+        assert not ended or (own.max_fillable, own.suspicion, own.is_unknown) == (0, None, False)
 
 
 def test_an_order_has_at_most_twenty_five_fields():

@@ -22,7 +22,7 @@ from venue.wire.requests import Amend
 def test_an_unanswered_amend_is_read_back_and_never_sent_again():
     of, out, own = amending()
     answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
-    assert own.state is State.BLURRED
+    assert own.state is State.REPLACE_UNKNOWN
     of.recover(T0 + LAG_NS - 1)
     assert sent(out) == []
     of.recover(T0 + LAG_NS)
@@ -33,7 +33,7 @@ def test_an_amend_of_an_ended_order_waits_for_how_it_ended():
     of, out, own = amending()
     reply = m.Rejected(422, "order_not_cancelable", "")
     answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
-    assert own.state is State.CLOSING
+    assert own.state is State.CLOSED_UNCONFIRMED
     of.recover(T0 + LAG_NS)
     assert sent(out) == [m.ReadOrder(own.order_id)]
 
@@ -61,7 +61,7 @@ def test_what_a_cancel_under_another_id_left_unaccounted_for_may_have_filled(is_
     of, _ = renamed(7, 1, is_listed=is_listed)  # what it shows filled is a floor
     (own,) = of.all_live()
     assert (own.order_id, own.filled, own.suspicion) == ("99", 1, None)
-    assert own.may_fill >= 2
+    assert own.max_fillable >= 2
 
 
 @pytest.mark.parametrize(("reduced_by", "filled"), [(10, 0), (7, 3)])
@@ -165,7 +165,7 @@ def test_a_late_enough_list_shows_the_new_id_of_a_moved_order(price):
     assert listed(of, [stranger], T0 + LAG_NS - 1) == []
     assert listed(of, [stranger], T0 + LAG_NS) == [made.MARKET]
     assert of.find("99") is own
-    assert (own.state, own.price, own.doomed) == (State.OPEN, price, True)
+    assert (own.state, own.price, own.cancel_requested) == (State.OPEN, price, True)
     assert list(of.all_live()) == [own]
     assert [effect.name for effect in out.effects] == ["amends_off"]
     assert not of.creates_undecided()
@@ -181,7 +181,7 @@ def test_a_moved_order_is_rather_the_stranger_at_the_price_it_was_amended_to():
 
 def test_what_may_be_the_order_of_a_lost_create_is_not_the_new_id_of_a_moved_order():
     of, out, own = moved()
-    of.add(made.own(State.LOST, number=2))
+    of.add(made.own(State.NEW_UNKNOWN, number=2))
     stranger = made.shown(own, order_id="99", price=40)
     assert listed(of, [stranger], T0 + LAG_NS) == []
     assert not of.knows("99")
@@ -198,7 +198,7 @@ def test_a_moved_order_that_no_late_list_shows_is_over_and_may_yet_appear():
         by_id=True,
     )
     assert unlisted(of, T0 + LAG_NS) == [made.MARKET]
-    assert (own.state, of.live_count()) == (State.DONE, 0)
+    assert (own.state, of.live_count()) == (State.CLOSED, 0)
     assert of.landed_late(made.shown(own, order_id="99", price=45))
 
 
@@ -209,7 +209,7 @@ def test_an_order_whose_cancel_finds_nothing_beside_an_undecided_amend_is_looked
     missing = m.Rejected(404, "order_not_found", "")
     answer(of, own, m.CancelResting(own.order_id), missing, T0 + 5)
     assert listed(of, [], T0 + 9 * LAG_NS) == []
-    assert own.state is State.BLURRED
+    assert own.state is State.REPLACE_UNKNOWN
     stranger = made.shown(own, order_id="99", price=45)
     assert listed(of, [stranger], T0 + 5 + LAG_NS - 1) == []
     assert listed(of, [stranger], T0 + 5 + LAG_NS) == [made.MARKET]
@@ -226,7 +226,7 @@ def test_an_order_that_nothing_finds_is_over_after_a_404_and_two_lists_a_lag_apa
     assert unlisted(of, T0 + LAG_NS) == [], "no read has said so"
     at_ns = T0 + 3 * LAG_NS
     answer(of, own, m.ReadOrder(own.order_id), missing, at_ns, at_ns)
-    assert own.may_fill == 10
+    assert own.max_fillable == 10
     assert listed(of, [], at_ns) == [made.MARKET]
     assert not own.is_live
     assert "order_gone" in [effect.name for effect in out.effects if isinstance(effect, m.Noted)]
@@ -274,7 +274,7 @@ def cancelling() -> tuple[OrderManager, Outbox, OwnOrder]:
 def test_a_cancel_that_did_not_end_the_order_is_repeated(reply, again_ns, read):
     of, _, own = cancelling()
     answer(of, own, m.CancelResting(own.order_id), reply)
-    assert (own.state, own.doomed, own.may_fill) == (State.OPEN, True, 10)
+    assert (own.state, own.cancel_requested, own.max_fillable) == (State.OPEN, True, 10)
     assert own.due_ns == T0 + again_ns
     assert own.read_due_ns == (T0 + LAG_NS if read else None)
     assert of.next_due_ns() == min(own.due_ns, T0 + LAG_NS if read else own.due_ns)
@@ -283,7 +283,7 @@ def test_a_cancel_that_did_not_end_the_order_is_repeated(reply, again_ns, read):
 def test_a_cancel_of_an_ended_order_waits_for_how_it_ended_and_is_not_repeated():
     of, out, own = cancelling()
     answer(of, own, m.CancelResting(own.order_id), m.Rejected(422, "order_not_cancelable", ""))
-    assert (own.state, own.may_fill) == (State.CLOSING, 10)
+    assert (own.state, own.max_fillable) == (State.CLOSED_UNCONFIRMED, 10)
     assert not of.send_cancel(own, "again", T0)
     of.recover(T0 + LAG_NS)
     assert sent(out) == [m.ReadOrder(own.order_id)]
@@ -348,10 +348,10 @@ def test_an_order_that_shrank_without_a_fill_is_counted_as_met_by_our_own():
     of.add(own)
     shrunk = made.shown(own, remaining=4)
     of.merge_read(own, shrunk, T0 + LAG_NS, T0 + LAG_NS)
-    assert (own.may_fill, own.read_due_ns) == (10, T0 + 2 * LAG_NS), "a row may be wrong"
+    assert (own.max_fillable, own.read_due_ns) == (10, T0 + 2 * LAG_NS), "a row may be wrong"
     at_ns = T0 + 2 * LAG_NS
     of.merge_read(own, shrunk, at_ns, at_ns, by_id=True)
-    assert (own.may_fill, out.counters.self_trades) == (4, 1)
+    assert (own.max_fillable, out.counters.self_trades) == (4, 1)
 
 
 def test_an_order_whose_filled_shares_fall_counts_as_before_and_is_a_sign():
@@ -363,7 +363,7 @@ def test_an_order_whose_filled_shares_fall_counts_as_before_and_is_a_sign():
     for lag in range(2, 30):
         at_ns = T0 + lag * LAG_NS
         of.merge_read(own, before, at_ns, at_ns, by_id=True)
-        assert (own.filled, own.may_fill) == (4, 6)
+        assert (own.filled, own.max_fillable) == (4, 6)
         blocked = out.inconsistencies.blocks(own.market_id)
         assert bool(blocked) is (lag > 2), "one read may lag"
     assert out.inconsistencies.contradiction is not None
@@ -388,7 +388,7 @@ def test_an_order_that_reads_in_another_market_twice_is_a_contradiction():
     of.add(own)
     other = msgspec.structs.replace(made.shown(own), market_id="other")
     of.merge_read(own, other, T0 + LAG_NS, T0 + LAG_NS)
-    assert (own.may_fill, out.inconsistencies.contradiction) == (10, None)
+    assert (own.max_fillable, out.inconsistencies.contradiction) == (10, None)
     of.merge_read(own, other, T0 + 2 * LAG_NS, T0 + 2 * LAG_NS, by_id=True)
     assert out.inconsistencies.contradiction is not None
     assert out.inconsistencies.contradiction.kind is Inconsistency.ORDER_ID_REUSED
@@ -401,7 +401,7 @@ def test_an_order_that_the_venue_called_over_and_reads_show_working_is_read_and_
         of.merge_read(own, made.shown(own), T0 + lag * LAG_NS, T0 + lag * LAG_NS, by_id=True)
         assert not of.send_cancel(own, "again", T0)
     assert out.inconsistencies.observes(Inconsistency.CLOSED_ORDER_WORKING, own.order_id)
-    assert own.may_fill == 10
+    assert own.max_fillable == 10
 
 
 def test_a_cancel_that_a_halt_refused_is_tried_again_once_its_market_has_another_state():
@@ -419,7 +419,7 @@ def test_a_broken_promise_is_a_finding_until_a_read_settles_it():
     assert out.findings == {
         "impossible_fact": "order 1001: no_answer: an answer, and nothing was asked"
     }
-    assert (own.doomed, own.is_unknown, of.unknown_count()) == (True, True, 1)
+    assert (own.cancel_requested, own.is_unknown, of.unknown_count()) == (True, True, 1)
     assert of.next_due_ns() <= T0 + LAG_NS
     of.recover(T0 + LAG_NS - 1)
     assert sent(out) == []
@@ -450,7 +450,7 @@ def test_a_status_that_cannot_be_read_is_read_again_and_the_order_kept():
     of.add(own)
     of.merge_read(own, made.shown(own, status=model.OrderStatus.UNKNOWN), T0, T0)
     assert list(out.findings) == ["status_unreadable"]
-    assert (own.state, own.may_fill, own.read_due_ns) == (State.OPEN, 10, T0 + LAG_NS)
+    assert (own.state, own.max_fillable, own.read_due_ns) == (State.OPEN, 10, T0 + LAG_NS)
 
 
 @pytest.mark.parametrize(
@@ -486,7 +486,7 @@ def test_one_read_of_an_order_is_on_its_way_at_a_time():
 
 def test_an_order_unknown_for_half_a_minute_is_told_and_stays_unknown():
     of, out = desk()
-    own = made.own(State.SENT)
+    own = made.own(State.PENDING_NEW)
     of.add(own)
     assert of.oldest_unknown_ns(T0 + 99) == 0
     answer(of, own, create(own), m.Unknown(""))
@@ -497,7 +497,7 @@ def test_an_order_unknown_for_half_a_minute_is_told_and_stays_unknown():
     expected = "no definite answer for half a minute: boot-1"
     assert out.findings == {"unknown_old": expected}
     of.recover(T0 + 1_000 * UNKNOWN_OLD_NS)
-    assert (own.state, of.unknown_count()) == (State.LOST, 1)
+    assert (own.state, of.unknown_count()) == (State.NEW_UNKNOWN, 1)
     answer(of, own, create(own, True), made.done(made.shown(own, order_id="7")))
     of.recover(T0 + 1_001 * UNKNOWN_OLD_NS)
     assert (out.findings, of.oldest_unknown_ns(T0)) == ({}, 0)
@@ -506,7 +506,7 @@ def test_an_order_unknown_for_half_a_minute_is_told_and_stays_unknown():
 def test_the_oldest_unknown_order_gives_the_age():
     of, _ = desk()
     for number, at_ns in ((1, T0 + 50), (2, T0 + 20), (3, T0 + 90)):
-        own = made.own(State.SENT, number=number)
+        own = made.own(State.PENDING_NEW, number=number)
         of.add(own)
         answer(of, own, create(own), m.Unknown(""), at_ns)
     assert of.oldest_unknown_ns(T0 + 100) == 80

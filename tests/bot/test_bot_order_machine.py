@@ -11,7 +11,7 @@ from bot.core import messages as m
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox, Pending
-from bot.core.settings import BudgetSettings, TrustSettings
+from bot.core.settings import BudgetSettings, StalenessSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.order_venue import NaiveVenue, Row
@@ -22,7 +22,7 @@ from venue.wire.requests import Amend
 TICK_NS = LAG_NS // 10
 LATE_NS = 8 * TICK_NS  # a request on its way arrives within this, or never
 STALE_NS = 9 * TICK_NS  # a read shows the truth of so long ago, at most
-TRUST = TrustSettings(read_lag_ns=LAG_NS)
+TRUST = StalenessSettings(read_lag_ns=LAG_NS)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Run:
         """Time passes: due things are sent, and what is on its way arrives."""
         self.now_ns += for_ns
         for own in list(self.desk.all_live()):
-            if own.doomed and own.is_free and own.due_ns <= self.now_ns:
+            if own.cancel_requested and own.can_cancel and own.due_ns <= self.now_ns:
                 self.desk.send_cancel(own, "doomed", self.now_ns)
         self.desk.recover(self.now_ns)
         self._take_off()
@@ -91,7 +91,7 @@ class Run:
         self.desk.send_create(own, m.Create(order, own.intent.body, False), self.now_ns)
 
     def _amend(self, own: OwnOrder) -> None:
-        if own.state is not State.OPEN or own.doomed or own.remaining < 1:
+        if own.state is not State.OPEN or own.cancel_requested or own.remaining < 1:
             return
         price = Price(own.price + self.dice.randint(1, 2)) if self.dice.random() < 0.5 else None
         qty = Qty(self.dice.randint(1, own.remaining))
@@ -167,11 +167,11 @@ class Run:
         """Nothing is forgotten, doubled, taken back or uncounted."""
         for own in [*self.desk.all_live(), *self.filled]:
             assert own.filled >= self.filled.get(own, 0)
-            assert own not in self.over or own.state is State.DONE
+            assert own not in self.over or own.state is State.CLOSED
             self.filled[own] = own.filled
-            if own.state is State.DONE:
+            if own.state is State.CLOSED:
                 self.over[own] = None
-                assert own.may_fill == 0
+                assert own.max_fillable == 0
         for row in self.venue.resting():
             self._counted(row)
         for cid in self.venue.of_cid:
@@ -184,8 +184,8 @@ class Run:
             own
             for own in self.desk.all_live()
             if own.client_order_id == row.order.client_order_id
-            and level in own.levels
-            and own.may_fill >= row.remaining
+            and level in own.yes_prices
+            and own.max_fillable >= row.remaining
         ]
         assert len(counted) == 1, (row, list(self.desk.all_live()))
 
@@ -240,4 +240,4 @@ def test_the_runs_do_meet_what_they_are_about(seed):
     for each in range(20):
         run = live_through(1_000 * seed + each, 40)
         states |= {own.state for own in run.filled}
-    assert State.DONE in states
+    assert State.CLOSED in states

@@ -23,7 +23,7 @@ def refused(of: RejectHistory, own: OwnOrder, row: Row = BUG, now_ns: int = T0) 
 
 @pytest.mark.parametrize("code", list(Code))
 def test_a_create_is_latched_exactly_when_it_can_never_succeed(code):
-    of, own = RejectHistory(), made.own(State.SENT)
+    of, own = RejectHistory(), made.own(State.PENDING_NEW)
     refused(of, own, CODES[code])
     hopeless = CODES[code].advice in (Advice.FIX, Advice.GIVE_UP)
     assert of.is_latched(create(own)) is hopeless
@@ -31,14 +31,14 @@ def test_a_create_is_latched_exactly_when_it_can_never_succeed(code):
 
 def test_the_latch_knows_a_create_under_any_id_and_no_other_create():
     of = RejectHistory()
-    refused(of, made.own(State.SENT, number=1))
-    assert of.is_latched(create(made.own(State.SENT, number=2)))
+    refused(of, made.own(State.PENDING_NEW, number=1))
+    assert of.is_latched(create(made.own(State.PENDING_NEW, number=2)))
     for other in ({"price": 41}, {"qty": 11}, {"side": Side.SELL}):
-        assert not of.is_latched(create(made.own(State.SENT, **other)))
+        assert not of.is_latched(create(made.own(State.PENDING_NEW, **other)))
 
 
 def test_a_re_send_is_never_latched_for_the_first_one_may_have_landed():
-    of, own = RejectHistory(), made.own(State.LOST)
+    of, own = RejectHistory(), made.own(State.NEW_UNKNOWN)
     of.refused(own, create(own, again=True), BUG, T0)
     assert not of.is_latched(create(own))
     refused(of, own)
@@ -64,7 +64,7 @@ def test_a_cancel_may_always_be_repeated():
 
 
 def test_the_third_refusal_within_a_minute_is_often_and_one_later_is_not():
-    of, own = RejectHistory(), made.own(State.SENT)
+    of, own = RejectHistory(), made.own(State.PENDING_NEW)
     for at_ns in (T0, T0 + 5):
         refused(of, own, FUNDS, at_ns)
         assert not of.often(own, at_ns)
@@ -74,7 +74,7 @@ def test_the_third_refusal_within_a_minute_is_often_and_one_later_is_not():
 
 
 def test_refusals_a_minute_apart_do_not_add_up():
-    of, own = RejectHistory(), made.own(State.SENT)
+    of, own = RejectHistory(), made.own(State.PENDING_NEW)
     for at_ns in (T0, T0 + 1, T0 + OFTEN_WITHIN_NS):
         refused(of, own, BUG, at_ns)
     assert not of.often(own, T0 + OFTEN_WITHIN_NS)
@@ -84,7 +84,7 @@ def test_refusals_a_minute_apart_do_not_add_up():
 
 def test_each_side_counts_by_itself():
     of = RejectHistory()
-    bid, ask = made.own(State.SENT), made.own(State.SENT, side=Side.SELL)
+    bid, ask = made.own(State.PENDING_NEW), made.own(State.PENDING_NEW, side=Side.SELL)
     for own in (bid, bid, ask):
         refused(of, own)
     assert not of.often(bid, T0)
@@ -95,7 +95,7 @@ def test_each_side_counts_by_itself():
     "code", [Code.RATE_LIMITED, Code.RESULT_UNKNOWN, Code.MARKET_HALTED, Code.VENUE_CANCEL_ONLY]
 )
 def test_pace_halts_and_silence_are_no_refusals(code):
-    of, own = RejectHistory(), made.own(State.SENT)
+    of, own = RejectHistory(), made.own(State.PENDING_NEW)
     for _ in range(3):
         refused(of, own, CODES[code])
     assert not of.often(own, T0)
@@ -103,7 +103,7 @@ def test_pace_halts_and_silence_are_no_refusals(code):
 
 def test_the_oldest_latch_and_side_are_forgotten_beyond_their_bounds():
     of = RejectHistory()
-    orders = [made.own(State.SENT, qty=number + 1) for number in range(LATCHED_MAX + 1)]
+    orders = [made.own(State.PENDING_NEW, qty=number + 1) for number in range(LATCHED_MAX + 1)]
     for own in orders:
         refused(of, own)
     assert not of.is_latched(create(orders[0]))

@@ -145,7 +145,7 @@ def test_a_list_that_shows_an_order_as_it_is_known_changes_nothing_of_it():
 def test_a_doomed_order_is_due_when_its_cancel_is():
     of, _ = desk()
     own = made.own()
-    own.doomed, own.due_ns = True, T0 + 7
+    own.cancel_requested, own.due_ns = True, T0 + 7
     of.add(own)
     assert of.next_due_ns() == T0 + 7
 
@@ -153,12 +153,12 @@ def test_a_doomed_order_is_due_when_its_cancel_is():
 def test_the_unknown_are_counted_with_the_suspected():
     of, _ = desk()
     lost, blurred, suspected = (
-        made.own(State.LOST, number=1),
+        made.own(State.NEW_UNKNOWN, number=1),
         made.own(number=2),
         made.own(number=3),
     )
     blurred.sent_amend(Amend(price=45))
-    blurred.answered(OrderEvent.NO_ANSWER, T0)
+    blurred.answered(OrderEvent.TIMEOUT, T0)
     suspected.missing(T0, T0, LAG_NS)
     for own in (lost, blurred, suspected, made.own(number=4)):
         of.add(own)
@@ -166,7 +166,7 @@ def test_the_unknown_are_counted_with_the_suspected():
     assert of.oldest_unknown_ns(T0 + 5) == 5
 
 
-@pytest.mark.parametrize(("state", "undecided"), [(State.SENT, True), (State.OPEN, False)])
+@pytest.mark.parametrize(("state", "undecided"), [(State.PENDING_NEW, True), (State.OPEN, False)])
 def test_a_create_without_an_id_is_undecided(state, undecided):
     of, _ = desk()
     of.add(made.own(state))
@@ -175,7 +175,7 @@ def test_a_create_without_an_id_is_undecided(state, undecided):
 
 def test_fills_are_awaited_once_a_list_lacks_an_order_that_no_answer_has_told_of():
     of, _ = desk()
-    own = made.own(State.LOST)
+    own = made.own(State.NEW_UNKNOWN)
     of.add(own)
     assert not of.awaits_fills()
     own.note_evidence(unlisted_ns=T0)
@@ -202,7 +202,7 @@ def test_beyond_its_bound_the_desk_makes_no_order_and_takes_no_stranger(monkeypa
         assert not of.is_full()
         of.add(made.own(number=number))
     assert of.is_full()
-    own = made.own(State.SENT, number=9)
+    own = made.own(State.PENDING_NEW, number=9)
     assert not of.send_create(own, create(own), T0)
     of.add(OwnOrder.found_resting(made.shown(made.own(), order_id="55"), T0))
     assert (of.live_count(), of.knows(OrderId("55")), sent(out)) == (3, False, [])
@@ -255,7 +255,7 @@ def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(m
         of.add(own)
         over(of, own)
     assert [of.knows(own.order_id) for own in orders] == [False, True, True]
-    lost = [made.own(State.LOST, number=number, price=50 + number) for number in range(3)]
+    lost = [made.own(State.NEW_UNKNOWN, number=number, price=50 + number) for number in range(3)]
     for own in lost:
         of.add(own)
         answer(of, own, create(own, True), m.Rejected(422, "insufficient_shares", ""))

@@ -34,7 +34,7 @@ orders_of_a_rung = st.lists(
         st.sampled_from(ROUTES),
         st.integers(0, 5),
         st.integers(1, 12),
-        st.sampled_from([State.OPEN] * 8 + [State.AMENDING, State.BLURRED]),
+        st.sampled_from([State.OPEN] * 8 + [State.PENDING_REPLACE, State.REPLACE_UNKNOWN]),
     ),
     max_size=5,
 )
@@ -85,7 +85,7 @@ def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where
     kept, bids = WorkingOrders([order], FreeShares(0, 0)), quotes(BID, [(1, 10, 2)])
     rest = (PACE, LATER, worth(LATER), ())
     apart, meeting = quotes(ASK, [(2, 10, 0)]), quotes(ASK, [(0, 10, 0)])
-    assert [wish.side for wish in plan_sides(bids, apart, kept, *rest).wishes] == [ASK]
+    assert [wish.book_side for wish in plan_sides(bids, apart, kept, *rest).wishes] == [ASK]
     first = plan_sides(bids, meeting, kept, *rest).wishes[0]
     assert isinstance(first, AmendAction)
     assert first.order is order
@@ -93,10 +93,10 @@ def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where
 
 def _seen(ours: WorkingOrders) -> tuple[object, ...]:
     found = [
-        (own.client_order_id, own.order_id, own.level, own.remaining, own.may_fill)
+        (own.client_order_id, own.order_id, own.yes_price, own.remaining, own.max_fillable)
         for own in [*ours.bids, *ours.asks]
     ]
-    changing = [own.doomed or own.state is not State.OPEN for own in ours.everyone]
+    changing = [own.cancel_requested or own.state is not State.OPEN for own in ours.everyone]
     stands = [
         None if stands is None else [(stand.price, stand.qty) for stand in stands]
         for stands in (ours.bid_stands, ours.ask_stands)

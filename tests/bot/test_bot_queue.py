@@ -263,7 +263,7 @@ def test_an_order_that_is_shown_on_a_side_of_a_later_version_has_no_place_any_mo
 
 
 def test_a_book_that_comes_before_the_answer_is_used_when_the_answer_is_there():
-    own = made.own(State.SENT, price=40, qty=10)
+    own = made.own(State.PENDING_NEW, price=40, qty=10)
     queues = Queues(POWER)
     queues.saw_book(((Price(40), Qty(50)),), (), 10, [], T0)
     queues.saw_book(((Price(40), Qty(60)),), (), 20, [own], T0)
@@ -329,7 +329,7 @@ def test_an_amend_to_more_than_a_fill_had_left_goes_to_the_back():
 
 def test_frames_are_no_news_while_a_write_at_the_price_is_under_way():
     queues, own = rung()
-    own.state = State.AMENDING
+    own.state = State.PENDING_REPLACE
     queues.saw_book(((Price(40), Qty(20)),), (), 30, [own], T0)
     assert ahead(queues, own) == 50
     own.state = State.OPEN

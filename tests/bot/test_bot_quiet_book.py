@@ -83,7 +83,7 @@ def test_a_side_whose_order_a_list_shows_again_is_planned_anew():
     """Reads by its id found no such order; once a list shows it they tell nothing new."""
     strategy = Both(None)
     of = Quiet(strategy, list_ns=300 * NS_PER_MS)
-    bid = next(own for own in of.trader.desk.all_live() if own.side is BookSide.BID)
+    bid = next(own for own in of.trader.desk.all_live() if own.book_side is BookSide.BID)
     of.lacks = True
     of.give(m.Trade(bid.market_id, of.now_ns, "t", Price(45), Qty(1), False))
     of.pass_by(0.1)
@@ -120,6 +120,6 @@ def test_while_a_cancel_is_on_its_way_the_trader_looks_no_oftener_than_without_o
 
     venue.trader.receive = counted  # type: ignore[method-assign]
     venue.run(1)
-    assert all(own.state is State.CANCELLING for own in venue.trader.desk.all_live())
+    assert all(own.state is State.PENDING_CANCEL for own in venue.trader.desk.all_live())
     assert venue.trader.desk.live_count() == 2
     assert sum(wakes) <= 15

@@ -34,8 +34,8 @@ RISK = RiskSettings(
 def quoting() -> tuple[QuotingEngine, Outbox]:
     settings = TraderSettings(series_ticker=SERIES, risk=RISK)
     out = Outbox(BudgetSettings())
-    desk = OrderManager(settings.trust, out)
-    ledgers = AccountReconciler(settings.trust, desk, out)
+    desk = OrderManager(settings.staleness, out)
+    ledgers = AccountReconciler(settings.staleness, desk, out)
     return QuotingEngine(settings, lambda: Strategy(None), desk, ledgers, out), out
 
 

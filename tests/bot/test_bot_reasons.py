@@ -29,13 +29,15 @@ def standing():
     thin.start()
     thin.run(3.0)
     rung = thin.rung(0)
-    own = next(own for own in thin.trader.desk.live(rung.market_id) if own.side is BookSide.BID)
+    own = next(
+        own for own in thin.trader.desk.live(rung.market_id) if own.book_side is BookSide.BID
+    )
     return thin, rung, own
 
 
 def test_an_order_at_a_wanted_price_names_its_level_its_size_and_its_distance_from_fair(standing):
     _, rung, own = standing
-    away = rung.fair.value_cents - own.level
+    away = rung.fair.value_cents - own.yes_price
     want = next(quote for quote in rung.planned if quote.side is BookSide.BID)
     said = f"wanted here: level 1 of 1, {want.qty} shares, {away:.1f} below fair"
     assert reason_of(own, rung) == said
@@ -44,9 +46,9 @@ def test_an_order_at_a_wanted_price_names_its_level_its_size_and_its_distance_fr
 def test_an_order_near_a_wanted_price_says_which(standing):
     _, rung, own = standing
     rung.wishes = ()
-    rung.planned = (Quote(BookSide.BID, Price(own.level + 1), Qty(10)),)
+    rung.planned = (Quote(BookSide.BID, Price(own.yes_price + 1), Qty(10)),)
     assert reason_of(own, rung).startswith(
-        f"wanted at {own.level + 1}: near enough to keep its place, "
+        f"wanted at {own.yes_price + 1}: near enough to keep its place, "
     )
 
 
@@ -72,7 +74,7 @@ def test_an_order_with_something_under_way_says_what(standing, state):
 
 def test_doom_and_suspicion_come_first(standing):
     _, rung, own = standing
-    own.doomed = True
+    own.cancel_requested = True
     assert reason_of(own, rung) == f"to be cancelled: {own.why}"
     own.suspect(OrderFinding.MISSING, "404 to a read", 0)
     assert reason_of(own, rung) == "not trusted, order_missing: 404 to a read"

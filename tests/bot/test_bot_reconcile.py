@@ -147,7 +147,7 @@ def test_cancels_come_first():
 )
 def test_held_shares_are_sold_before_the_other_outcome_is_bought(quote, yes, no, routes):
     wishes = plan([quote], [], yes, no).wishes
-    assert [(wish.outcome, wish.own_side, wish.qty) for wish in wishes] == routes
+    assert [(wish.outcome, wish.side, wish.qty) for wish in wishes] == routes
 
 
 def test_a_purchase_that_must_move_gives_way_to_shares_held():
@@ -155,11 +155,11 @@ def test_a_purchase_that_must_move_gives_way_to_shares_held():
     assert isinstance(cancel, CancelAction)
     (create,) = plan([bid(45)], [], no=10).wishes
     assert isinstance(create, CreateAction)
-    assert (create.outcome, create.own_side) == (Outcome.NO, Side.SELL)
+    assert (create.outcome, create.side) == (Outcome.NO, Side.SELL)
 
 
 def test_a_fifth_order_at_a_price_is_not_made():
-    pace = PaceSettings(siblings=3, resize_pct=1)
+    pace = PaceSettings(orders_per_level_max=3, resize_pct=1)
     orders = [rests(40, 3, number=number) for number in (1, 2, 3)]
     wishes = plan([bid(40, 20)], orders, pace=pace).wishes
     assert not [wish for wish in wishes if isinstance(wish, CreateAction)]
@@ -168,7 +168,7 @@ def test_a_fifth_order_at_a_price_is_not_made():
 # --- what is undecided ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("state", [State.LOST, State.BLURRED])
+@pytest.mark.parametrize("state", [State.NEW_UNKNOWN, State.REPLACE_UNKNOWN])
 def test_no_order_is_made_beside_an_unknown_one_of_its_side(state):
     orders = [rests(30, state=state)]
     assert plan([bid(40)], orders).wishes == ()
@@ -178,13 +178,15 @@ def test_an_order_whose_amend_has_no_answer_is_cancelled():
     own = rests(45)
     own.sent_amend(Amend(price=Price(40)))
     assert plan([bid(40)], [own]).wishes == ()
-    own.answered(OrderEvent.NO_ANSWER, LATER)
+    own.answered(OrderEvent.TIMEOUT, LATER)
     wishes = plan([bid(40)], [own]).wishes
     assert [wish.order for wish in wishes] == [own]
     assert all(isinstance(wish, CancelAction) for wish in wishes)
 
 
-@pytest.mark.parametrize("state", [State.SENT, State.AMENDING, State.LOST, State.BLURRED])
+@pytest.mark.parametrize(
+    "state", [State.PENDING_NEW, State.PENDING_REPLACE, State.NEW_UNKNOWN, State.REPLACE_UNKNOWN]
+)
 def test_an_order_under_way_is_left_alone(state):
     own = rests(40, state=state)
     assert not [w for w in plan([], [own]).wishes if not isinstance(w, CreateAction)]
@@ -192,7 +194,7 @@ def test_an_order_under_way_is_left_alone(state):
 
 def test_a_doomed_order_is_cancelled_when_due_and_not_before():
     own = rests(40)
-    own.doomed, own.due_ns = True, LATER + 5
+    own.cancel_requested, own.due_ns = True, LATER + 5
     early = plan([bid(40)], [own])
     assert not [wish for wish in early.wishes if isinstance(wish, CancelAction)]
     assert early.again_ns == LATER + 5
@@ -201,12 +203,20 @@ def test_a_doomed_order_is_cancelled_when_due_and_not_before():
 
 
 @pytest.mark.parametrize(
-    "state", [State.SENT, State.LOST, State.OPEN, State.BLURRED, State.CANCELLING, State.CLOSING]
+    "state",
+    [
+        State.PENDING_NEW,
+        State.NEW_UNKNOWN,
+        State.OPEN,
+        State.REPLACE_UNKNOWN,
+        State.PENDING_CANCEL,
+        State.CLOSED_UNCONFIRMED,
+    ],
 )
 def test_nothing_is_made_that_would_cross_an_own_order_in_any_state(state):
     own = rests(42, side=ASK, state=state)
     wishes = plan([bid(42), ask(60)], [own]).wishes
-    assert not [wish for wish in wishes if isinstance(wish, CreateAction) and wish.side is BID]
+    assert not [wish for wish in wishes if isinstance(wish, CreateAction) and wish.book_side is BID]
 
 
 def test_both_prices_of_an_amend_under_way_count_as_crossed():
@@ -217,7 +227,7 @@ def test_both_prices_of_an_amend_under_way_count_as_crossed():
 
 
 def test_sells_under_way_are_not_free_to_sell_again():
-    sale = made.own(State.LOST, side=Side.SELL, price=60, qty=7)
+    sale = made.own(State.NEW_UNKNOWN, side=Side.SELL, price=60, qty=7)
     assert free_shares(Qty(10), Qty(0), [sale]) == FreeShares(3, 0)
 
 
@@ -262,21 +272,21 @@ class Toy:
             now_ns,
             self.made,
             outcome=wish.outcome,
-            side=wish.own_side,
+            side=wish.side,
             price=price,
             qty=wish.qty,
         )
         own.order_id = OrderId(str(self.made))
         self.orders.append(own)
         # One plan may bring an order here and make another beside the siblings there.
-        here = [each for each in self.orders if each.level == own.level]
+        here = [each for each in self.orders if each.yes_price == own.yes_price]
         for route in Side:
-            assert sum(each.own_side is route for each in here) <= pace.siblings + 1
+            assert sum(each.side is route for each in here) <= pace.orders_per_level_max + 1
 
     def holds(self) -> None:
         """No own orders cross, and no share is for sale twice."""
-        bids = [own.level for own in self.orders if own.side is BID]
-        asks = [own.level for own in self.orders if own.side is ASK]
+        bids = [own.yes_price for own in self.orders if own.book_side is BID]
+        asks = [own.yes_price for own in self.orders if own.book_side is ASK]
         assert not bids or not asks or max(bids) < min(asks)
         free = free_shares(Qty(self.yes), Qty(self.no), self.orders)
         assert free.yes >= 0
@@ -286,7 +296,9 @@ class Toy:
         """Shares by side and canonical price."""
         out: dict[tuple[BookSide, int], int] = {}
         for own in self.orders:
-            out[own.side, own.level] = out.get((own.side, own.level), 0) + own.remaining
+            out[own.book_side, own.yes_price] = (
+                out.get((own.book_side, own.yes_price), 0) + own.remaining
+            )
         return out
 
 
@@ -304,7 +316,7 @@ PACES = st.builds(
     tolerance_ticks=st.integers(0, 2),
     dwell_ns=st.sampled_from([0, LAG_NS]),
     resize_pct=st.sampled_from([1, 20, 40]),
-    siblings=st.integers(1, 3),
+    orders_per_level_max=st.integers(1, 3),
 )
 
 
@@ -376,7 +388,7 @@ def test_no_plan_touches_what_is_under_way_or_wishes_twice_about_one_order(wante
     for number, (level, qty, state) in enumerate(drawn):
         side = BID if level < 50 else ASK
         own = rests(level, qty, side, number=number, state=state)
-        own.doomed = doomed and number % 2 == 0
+        own.cancel_requested = doomed and number % 2 == 0
         orders.append(own)
     live = [own for own in orders if own.is_live]
     wishes = plan(wanted, live).wishes
@@ -385,9 +397,9 @@ def test_no_plan_touches_what_is_under_way_or_wishes_twice_about_one_order(wante
     for wish in wishes:
         if isinstance(wish, AmendAction):
             assert wish.order.state is State.OPEN
-            assert not wish.order.doomed
+            assert not wish.order.cancel_requested
         elif isinstance(wish, CancelAction):
-            assert wish.order.is_free
+            assert wish.order.can_cancel
         else:
-            assert not crosses(wish.side, wish.price, live)
+            assert not crosses(wish.book_side, wish.price, live)
             assert wish.qty >= 1

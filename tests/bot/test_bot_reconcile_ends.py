@@ -57,7 +57,7 @@ class StillRung:
             dwell_ns=of.choice((0, 0, NS_PER_SECOND // 2)),
             tolerance_ticks=of.choice((0, 0, 1, 2)),
             resize_pct=of.choice((1, 10, 10, 30, 50)),
-            siblings=of.choice((1, 2, 3, 4)),
+            orders_per_level_max=of.choice((1, 2, 3, 4)),
         )
         self.held = {side: of.choice((0, 0, 1, 2, 3, 5, 8, 10, 20)) for side in (ASK, BID)}
         capital, move = of.choice((0.0, 0.05, 0.2, 1.0)), of.choice((0.0, 0.01, 0.05, 0.2))
@@ -99,7 +99,13 @@ class StillRung:
         outcome, route = (held, Side.SELL) if sells else (held.other, Side.BUY)
         at = canonical(outcome, price)
         own = made.own(
-            State.SENT, self.now_ns, self.made, outcome=outcome, side=route, price=at, qty=qty
+            State.PENDING_NEW,
+            self.now_ns,
+            self.made,
+            outcome=outcome,
+            side=route,
+            price=at,
+            qty=qty,
         )
         self.orders.append(own)
         return own
@@ -129,7 +135,7 @@ class StillRung:
 
     def _left(self, wish: Action) -> OwnOrder:
         if isinstance(wish, CreateAction):
-            return self._make(wish.side, wish.price, wish.qty, wish.own_side is Side.SELL)
+            return self._make(wish.book_side, wish.price, wish.qty, wish.side is Side.SELL)
         own = wish.order
         if isinstance(wish, AmendAction):
             own.sent_amend(wish.amend)

@@ -43,7 +43,7 @@ class Ruler:
         return qty * edge / 2
 
     def staying(self, own: OwnOrder, edge: float) -> float:
-        assert edge == self.edge(own.side, own.level)
+        assert edge == self.edge(own.book_side, own.yes_price)
         return own.remaining * edge / 4
 
     def place_cents(self, own: OwnOrder, edge: float) -> float:
@@ -54,7 +54,7 @@ class Ruler:
 def pace(tolerance: int = 0, dwell: int = 0, resize: int = 1, siblings: int = 3) -> PaceSettings:
     """A pace, by default one that follows at once."""
     return PaceSettings(
-        tolerance_ticks=tolerance, dwell_ns=dwell, resize_pct=resize, siblings=siblings
+        tolerance_ticks=tolerance, dwell_ns=dwell, resize_pct=resize, orders_per_level_max=siblings
     )
 
 
@@ -103,12 +103,12 @@ def test_by_two_routes_each_has_its_part_of_the_gain(side):
 def test_a_move_gains_the_back_of_the_new_price_less_what_the_old_one_gave(side):
     own = order(side, 11)
     (wish,) = plan([quote(side, 10)], [own], worth=Ruler()).wishes
-    price = own.level + (1 if side is BID else -1)
+    price = own.yes_price + (1 if side is BID else -1)
     assert wish == AmendAction(
         own,
         Amend(price=Price(40)),
         False,
-        f"moved from {own.level} to {price}",
+        f"moved from {own.yes_price} to {price}",
         10 * 10 / 2 - 10 * 11 / 4,
     )
 
@@ -136,21 +136,21 @@ def test_a_cancel_of_what_is_not_wanted_is_worth_a_cent_a_share(side):
 
 def test_a_doomed_order_is_cancelled_for_the_reason_it_was_doomed_for():
     own = rests(40, 7)
-    own.doomed, own.why, own.due_ns = True, "a fill raced it", LATER
+    own.cancel_requested, own.why, own.due_ns = True, "a fill raced it", LATER
     assert plan([], [own], worth=Ruler()).wishes == (CancelAction(own, "a fill raced it", 7.0),)
 
 
 def test_a_plan_is_looked_at_again_when_the_first_doomed_order_is_due():
     orders = [rests(40 - number, number=number) for number in (1, 2, 3)]
     for own, wait_ns in zip(orders, (7, 3, 5), strict=True):
-        own.doomed, own.due_ns = True, LATER + wait_ns
+        own.cancel_requested, own.due_ns = True, LATER + wait_ns
     told = plan([], orders)
     assert (told.wishes, told.again_ns) == ((), LATER + 3)
 
 
 def test_a_doomed_order_whose_answer_is_awaited_is_left_alone():
-    own = rests(40, state=State.CANCELLING)
-    own.doomed, own.due_ns = True, LATER
+    own = rests(40, state=State.PENDING_CANCEL)
+    own.cancel_requested, own.due_ns = True, LATER
     assert plan([], [own]) == plan([], [])
 
 
@@ -257,7 +257,7 @@ def test_an_order_that_waits_to_move_serves_its_level_with_its_size(side):
 @BOTH
 def test_a_move_that_would_cross_an_own_order_waits_for_it_and_for_no_time(side):
     other = ASK if side is BID else BID
-    own, in_the_way = order(side, 15), order(other, -10, number=2, state=State.LOST)
+    own, in_the_way = order(side, 15), order(other, -10, number=2, state=State.NEW_UNKNOWN)
     told = plan([quote(side, 10)], [own, in_the_way])
     assert (told.wishes, told.again_ns) == ((), None)
 
@@ -295,14 +295,14 @@ def test_a_purchase_that_must_move_is_cancelled_where_all_of_it_can_be_sold_inst
     own.sent_cancel()
     assert plan([quote(side, 10)], [own], held, held, worth=Ruler()).wishes == ()
     (create,) = plan([quote(side, 10)], [], held, held, worth=Ruler()).wishes
-    assert (create.own_side, create.qty) == (Side.SELL, 10)
+    assert (create.side, create.qty) == (Side.SELL, 10)
 
 
 @BOTH
 def test_a_sale_moves_by_an_amend_whatever_is_held(side):
     outcome, price = (Outcome.NO, 61) if side is BID else (Outcome.YES, 61)
     own = made.own(State.OPEN, outcome=outcome, side=Side.SELL, price=price, qty=10)
-    assert own.side is side
+    assert own.book_side is side
     (wish,) = plan([quote(side, 10)], [own], 40, 40, worth=Ruler()).wishes
     assert isinstance(wish, AmendAction)
     assert wish.amend == Amend(price=Price(60))
@@ -357,17 +357,19 @@ def test_an_order_under_way_serves_the_price_it_goes_to(side):
 
 
 @BOTH
-@pytest.mark.parametrize("state", [State.SENT, State.AMENDING, State.CANCELLING, State.OPEN])
+@pytest.mark.parametrize(
+    "state", [State.PENDING_NEW, State.PENDING_REPLACE, State.PENDING_CANCEL, State.OPEN]
+)
 def test_what_may_still_rest_elsewhere_is_not_made_anew_beside_it(side, state):
     own = order(side, 15, 10)
-    if state is State.SENT:
+    if state is State.PENDING_NEW:
         own = order(side, 15, 10, state=state)
-    elif state is State.AMENDING:
+    elif state is State.PENDING_REPLACE:
         own.sent_amend(Amend(price=Price(40), qty=Qty(7)))
-    elif state is State.CANCELLING:
+    elif state is State.PENDING_CANCEL:
         own.sent_cancel()
     else:  # its cancel was refused, or has no answer, and is sent again later
-        own.doomed, own.due_ns = True, 2 * LATER
+        own.cancel_requested, own.due_ns = True, 2 * LATER
     assert plan([quote(side, 20)], [own]).wishes == ()
     (wish,) = plan([quote(side, 20, 16)], [own]).wishes
     assert isinstance(wish, CreateAction)
@@ -380,7 +382,7 @@ def test_what_may_still_rest_elsewhere_is_not_made_anew_beside_it(side, state):
 @BOTH
 @pytest.mark.parametrize(("away", "serves"), [(11, True), (12, False)])
 def test_an_order_under_way_near_a_price_serves_it_whole(side, away, serves):
-    own, stands = order(side, away, state=State.SENT), order(side, 20, number=2)
+    own, stands = order(side, away, state=State.PENDING_NEW), order(side, 20, number=2)
     wanted = [quote(side, 10, 11)]
     assert plan(wanted, [own], pace=pace(1, resize=10)).wishes == ()
     (wish,) = plan(wanted, [own, stands], pace=pace(1, resize=10)).wishes
@@ -389,7 +391,7 @@ def test_an_order_under_way_near_a_price_serves_it_whole(side, away, serves):
 
 @BOTH
 def test_an_order_under_way_between_two_prices_serves_the_nearer(side):
-    own = order(side, 12, state=State.SENT)
+    own = order(side, 12, state=State.PENDING_NEW)
     wanted = [quote(side, 10), quote(side, 11)]
     (wish,) = plan(wanted, [own], pace=pace(2)).wishes
     assert abs(wish.price - 50) == 10
@@ -397,14 +399,14 @@ def test_an_order_under_way_between_two_prices_serves_the_nearer(side):
 
 @BOTH
 def test_beside_one_under_way_at_a_price_an_order_there_stays_for_the_rest(side):
-    sent, stands = order(side, 10, 4, 1, state=State.SENT), order(side, 10, 9, 2)
+    sent, stands = order(side, 10, 4, 1, state=State.PENDING_NEW), order(side, 10, 9, 2)
     (wish,) = plan([quote(side, 10)], [sent, stands]).wishes
     assert wish == AmendAction(stands, Amend(qty=Qty(6)), True, "less wanted at this price", 3.0)
 
 
 @BOTH
 def test_an_order_that_one_under_way_leaves_no_room_for_is_cancelled(side):
-    sent, stands = order(side, 10, 10, 1, state=State.SENT), order(side, 10, 9, 2)
+    sent, stands = order(side, 10, 10, 1, state=State.PENDING_NEW), order(side, 10, 9, 2)
     (wish,) = plan([quote(side, 10)], [sent, stands]).wishes
     assert wish == CancelAction(stands, "no longer wanted", 9.0)
 
@@ -415,7 +417,7 @@ def test_an_order_that_one_under_way_leaves_no_room_for_is_cancelled(side):
 @BOTH
 def test_an_order_that_is_over_crosses_nothing_and_counts_for_nothing(side):
     other = ASK if side is BID else BID
-    over = order(other, -10, state=State.DONE)
+    over = order(other, -10, state=State.CLOSED)
     price = 40 if side is BID else 60
     assert crosses(side, Price(price), [over]) == []
     assert len(plan([quote(side, 10)], [over]).wishes) == 1
@@ -428,7 +430,7 @@ def test_a_plan_of_nothing_for_nothing_is_nothing():
 
 def test_both_sides_are_planned_and_all_cancels_come_first():
     orders = [rests(30, number=1), rests(70, side=ASK, number=2), rests(41, 1, number=3)]
-    orders[2].doomed, orders[2].due_ns = True, LATER
+    orders[2].cancel_requested, orders[2].due_ns = True, LATER
     wishes = plan([bid(35), bid(34), ask(65), ask(66)], orders).wishes
     kinds = [type(wish) for wish in wishes]
     assert kinds == [CancelAction, AmendAction, CreateAction, AmendAction, CreateAction]

@@ -177,7 +177,7 @@ def test_while_the_wanted_price_holds_nearly_all_that_rests_keeps_its_place():
         wanted = {(str(quote.side), quote.price) for quote in thin.rung(0).wanted}
         since = {key: since.get(key, thin.now_ns) for key in wanted}
         for own in thin.trader.desk.live(thin.markets[0].market_id):
-            key = (str(own.side), own.level)
+            key = (str(own.book_side), own.yes_price)
             if key in since:
                 late = own.last_write_ns > since[key] + 2 * NS_PER_SECOND
                 kept += 0 if late else own.remaining

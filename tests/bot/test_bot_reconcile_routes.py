@@ -26,7 +26,7 @@ def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
 
 def merges(own: OwnOrder, value: float, qty: int) -> CancelAction:
     """The wish that an order gives way to one that is so many shares larger."""
-    more = CreateAction(own.side, own.level, own.outcome, own.own_side, Qty(qty), MERGED)
+    more = CreateAction(own.book_side, own.yes_price, own.outcome, own.side, Qty(qty), MERGED)
     return CancelAction(own, MERGED, value, more)
 
 
@@ -73,7 +73,7 @@ def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its
     if is_cancelled:
         assert len(wishes) == 1
         made_anew = plan([quote(side, 10, wanted)], [], yes, no, pace=pace(resize=50)).wishes
-        assert [wish.own_side for wish in made_anew] == [Side.SELL]
+        assert [wish.side for wish in made_anew] == [Side.SELL]
 
 
 @BOTH
@@ -94,7 +94,7 @@ def test_what_is_held_is_sold_instead_of_one_purchase_that_must_move(side, aways
     assert not any(isinstance(wish, CreateAction) for wish in wishes)
     left = [order(side, wanted[-1], 5, number=own) for own in range(len(orders) - cancels)]
     made_anew = plan(quotes, left, yes, no).wishes
-    assert [wish.own_side for wish in made_anew] == [Side.SELL]
+    assert [wish.side for wish in made_anew] == [Side.SELL]
 
 
 @BOTH
@@ -107,17 +107,19 @@ def test_a_purchase_that_must_move_is_moved_where_a_limit_has_cut_what_would_be_
 
 
 @BOTH
-@pytest.mark.parametrize("state", [State.CANCELLING, State.BLURRED, State.CLOSING])
+@pytest.mark.parametrize(
+    "state", [State.PENDING_CANCEL, State.REPLACE_UNKNOWN, State.CLOSED_UNCONFIRMED]
+)
 def test_until_a_purchase_that_gave_way_is_over_nothing_is_made_for_its_shares(side, state):
     """Its cancel may be lost: both would rest for seconds, and both might fill."""
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
     (wish,) = plan([quote(side, 18, 5)], [own], yes, no).wishes
     assert isinstance(wish, CancelAction)
-    own.state, own.doomed = state, True
+    own.state, own.cancel_requested = state, True
     wishes = plan([quote(side, 18, 5)], [own], yes, no).wishes
     made_anew = [wish for wish in wishes if isinstance(wish, CreateAction)]
-    assert bool(made_anew) is (state is State.CLOSING)  # nothing of it works any more
+    assert bool(made_anew) is (state is State.CLOSED_UNCONFIRMED)  # nothing of it works any more
 
 
 @BOTH
@@ -126,7 +128,7 @@ def test_shares_held_go_to_a_price_without_an_order_before_a_purchase_gives_way_
     own, here = order(side, 12, 5), Ruler(capital=1.0)
     yes, no = (0, 5) if side is BID else (5, 0)
     wishes = plan([quote(side, 10, 5), quote(side, 12, 5)], [own], yes, no, worth=here).wishes
-    assert [(type(wish), wish.own_side) for wish in wishes] == [(CreateAction, Side.SELL)]
+    assert [(type(wish), wish.side) for wish in wishes] == [(CreateAction, Side.SELL)]
 
 
 @BOTH
@@ -140,7 +142,7 @@ def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
     gives_way.sent_cancel()
     assert plan(wanted, [gives_way, stays], yes, no, worth=here).wishes == ()
     (wish,) = plan(wanted, [stays], yes, no, worth=here).wishes
-    assert (type(wish), wish.own_side, abs(wish.price - 50)) == (CreateAction, Side.SELL, 10)
+    assert (type(wish), wish.side, abs(wish.price - 50)) == (CreateAction, Side.SELL, 10)
 
 
 @BOTH
@@ -151,7 +153,7 @@ def test_no_purchase_gives_way_to_shares_that_another_price_lacks_beside_its_ord
     wanted, here = [quote(side, 10, 5), quote(side, to, 2)], Ruler(capital=1.0)
     yes, no = (0, 2) if side is BID else (2, 0)
     *moves, wish = plan(wanted, [lacks, other], yes, no, worth=here).wishes
-    assert (type(wish), wish.own_side, wish.qty) == (CreateAction, Side.SELL, 2)
+    assert (type(wish), wish.side, wish.qty) == (CreateAction, Side.SELL, 2)
     assert abs(wish.price - 50) == 10
     assert [type(each) for each in moves] == ([] if to == 12 else [AmendAction])
     yes, no = 2 * yes, 2 * no
@@ -166,10 +168,10 @@ def test_shares_held_are_promised_alike_whether_a_price_is_bought_at_already_or_
     wanted = [quote(side, 10, 5), quote(side, 12, 10), quote(side, 15, 5)]
     creates = plan(wanted, [], yes, no, pace=pace(siblings=1)).wishes
     bought = order(side, 12, 9)
-    sold = {(w.price, w.qty) for w in creates if w.own_side is Side.SELL}
+    sold = {(w.price, w.qty) for w in creates if w.side is Side.SELL}
     assert {(abs(price - 50), qty) for price, qty in sold} == {(10, 5), (12, 1)}
     left = plan(wanted, [bought], yes, no, pace=pace(siblings=1)).wishes
-    assert {(w.price, w.qty) for w in left if w.own_side is Side.SELL} == sold
+    assert {(w.price, w.qty) for w in left if w.side is Side.SELL} == sold
     assert all(type(wish) is CreateAction for wish in left)
 
 
@@ -181,11 +183,11 @@ def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_ot
     comes = order(side, 8, 5, number=2)
     cancel, amend, create = plan(quotes, [own, comes], yes, no).wishes
     assert (cancel.order, amend.order) == (own, comes)
-    assert (create.own_side, abs(create.price - 50), create.qty) == (Side.BUY, 10, 5)
+    assert (create.side, abs(create.price - 50), create.qty) == (Side.BUY, 10, 5)
     better = [order(side, 10, 5, number) for number in (2, 3)]
     here = Ruler(places={better[0].client_order_id: 99.0})
     (wish,) = plan(quotes, better, yes, no, worth=here).wishes
-    assert (wish.own_side, abs(wish.price - 50), wish.qty) == (Side.SELL, 18, 5)
+    assert (wish.side, abs(wish.price - 50), wish.qty) == (Side.SELL, 18, 5)
 
 
 @BOTH
@@ -221,7 +223,7 @@ def test_where_one_order_may_stand_nothing_is_made_before_the_one_that_moves_the
 @BOTH
 def test_an_order_on_its_way_out_is_no_sibling_to_merge_with(side):
     going, stays = siblings(side, 2)
-    going.state, going.doomed = State.CANCELLING, True
+    going.state, going.cancel_requested = State.PENDING_CANCEL, True
     (wish,) = plan([quote(side, 10)], [going, stays], pace=pace(siblings=3)).wishes
     assert isinstance(wish, CreateAction)
 
@@ -232,7 +234,7 @@ def test_nothing_is_made_beside_an_order_that_is_to_come_back_larger_or_that_wou
     goes.placed_ns += 1
     (wish,) = plan([quote(side, 10)], [stays, goes], worth=Ruler(move=0.1)).wishes
     assert isinstance(wish, CancelAction)
-    goes.state, goes.doomed, goes.why = State.CANCELLING, True, wish.why
+    goes.state, goes.cancel_requested, goes.why = State.PENDING_CANCEL, True, wish.why
     assert plan([quote(side, 10)], [stays, goes]).wishes == ()
     (larger,) = plan([quote(side, 10)], [stays]).wishes
     assert isinstance(larger, CreateAction)
@@ -242,10 +244,10 @@ def test_nothing_is_made_beside_an_order_that_is_to_come_back_larger_or_that_wou
 @BOTH
 def test_while_a_sale_is_being_cancelled_nothing_is_bought_in_its_stead(side):
     sale = sells(side, 10, 6)
-    sale.state, sale.doomed = State.CANCELLING, True
+    sale.state, sale.cancel_requested = State.PENDING_CANCEL, True
     (wish,) = plan([quote(side, 10)], [sale], 10, 10).wishes
     assert isinstance(wish, CreateAction)
-    assert (wish.own_side, wish.qty) == (Side.SELL, 4)
+    assert (wish.side, wish.qty) == (Side.SELL, 4)
 
 
 @BOTH
@@ -282,7 +284,7 @@ def test_shares_held_are_sold_beside_a_purchase_that_is_too_small_before_it_give
     """It would be bought again at once, and where a limit has no room for the sale for ever."""
     own = order(side, 10, qty=6)
     wishes = plan([quote(side, 10)], [own], held, held, worth=Ruler(capital=9.0)).wishes
-    creates = [(wish.own_side, wish.qty) for wish in wishes if isinstance(wish, CreateAction)]
+    creates = [(wish.side, wish.qty) for wish in wishes if isinstance(wish, CreateAction)]
     assert creates == [(Side.SELL, 4)]
     assert any(isinstance(wish, CancelAction) for wish in wishes) is gives_way
 
@@ -339,7 +341,7 @@ def test_a_part_too_small_for_a_request_of_its_own_is_left_to_the_other_route(si
     st.integers(0, 15),
     PACES,
     st.booleans(),
-    st.sampled_from([State.OPEN, State.OPEN, State.OPEN, State.BLURRED]),
+    st.sampled_from([State.OPEN, State.OPEN, State.OPEN, State.REPLACE_UNKNOWN]),
 )
 def test_what_stands_as_wanted_is_what_the_whole_plan_would_leave_alone(
     drawn, yes, no, pace, is_short, state
@@ -369,4 +371,4 @@ def test_shares_promised_to_a_level_that_an_order_moves_to_are_sold_for_another(
     yes, no = (0, 8) if side is BID else (8, 0)
     wishes = plan(wanted, orders, yes, no, pace=pace(resize=50)).wishes
     made_new = [wish for wish in wishes if isinstance(wish, CreateAction)]
-    assert [(wish.own_side, wish.qty) for wish in made_new] == [(Side.SELL, 8)]
+    assert [(wish.side, wish.qty) for wish in made_new] == [(Side.SELL, 8)]

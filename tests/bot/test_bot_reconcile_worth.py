@@ -31,7 +31,7 @@ def worth(
     queues = Queues(1.0)
     at: dict[tuple[BookSide, int], int] = dict(others or {})
     for own in orders:
-        at[own.side, own.level] = ahead + behind
+        at[own.book_side, own.yes_price] = ahead + behind
 
     def side(which: BookSide, sign: int):
         return tuple(
@@ -43,7 +43,9 @@ def worth(
     def book(extra: int):
         mine: dict[tuple[BookSide, int], int] = {}
         for own in orders:
-            mine[own.side, own.level] = mine.get((own.side, own.level), 0) + own.remaining
+            mine[own.book_side, own.yes_price] = (
+                mine.get((own.book_side, own.yes_price), 0) + own.remaining
+            )
         shown = {key: ahead + extra + qty for key, qty in mine.items()}
         return tuple(
             tuple(
@@ -54,7 +56,7 @@ def worth(
             for which, sign in ((BID, -1), (ASK, 1))
         )
 
-    empty = [(own.side, own.level) for own in orders]
+    empty = [(own.book_side, own.yes_price) for own in orders]
     first = tuple(
         tuple((Price(price), Qty(ahead)) for there, price in empty if there is which and ahead)
         for which in (BID, ASK)
@@ -124,7 +126,7 @@ def test_a_step_back_ignores_the_dwell_and_a_step_forward_does_not():
 def moved(wishes) -> dict[int, int]:
     """From which level to which price, for amends of price."""
     return {
-        wish.order.level: wish.amend.price
+        wish.order.yes_price: wish.amend.price
         for wish in wishes
         if isinstance(wish, AmendAction) and wish.amend.price is not None
     }
@@ -174,7 +176,7 @@ def test_orders_to_spare_are_cancelled():
 
 # --- siblings -------------------------------------------------------------------------------------
 
-SIBLINGS = PaceSettings(resize_pct=50, siblings=3, dwell_ns=0)
+SIBLINGS = PaceSettings(resize_pct=50, orders_per_level_max=3, dwell_ns=0)
 
 
 def two(behind: int) -> tuple[list[OwnOrder], QuoteEconomics]:
@@ -247,7 +249,7 @@ def test_a_purchase_gives_way_to_shares_held_where_what_it_locks_is_worth_more_t
 
 def test_a_sale_is_left_where_it_is():
     own = made.own(State.OPEN, outcome=Outcome.NO, side=Side.SELL, price=60, qty=10)
-    assert own.level == 40
+    assert own.yes_price == 40
     here = worth(own, capital=9.0)
     assert plan([bid(40)], [own], no=20, yes=20, worth=here).wishes == ()
 
@@ -296,4 +298,4 @@ def test_a_shrink_is_worth_the_shares_it_takes_off():
 )
 def test_a_part_of_a_level_too_small_for_a_request_makes_no_order_of_its_own(held, routes):
     wishes = plan([bid(40)], [], no=held, pace=SIBLINGS).wishes
-    assert [(wish.outcome, wish.own_side, wish.qty) for wish in wishes] == routes
+    assert [(wish.outcome, wish.side, wish.qty) for wish in wishes] == routes

@@ -35,7 +35,7 @@ def fates(own: OwnOrder, price: int, qty: int, amend: Amend) -> list[list[tuple[
 
 def end(own: OwnOrder, fills: list[tuple[int, int]], *, pays: bool) -> int:
     """What an order leaves if its own outcome pays, or does not, after these fills."""
-    sign = 1 if own.own_side is Side.BUY else -1
+    sign = 1 if own.side is Side.BUY else -1
     cents = 0
     for price, shares in fills:
         cents += sign * shares * ((100 if pays else 0) - price)
@@ -113,7 +113,9 @@ def test_after_part_of_it_has_filled_the_rest_is_counted_with_its_change(
     assert counted(own) == worst(own, 40, 6, amend)
 
 
-@pytest.mark.parametrize("state", [State.SENT, State.LOST, State.CANCELLING, State.BLURRED])
+@pytest.mark.parametrize(
+    "state", [State.PENDING_NEW, State.NEW_UNKNOWN, State.PENDING_CANCEL, State.REPLACE_UNKNOWN]
+)
 def test_an_order_whose_fate_is_open_counts_at_its_full_size(state: State) -> None:
     own = made.own(state, price=40, qty=10)
     assert counted(own) == [-10 * (40 + 2), 0]

@@ -26,7 +26,7 @@ def moved(side: Side, price: int, to: int, *, filled: int) -> OwnOrder:
 def paid(own: OwnOrder, *fills: model.Fill) -> int:
     """What the limits take the fills of an order to have cost."""
     books = Books().opened()
-    if own.own_side is Side.SELL:
+    if own.side is Side.SELL:
         bought = made.fill(made.own(State.OPEN, number=9), 9, 10, fee_cents=0)
         books.trade(bought)
         books.walk()
@@ -69,7 +69,7 @@ def test_an_order_that_ends_with_a_change_undecided_may_have_filled_at_either_pr
 def test_a_cancel_that_finds_an_undecided_change_leaves_open_at_which_price_it_filled():
     own = made.own(State.OPEN, price=40)
     own.sent_amend(Amend(price=Price(70)))
-    own.answered(OrderEvent.NO_ANSWER, T0)
+    own.answered(OrderEvent.TIMEOUT, T0)
     own.sent_cancel()
     gone = made.shown(own, filled=4, remaining=0, status=model.OrderStatus.CANCELED)
     own.cancelled(gone, Qty(6), T0)

@@ -84,7 +84,7 @@ def test_what_stands_before_an_order_of_ours_is_that_of_the_book_told_with_it():
     thin.give(m.Tick())  # the ask steps back; no frame tells what stands before it there
     for depth in (100, 7):
         thin.now_ns += 100 * NS_PER_MS
-        rung.read_book(thin.book(0, depth=depth), trader.quoting.settings.trust, thin.now_ns)
+        rung.read_book(thin.book(0, depth=depth), trader.quoting.settings.staleness, thin.now_ns)
         told = rung.ladder.view(None, trader.desk, trader.ledgers, thin.now_ns).rungs[0]
         (ask,) = [own for own in told.own if own.side is BookSide.ASK]
         assert ask.ahead_qty == dict(told.asks)[ask.price] == depth + 2

@@ -77,7 +77,7 @@ def test_an_order_that_one_list_shows_to_be_gone_is_read_by_its_id_and_counts_on
     read = wrong_rows(venue, wrong, 1)
     venue.go_until(lambda: read)
     assert venue.trader.desk.find(first) is own
-    assert own.may_fill == 10
+    assert own.max_fillable == 10
     venue.go(15)
     assert venue.writes()[before:] == []
     assert venue.trader.desk.find(first) is own
@@ -105,8 +105,8 @@ def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_cou
     venue.meddle = meddle
     look_at(venue, own)
     venue.go(2)
-    assert asked_ns == [asked_ns[0], asked_ns[0] + venue.trader.desk._trust.read_lag_ns]
-    assert own.may_fill == 10
+    assert asked_ns == [asked_ns[0], asked_ns[0] + venue.trader.desk._staleness.read_lag_ns]
+    assert own.max_fillable == 10
     venue.go(15)
     assert venue.writes()[before:] == []
     assert venue.trader.out.inconsistencies.contradiction is None

@@ -60,12 +60,12 @@ class Account:
             pace=PaceSettings(**{"market_writes_burst": 400, "writes_burst": 400, **(pace or {})}),
         )
         self.out = Outbox(BudgetSettings())
-        self.desk = OrderManager(self.settings.trust, self.out)
-        self.ledgers = AccountReconciler(self.settings.trust, self.desk, self.out)
+        self.desk = OrderManager(self.settings.staleness, self.out)
+        self.ledgers = AccountReconciler(self.settings.staleness, self.desk, self.out)
         self.quoting = QuotingEngine(
             self.settings, lambda: Strategy(None), self.desk, self.ledgers, self.out
         )
-        self.hints = SuspectedFills(self.settings.trust)
+        self.hints = SuspectedFills(self.settings.staleness)
         self.sending = OrderExecutor(
             self.settings, self.desk, self.ledgers, self.quoting, self.hints, self.out
         )
@@ -454,10 +454,15 @@ def test_while_positions_differ_what_could_let_one_grow_or_turn_is_pulled():
     exact = of.rests(39, 3, qty=4, outcome=Outcome.NO)
     beyond = of.rests(40, 4, qty=1, outcome=Outcome.NO)
     of.sending.pull_growth()
-    assert not any(own.doomed for own in (bid, oldest, exact, beyond))
+    assert not any(own.cancel_requested for own in (bid, oldest, exact, beyond))
     differ(of, 20, 12)
     of.sending.pull_growth()
-    assert [own.doomed for own in (bid, oldest, exact, beyond)] == [True, False, False, True]
+    assert [own.cancel_requested for own in (bid, oldest, exact, beyond)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(("stands_qty", "gives_way"), [(12, False), (11, True)])

@@ -11,7 +11,7 @@ from bot.core.execution.suspected_fills import (
 )
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, MARKET, T0
 from venue.wire.money import Outcome, Price, Qty
@@ -21,7 +21,7 @@ NOW = T0 + 3 * LAG_NS
 
 def suspects() -> SuspectedFills:
     """Nothing suspected yet."""
-    return SuspectedFills(TrustSettings(read_lag_ns=LAG_NS))
+    return SuspectedFills(StalenessSettings(read_lag_ns=LAG_NS))
 
 
 def bid(price: int, qty: int = 10, number: int = 1, placed_ns: int = T0) -> OwnOrder:
@@ -101,7 +101,7 @@ def test_a_book_too_soon_after_our_own_write_says_nothing(age_ns, count):
 
 def test_an_order_without_an_id_cannot_be_read():
     of = suspects()
-    of.on_trade(trade(40, 4), [made.own(State.SENT)], NOW)
+    of.on_trade(trade(40, 4), [made.own(State.PENDING_NEW)], NOW)
     assert of.due_ns == NEVER_NS
 
 
@@ -156,7 +156,7 @@ def test_a_fill_that_is_known_ends_its_suspicion_however_soon_it_was_read():
 def test_an_order_that_is_over_is_suspected_no_more():
     of, own = suspects(), bid(40)
     of.on_trade(trade(40, 4), [own], NOW)
-    own.state = State.DONE
+    own.state = State.CLOSED
     assert not of.want_lists(NOW)
     assert of.due_ns == NEVER_NS
 
@@ -165,7 +165,7 @@ def test_an_order_that_ended_without_an_answer_is_read_no_more():
     of = suspects()
     orders = [bid(40), bid(39, number=2)]
     of.on_trade(trade(38, 4), orders, NOW)
-    orders[0].state = State.DONE
+    orders[0].state = State.CLOSED
     assert not of.want_lists(NOW + FIRST_LOOK_NS)
     assert suspected(of) == {"1002": 10}
 

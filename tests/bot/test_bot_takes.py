@@ -44,7 +44,9 @@ def take(side: BookSide = BID, price: int = 52, qty: int = 10, whole: bool = Fal
     return Take(side, Price(price), Qty(qty), whole)
 
 
-def taking(state: State = State.SENT, price: int = 52, number: int = 7, **other: Any) -> OwnOrder:
+def taking(
+    state: State = State.PENDING_NEW, price: int = 52, number: int = 7, **other: Any
+) -> OwnOrder:
     """A take of ours in a state."""
     tif = other.pop("tif", TimeInForce.IOC)
     order = msgspec.structs.replace(
@@ -134,9 +136,7 @@ def test_a_take_is_no_bolder_and_no_larger_than_its_market_takes(wish, ceiling, 
 
 def legs(wish: Take, yes: int = 0, no: int = 0, orders: tuple[OwnOrder, ...] = ()) -> list[tuple]:
     """Outcome, side and shares of each order of a take."""
-    return [
-        (each.outcome, each.own_side, each.qty) for each in routes(wish, Qty(yes), Qty(no), orders)
-    ]
+    return [(each.outcome, each.side, each.qty) for each in routes(wish, Qty(yes), Qty(no), orders)]
 
 
 def test_what_is_held_is_sold_before_anything_is_bought():
@@ -166,7 +166,7 @@ def test_shares_that_a_take_under_way_may_give_away_are_not_free():
 # --- our own orders in the way --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("state", [state for state in State if state is not State.DONE])
+@pytest.mark.parametrize("state", [state for state in State if state is not State.CLOSED])
 def test_no_take_leaves_that_could_meet_an_order_of_ours_in_whatever_state(state):
     ask = made.own(state, outcome=Outcome.NO, price=48)
     assert barred(take(BID, 52), [ask]) is TakeOutcome.MEETS_OWN
@@ -176,8 +176,8 @@ def test_no_take_leaves_that_could_meet_an_order_of_ours_in_whatever_state(state
 def test_no_take_leaves_beside_another_take_or_beside_an_unknown_order_of_its_side():
     assert barred(take(BID, 52), [taking()]) is TakeOutcome.UNDECIDED
     assert barred(take(ASK, 60), [taking()]) is TakeOutcome.UNDECIDED
-    assert barred(take(BID, 52), [made.own(State.LOST)]) is TakeOutcome.UNDECIDED
-    assert barred(take(ASK, 52), [made.own(State.LOST)]) is None
+    assert barred(take(BID, 52), [made.own(State.NEW_UNKNOWN)]) is TakeOutcome.UNDECIDED
+    assert barred(take(ASK, 52), [made.own(State.NEW_UNKNOWN)]) is None
 
 
 def test_a_take_under_way_serves_no_wanted_price():
@@ -189,9 +189,9 @@ def test_a_take_under_way_serves_no_wanted_price():
 def test_beside_a_take_without_an_answer_no_quote_of_its_side_is_made():
     wanted = [Quote(BID, Price(40), Qty(10)), Quote(ASK, Price(60), Qty(10))]
     plan = plan_rung(
-        wanted, [taking(State.LOST)], free_shares(Qty(0), Qty(0), []), PaceSettings(), T0
+        wanted, [taking(State.NEW_UNKNOWN)], free_shares(Qty(0), Qty(0), []), PaceSettings(), T0
     )
-    assert [wish.side for wish in plan.wishes] == [ASK]
+    assert [wish.book_side for wish in plan.wishes] == [ASK]
 
 
 def test_no_quote_is_made_that_a_take_under_way_could_meet():
@@ -438,20 +438,20 @@ def test_a_take_is_not_sent_while_paused():
 
 def test_a_lost_take_that_is_refused_again_is_over_once_a_late_list_was_seen_whatever_rests():
     of = Account()
-    own = taking(State.LOST)
+    own = taking(State.NEW_UNKNOWN)
     own.note_evidence(denied_ns=T0)
     own.due_ns = T0
     of.desk.add(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
     assert listed(of.desk, [equal], T0 + 5 * NS_PER_SECOND) == []
     assert listed(of.desk, [equal], T0 + 7 * NS_PER_SECOND) == [own.market_id]
-    assert own.state is State.DONE
+    assert own.state is State.CLOSED
     assert not of.desk.landed_late(equal)
 
 
 def test_a_lost_gtc_create_still_waits_while_its_equal_rests():
     of = Account()
-    own = made.own(State.LOST, price=52)
+    own = made.own(State.NEW_UNKNOWN, price=52)
     own.note_evidence(denied_ns=T0)
     own.due_ns = T0
     of.desk.add(own)
@@ -484,10 +484,10 @@ def test_a_take_left_without_an_answer_by_an_earlier_run_is_sent_again_as_it_was
 
 
 def test_the_table_lets_a_take_go_from_sent_and_from_lost_to_done():
-    for state in (State.SENT, State.LOST):
+    for state in (State.PENDING_NEW, State.NEW_UNKNOWN):
         own = taking(state)
-        own.move(OrderEvent.ENDED, T0)
-        assert own.state is State.DONE
+        own.move(OrderEvent.ACK_CLOSED, T0)
+        assert own.state is State.CLOSED
         assert own.suspicion is None
 
 

@@ -27,8 +27,8 @@ def quoting(
 ) -> tuple[QuotingEngine, Outbox]:
     settings = TraderSettings(series_ticker=SERIES, risk=risk)
     out = Outbox(BudgetSettings())
-    desk = OrderManager(settings.trust, out)
-    ledgers = AccountReconciler(settings.trust, desk, out)
+    desk = OrderManager(settings.staleness, out)
+    ledgers = AccountReconciler(settings.staleness, desk, out)
     return QuotingEngine(settings, lambda: strategy(None), desk, ledgers, out, account), out
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
+from bot.core.settings import RiskSettings, StalenessSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import MAKER
 from bot.lab.sim.scenario import SECOND, Odds, draw, narrowed
@@ -407,8 +407,8 @@ def test_of_a_rung_that_has_resolved_no_age_of_its_book_is_told_and_of_those_bes
 
 @pytest.mark.parametrize(("trusted_s", "told_s"), [(5, 10), (60, 60)])
 def test_a_silence_of_the_channel_that_is_trusted_is_not_told_to_a_person(trusted_s, told_s):
-    trust = TrustSettings(heard_ns=trusted_s * SECOND)
-    settings = TraderSettings(series_ticker=SERIES, risk=RISK, trust=trust)
+    staleness = StalenessSettings(feed_silence_ns=trusted_s * SECOND)
+    settings = TraderSettings(series_ticker=SERIES, risk=RISK, staleness=staleness)
     assert (
         Trader(settings, lambda: Strategy(None)).report(0).feed_silent_after_ns == told_s * SECOND
     )

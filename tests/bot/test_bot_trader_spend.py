@@ -92,7 +92,7 @@ def test_one_429_with_retry_after_3_costs_three_seconds_and_no_more(code):
     rests, count = resting(world), sent(world)
     world.network._reply = refused  # type: ignore[method-assign]
     for own in list(trader.desk.all_live())[:2]:
-        own.doomed = True
+        own.cancel_requested = True
         trader.quoting.orders_changed(own.market_id)
     assert world.driver.run_until(world.now_ns + 5 * SECOND, lambda: bool(refused_ns))
     closed = Counter(count)

@@ -31,7 +31,7 @@ def test_shares_are_taken_once_and_never_below_none():
 def test_what_our_sales_may_still_sell_is_not_free_and_purchases_take_nothing():
     orders = [
         made.own(State.OPEN, side=Side.SELL, qty=4, number=1),
-        made.own(State.LOST, side=Side.SELL, qty=2, number=2),
+        made.own(State.NEW_UNKNOWN, side=Side.SELL, qty=2, number=2),
         made.own(State.OPEN, outcome=Outcome.NO, side=Side.SELL, qty=7, number=3),
         made.own(State.OPEN, outcome=Outcome.NO, side=Side.BUY, qty=90, number=4),
     ]
@@ -71,7 +71,7 @@ def test_two_prices_that_lack_shares_sell_what_is_held_beside_their_purchases(si
     here = Ruler(capital=1.0, places={dear.client_order_id: 99.0})
     wanted, tight = [quote(side, 9), quote(side, 10)], pace(siblings=1)
     creates = plan(wanted, [own, dear], 10, 10, pace=tight, worth=here).wishes
-    assert [(type(wish), wish.own_side, wish.qty) for wish in creates] == [
+    assert [(type(wish), wish.side, wish.qty) for wish in creates] == [
         (CreateAction, Side.SELL, 5),
         (CreateAction, Side.SELL, 5),
     ]
@@ -90,9 +90,9 @@ def test_the_newest_at_a_price_does_not_give_way_while_it_is_under_way_or_going(
     orders = siblings(side, 2)
     orders[1].due_ns = LATER + 1
     if is_doomed:
-        orders[1].doomed = True
+        orders[1].cancel_requested = True
     else:
-        orders[1].state = State.SENT
+        orders[1].state = State.PENDING_NEW
     (wish,) = plan([quote(side, 10)], orders, worth=Ruler()).wishes
     assert isinstance(wish, CreateAction)
     assert wish.qty == 6
@@ -101,7 +101,7 @@ def test_the_newest_at_a_price_does_not_give_way_while_it_is_under_way_or_going(
 @BOTH
 def test_a_move_that_is_ripe_this_instant_and_would_cross_waits_for_no_time(side):
     other = ASK if side is BID else BID
-    own, in_the_way = order(side, 15), order(other, -10, number=2, state=State.LOST)
+    own, in_the_way = order(side, 15), order(other, -10, number=2, state=State.NEW_UNKNOWN)
     told = plan([quote(side, 10)], [own, in_the_way], pace=pace(dwell=LAG_NS), now_ns=T0 + LAG_NS)
     assert (told.wishes, told.again_ns) == ((), None)
 
@@ -113,7 +113,7 @@ def test_only_shares_of_the_outcome_that_the_purchase_pairs_with_can_be_sold_ins
     (cancel,) = plan([quote(side, 10)], [own], yes, no, worth=Ruler()).wishes
     assert cancel == CancelAction(own, "shares held now: sold instead", 22.5, instead=True)
     (create,) = plan([quote(side, 10)], [], yes, no, worth=Ruler()).wishes
-    assert (create.own_side, create.qty) == (Side.SELL, 10)
+    assert (create.side, create.qty) == (Side.SELL, 10)
     (wish,) = plan([quote(side, 10)], [own], no, yes, worth=Ruler()).wishes
     assert isinstance(wish, AmendAction)
 

@@ -126,7 +126,7 @@ class Changing(Thin):
     def gaps(self) -> Iterator[tuple[int, int]]:
         """How far from the middle orders rest on each rung: (of the bid, of the ask)."""
         for index, rung in enumerate(self.ladder.rungs):
-            levels = {own.side: own.level for own in self.trader.desk.live(rung.market_id)}
+            levels = {own.book_side: own.yes_price for own in self.trader.desk.live(rung.market_id)}
             mid = self.mids[index]
             yield mid - levels[BookSide.BID], levels[BookSide.ASK] - mid
 

@@ -153,9 +153,13 @@ class Storm:
     def two_sided(self) -> tuple[int, int]:
         """Rungs where orders of ours rest, or are being amended, on both sides; and all."""
         rungs = [rung for rung in self.trader.quoting.active_rungs() if not rung.blocked]
-        standing = (State.OPEN, State.AMENDING)
+        standing = (State.OPEN, State.PENDING_REPLACE)
         sides = [
-            {own.side for own in self.trader.desk.live(rung.market_id) if own.state in standing}
+            {
+                own.book_side
+                for own in self.trader.desk.live(rung.market_id)
+                if own.state in standing
+            }
             for rung in rungs
         ]
         return sum(len(each) == 2 for each in sides), len(rungs)

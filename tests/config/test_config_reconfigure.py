@@ -101,7 +101,7 @@ def test_no_order_is_cancelled_and_no_moment_is_without_a_quote_when_prices_chan
     for _ in range(300):
         venue.run(0.01)
         assert all(
-            own.state is not State.CANCELLING and own.is_live
+            own.state is not State.PENDING_CANCEL and own.is_live
             for own in venue.trader.desk.all_live()
         )
         assert len(list(venue.trader.desk.all_live())) == 4
@@ -252,7 +252,7 @@ def resting(venue: Changing) -> dict[object, int]:
     """Shares that rest, by rung and side."""
     out: dict[object, int] = {}
     for own in venue.trader.desk.all_live():
-        place = (own.market_id, own.side)
+        place = (own.market_id, own.book_side)
         out[place] = out.get(place, 0) + own.remaining
     return out
 

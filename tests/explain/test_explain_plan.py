@@ -225,8 +225,8 @@ def dry(
 ) -> tuple[DryPlan, Reads]:
     """A dry run on a thin venue, with a read lag of a hundredth of a second."""
     settings = thin.trader.reconfiguration.settings
-    trust = msgspec.structs.replace(settings.trust, read_lag_ns=10 * NS_PER_MS)
-    settings = msgspec.structs.replace(settings, trust=trust)
+    staleness = msgspec.structs.replace(settings.staleness, read_lag_ns=10 * NS_PER_MS)
+    settings = msgspec.structs.replace(settings, staleness=staleness)
     trader = Trader(settings, strategy, WishesOnly(settings.budget))
     reads, clock = Reads(thin), Clock()
     thin.now_ns = clock.now_ns()

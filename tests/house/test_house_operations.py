@@ -37,9 +37,9 @@ def settings(kind: type[msgspec.Struct], prefix: str) -> list[tuple[str, object]
     found: list[tuple[str, object]] = []
     for field in msgspec.structs.fields(kind):
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            found += settings(field.type, f"{prefix}{field.name}.")
+            found += settings(field.type, f"{prefix}{field.encode_name}.")
         else:
-            found.append((prefix + field.name, field.default))
+            found.append((prefix + field.encode_name, field.default))
     return found
 
 

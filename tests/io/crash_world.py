@@ -15,10 +15,10 @@ from bot.core import messages as m
 from bot.core.settings import (
     PaceSettings,
     RiskSettings,
+    StalenessSettings,
     StartSettings,
     Strangers,
     TraderSettings,
-    TrustSettings,
 )
 from bot.core.trader import Trader
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
@@ -84,10 +84,10 @@ def _settings(strangers: Strangers) -> TraderSettings:
             order_qty=Qty(10),
         ),
         pace=PaceSettings(decide_ns=20 * MS, dwell_ns=20 * MS, tolerance_ticks=0),
-        trust=TrustSettings(
+        staleness=StalenessSettings(
             read_lag_ns=_LAG_NS,
-            sweep_ns=100 * MS,
-            audit_ns=500 * MS,
+            poll_orders_ns=100 * MS,
+            poll_account_ns=500 * MS,
             resend_ns=40 * MS,
             refused_resend_ns=80 * MS,
         ),

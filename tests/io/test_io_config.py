@@ -12,7 +12,7 @@ from bot.config import sections
 from bot.config.bot_config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
 from bot.config.strict_yaml import read_yaml
 from bot.config.validation import RETIRED_KEYS, typed
-from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TrustSettings
+from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, StalenessSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """\
@@ -53,7 +53,7 @@ def test_a_good_file_becomes_the_traders_settings(tmp_path):
     assert config.trader.risk.event_loss_cents == 10_000
     assert config.trader.pace.decide_ns == 20_000_000
     assert config.trader.budget == BudgetSettings(burst=300)
-    assert config.trader.trust == TrustSettings()
+    assert config.trader.staleness == StalenessSettings()
     assert config.make_strategy().params.half_spread_cents == 3
     assert config.venue.config == tmp_path / "venue.yaml"
     assert config.state.directory == Path("state/demo")
@@ -394,11 +394,11 @@ def test_a_key_given_as_the_name_of_a_variable_is_refused_and_not_echoed(tmp_pat
         (sections.Risk, RiskSettings),
         (sections.Pace, PaceSettings),
         (sections.Budget, BudgetSettings),
-        (sections.Trust, TrustSettings),
+        (sections.Trust, StalenessSettings),
     ],
 )
 def test_every_number_of_the_trader_can_be_set_and_has_its_own_default(part, settings):
-    fields = {field.name: field.default for field in msgspec.structs.fields(settings)}
+    fields = {field.encode_name: field.default for field in msgspec.structs.fields(settings)}
     keys = {
         key.removesuffix("_ms") + "_ns" if key.endswith("_ms") else key: key
         for key in part.model_fields

@@ -206,7 +206,7 @@ def test_an_amend_may_give_an_order_another_id():
     [order] = followed([*RESTS, AMEND, reply(shown(order_id=OrderId("77")), 3)])
     assert order.order_id == "77"
     assert order.client_order_id == NAME
-    assert order.earlier == ((ORDER_ID, 0),)
+    assert order.previous_ids == ((ORDER_ID, 0),)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_an_order_under_another_id_tells_which_fills_of_the_ids_before_it_shows(
     again = shown(order_id=OrderId("78"), remaining_qty=Qty(7), filled_qty=Qty(shows))
     amend = m.Send(m.RequestId(6), m.AmendResting(OrderId("77"), Amend(price=Price(43))), "")
     [order] = followed([*RESTS, AMEND, reply(named, 3), amend, reply(again, 6)])
-    assert list(order.earlier) == unshown
+    assert list(order.previous_ids) == unshown
 
 
 def test_an_order_that_reads_cancelled_while_an_amend_has_no_answer_may_have_another_id():

@@ -127,7 +127,7 @@ LIMITS: Final = (
         (75, 1),
         "A create without an answer is not counted by the limits.",
         ("B3",),
-        (_not_counted(State.LOST),),
+        (_not_counted(State.NEW_UNKNOWN),),
         likely=("lost_after", "lost_before", "result_unknown_after"),
     ),
     Bug(

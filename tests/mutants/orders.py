@@ -28,7 +28,7 @@ def _same_nonce(self: Trader, event: m.Started) -> None:
 def _gives_up(self: OrderManager, now_ns: int) -> None:
     for own in list(self._attention):
         since_ns = self._unknown.get(own, now_ns)
-        if own.state is State.LOST and now_ns - since_ns > 2 * NS_PER_SECOND:
+        if own.state is State.NEW_UNKNOWN and now_ns - since_ns > 2 * NS_PER_SECOND:
             own.gone(now_ns)
             self._out.effects.append(m.CreateResolved(own.client_order_id))
             self._file(own, now_ns)
@@ -51,8 +51,10 @@ CREATES: Final = (
         FORGOTTEN,
         (
             forgets(
-                lambda own, fact: own.state is State.LOST and fact is OrderEvent.EXISTS,
-                OrderEvent.GONE,
+                lambda own, fact: (
+                    own.state is State.NEW_UNKNOWN and fact is OrderEvent.DUPLICATE_ID
+                ),
+                OrderEvent.CONFIRMED_GONE,
             ),
         ),
         likely=("says_duplicate", "lost_after", "result_unknown_after"),
@@ -70,8 +72,8 @@ _order_answered = OwnOrder.answered
 
 
 def _unchanged(self: OwnOrder, fact: OrderEvent, now_ns: int) -> None:
-    is_amend = self.state is State.AMENDING and fact is OrderEvent.NO_ANSWER
-    _order_answered(self, OrderEvent.REFUSED if is_amend else fact, now_ns)
+    is_amend = self.state is State.PENDING_REPLACE and fact is OrderEvent.TIMEOUT
+    _order_answered(self, OrderEvent.REJECTED if is_amend else fact, now_ns)
 
 
 def _always(self: WriteThrottle, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:

@@ -115,7 +115,7 @@ def routes(free_no: int, **event: object) -> list[tuple[Side, Outcome, int, int]
     fresh = [quote for quote in quotes if quote.price != 48]
     wishes = plan_rung(fresh, (), FreeShares(0, free_no), PaceSettings(), 0).wishes
     return [
-        (wish.own_side, wish.outcome, wish.price, wish.qty)
+        (wish.side, wish.outcome, wish.price, wish.qty)
         for wish in wishes
         if isinstance(wish, CreateAction)
     ]

@@ -145,7 +145,7 @@ def test_after_a_reconnect_it_subscribes_again():
 
 def test_a_book_that_is_not_confirmed_for_too_long_is_asked_for_anew_and_no_other_time():
     watched = Watched()
-    recheck_ns = SETTINGS.trust.recheck_ns
+    recheck_ns = SETTINGS.staleness.recheck_ns
     watched.tell(m.FeedOpened())
     watched.listed(market(1), market(2))
     for _ in range(6):

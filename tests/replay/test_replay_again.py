@@ -370,7 +370,7 @@ def test_a_segment_that_is_named_is_replayed_though_a_later_program_wrote_one_be
 def test_a_run_that_shared_its_bucket_with_another_series_is_refused(entries, tmp_path):
     (first,) = [each for each in entries if isinstance(each.message, m.Started)]
     configured = first.message.configured
-    settings = msgspec.structs.replace(configured.settings, beside=("OTHER-VAL",))
+    settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
     configured = msgspec.structs.replace(configured, settings=settings)
     started = msgspec.structs.replace(first.message, configured=configured)
     path = journal(tmp_path / "journal-00000001.log", [Entry(first.at_ns, started), *entries[1:]])

@@ -15,8 +15,8 @@ from bot.core.settings import (
     NewsSettings,
     PaceSettings,
     RiskSettings,
+    StalenessSettings,
     TraderSettings,
-    TrustSettings,
 )
 from bot.core.trader import Trader
 from bot.lab.exchange.exchange import LevelBook, refusal, shown
@@ -54,7 +54,7 @@ def settings_for(series: str, beside: Sequence[str] = ()) -> TraderSettings:
     """A trader's settings, its times stretched to the steps in which time goes here."""
     return TraderSettings(
         series_ticker=Ticker(series),
-        beside=tuple(Ticker(each) for each in beside),
+        other_series=tuple(Ticker(each) for each in beside),
         risk=RiskSettings(
             event_loss_cents=Cents(30_000),
             series_loss_cents=Cents(60_000),
@@ -62,14 +62,14 @@ def settings_for(series: str, beside: Sequence[str] = ()) -> TraderSettings:
             order_qty=Qty(40),
         ),
         pace=PaceSettings(decide_ns=SECOND, dwell_ns=SECOND),
-        trust=TrustSettings(
-            heard_ns=3 * HOUR,
+        staleness=StalenessSettings(
+            feed_silence_ns=3 * HOUR,
             book_ns=DAY,
             recheck_ns=HOUR,
             read_lag_ns=SECOND // 2,
             gap_ns=3 * HOUR,
             lag_ns=HOUR,
-            emptied_ns=SECOND,
+            empty_book_grace_ns=SECOND,
             unread_ns=3 * HOUR,
         ),
         breakers=BreakerSettings(

@@ -88,7 +88,7 @@ def test_a_paused_trader_that_is_to_be_flat_quotes_again_but_only_to_shrink() ->
     assert world.driver.run_until(world.now_ns + 5 * SECOND, lambda: resting(world) > 0)
     for own in trader.desk.all_live():
         yes_qty, no_qty = trader.ledgers.holdings(own.market_id)
-        assert own.may_fill <= (no_qty - yes_qty) * (1 if own.side.value == "bid" else -1)
+        assert own.max_fillable <= (no_qty - yes_qty) * (1 if own.book_side.value == "bid" else -1)
 
 
 def test_nothing_held_means_nothing_to_do_but_a_pause() -> None:

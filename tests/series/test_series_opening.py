@@ -113,7 +113,7 @@ def test_a_sound_series_quotes_beside_one_that_cannot_be_read_and_says_so_once()
 
     venue = Venue([50], lambda: FixedSpread(FixedSpread.Params()))
     settings = venue.trader.reconfiguration.settings
-    beside = msgspec.structs.replace(settings, beside=(sick,))
+    beside = msgspec.structs.replace(settings, other_series=(sick,))
     venue.trader = Trader(beside, lambda: FixedSpread(FixedSpread.Params()))
     venue.start()
     venue.run(30)

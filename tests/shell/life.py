@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
+from bot.core.settings import RiskSettings, StalenessSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.io.client import sockets
 from bot.io.client.feed import Feed
@@ -46,7 +46,7 @@ SETTINGS = TraderSettings(
         rung_position_qty=Qty(200),
         order_qty=Qty(25),
     ),
-    trust=TrustSettings(read_lag_ns=300_000_000),
+    staleness=StalenessSettings(read_lag_ns=300_000_000),
 )
 LOT = 10
 

@@ -15,7 +15,7 @@ from venue.wire.money import Qty
 
 def unlimited(self, rung, wish, now_ns):
     """Every limit but the size of one order forgotten."""
-    if rung.side_parked(wish.side, now_ns):
+    if rung.side_parked(wish.book_side, now_ns):
         return Qty(0)
     return Qty(min(wish.qty, self._limits.order_qty))
 

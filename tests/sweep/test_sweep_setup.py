@@ -94,8 +94,8 @@ def test_parameters_of_a_strategy_that_is_itself_swept_are_tried_with_it(demo):
 def test_a_world_gives_the_trader_its_clock_and_the_configuration_its_limits():
     slow = TrialConfig(ROOT / "configs/demo.yaml", Scenario(latency=10))
     assert (
-        slow.base.trader.trust.lag_ns
-        == 10 * TrialConfig(CONFIG, Scenario()).base.trader.trust.lag_ns
+        slow.base.trader.staleness.lag_ns
+        == 10 * TrialConfig(CONFIG, Scenario()).base.trader.staleness.lag_ns
     )
     assert slow.base.trader.risk.event_loss_cents == 20_000
     assert slow.base.trader.news.print_qty == 0

@@ -201,7 +201,7 @@ def changed(entries: list[Entry], **fields: object) -> list[Entry]:
 def test_a_run_beside_other_series_ends_with_3(entries, tmp_path):
     (started,) = [each.message for each in entries if isinstance(each.message, m.Started)]
     configured = started.configured
-    settings = msgspec.structs.replace(configured.settings, beside=("OTHER-VAL",))
+    settings = msgspec.structs.replace(configured.settings, other_series=("OTHER-VAL",))
     configured = msgspec.structs.replace(configured, settings=settings)
     path = journal(tmp_path / "journal-00000001.log", changed(entries, configured=configured))
     done = invoke(path)

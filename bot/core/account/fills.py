@@ -251,10 +251,12 @@ class FillBooker:
             return ""
         filled = Qty(self._book.filled_qty(fill.order_id) + fill.qty)
         shown = (fill.outcome.value, fill.side.value, fill.market_id)
-        if shown != (own.outcome.value, own.own_side.value, own.market_id):
+        if shown != (own.outcome.value, own.side.value, own.market_id):
             return f"fill {fill.fill_id}: not of the kind of its order"
-        most = max(own.known.size, own.filled + own.may_fill)
-        is_possible = own.inherited or filled <= most  # what an earlier run asked for is not known
+        most = max(own.known.size, own.filled + own.max_fillable)
+        is_possible = (
+            own.from_previous_run or filled <= most
+        )  # what an earlier run asked for is not known
         return "" if is_possible else f"fill {fill.fill_id}: too large for its order"
 
     def _placed(self, fill: model.Fill) -> model.Fill:

@@ -31,7 +31,7 @@ from bot.core.messages import (
     SeriesBody,
 )
 from bot.core.orders.outbox import NEVER_NS
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.model import Fill
@@ -117,7 +117,7 @@ class AccountPoller:
     def __init__(
         self,
         series_ticker: Ticker,
-        trust: TrustSettings,
+        staleness: StalenessSettings,
         take_fills: Callable[[Sequence[Fill], int], tuple[Sequence[Fill], bool]],
         beside: tuple[Ticker, ...] = (),
     ) -> None:
@@ -125,7 +125,7 @@ class AccountPoller:
         walk's end, and whether the walk may end early with it (the rest is known already). beside:
         other series that are read with ours."""
         self._series = (series_ticker, *beside)
-        self._trust = trust
+        self._staleness = staleness
         self._take_fills = take_fills
         self._walks: dict[Resource, PagedRead] = {}
         self.due_ns: dict[Resource, int] = dict.fromkeys(Resource, 0)
@@ -133,8 +133,8 @@ class AccountPoller:
         self.done_ns: dict[Resource, int] = {}
         """When the last whole walk ended."""
         self._resumed_ns = 0
-        period_ns = max(trust.sweep_ns, trust.audit_ns)
-        self._longest_ns = max(trust.unread_ns, _UNREAD_PERIODS * period_ns)
+        period_ns = max(staleness.poll_orders_ns, staleness.poll_account_ns)
+        self._longest_ns = max(staleness.unread_ns, _UNREAD_PERIODS * period_ns)
 
     def hasten(self, kind: Resource, at_ns: int) -> None:
         """Have a list read no later than `at_ns`, but no sooner than a tenth of a second after it
@@ -146,7 +146,7 @@ class AccountPoller:
     def sweep_soon(self, now_ns: int) -> None:
         """Something of ours is in doubt: orders and fills are read at the quicker pace."""
         for kind in _SWEPT:
-            due_ns = self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns
+            due_ns = self.done_ns.get(kind, 0) + self._staleness.poll_orders_fast_ns
             self.hasten(kind, max(now_ns, due_ns))
 
     def on_resume(self, now_ns: int) -> None:
@@ -258,7 +258,9 @@ class AccountPoller:
         Lists take turns within their period: reads that are spread out see more of what happens
         between them, tokens that somebody else takes included.
         """
-        period_ns = self._trust.sweep_ns if kind in _SWEPT else self._trust.audit_ns
+        period_ns = (
+            self._staleness.poll_orders_ns if kind in _SWEPT else self._staleness.poll_account_ns
+        )
         turn_ns = period_ns * _TURNS.index(kind) // len(_TURNS)
         return now_ns + period_ns - (now_ns - turn_ns) % period_ns
 

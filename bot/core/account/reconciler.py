@@ -23,7 +23,7 @@ from bot.core.messages import Started
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.outbox import Outbox
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
@@ -82,8 +82,8 @@ class AccountReconciler:
     fit no outcome. fee_difference_cents: fees that the fills did not show.
     """
 
-    def __init__(self, trust: TrustSettings, desk: OrderManager, out: Outbox) -> None:
-        self._lag_ns = trust.read_lag_ns
+    def __init__(self, staleness: StalenessSettings, desk: OrderManager, out: Outbox) -> None:
+        self._lag_ns = staleness.read_lag_ns
         self._desk = desk
         self._out = out
         self._signs = out.inconsistencies
@@ -91,7 +91,7 @@ class AccountReconciler:
         self._by_ticker: dict[Ticker, MarketId] = {}
         self._rates: dict[MarketId, FeeRate] = {}  # the higher one of each rung of ours
         self.settlement = Settlement(self.book)
-        self.booker = FillBooker(self.book, desk, out, self._by_ticker, trust.read_lag_ns)
+        self.booker = FillBooker(self.book, desk, out, self._by_ticker, staleness.read_lag_ns)
         self.is_open = False
         self.fills = 0  # booked since the books were opened
         self.series_wanted = False
@@ -153,7 +153,7 @@ class AccountReconciler:
         yes_qty, no_qty = self.book.holdings(market_id)
         if self._desk.has_fills(market_id):
             for own, ahead in self._unbooked(market_id):
-                signed = ahead if own.own_side is Side.BUY else -ahead
+                signed = ahead if own.side is Side.BUY else -ahead
                 if own.outcome is Outcome.YES:
                     yes_qty += signed
                 else:
@@ -172,7 +172,7 @@ class AccountReconciler:
         for own, ahead in self._unbooked(market_id) if self._desk.has_fills(market_id) else ():
             price = own.worst_price
             amount = notional(price, Qty(ahead))
-            cash += -amount if own.own_side is Side.BUY else amount
+            cash += -amount if own.side is Side.BUY else amount
             cash -= ahead * fee_cents(rate, Qty(1), price)
         return Cents(cash)
 

@@ -30,10 +30,10 @@ def cancel_all(
     """Cancel everything that may rest. phase: a key of `WHY`."""
     due = []
     for own in desk.all_live():
-        if not own.doomed:
-            own.doomed, own.why = True, WHY[phase]
+        if not own.cancel_requested:
+            own.cancel_requested, own.why = True, WHY[phase]
             quoting.may_go(own.market_id)
-        if own.is_free and own.due_ns <= now_ns:
+        if own.can_cancel and own.due_ns <= now_ns:
             due.append(own)
     for own in send_cancels(due, lambda own: desk.send_cancel(own, own.why, now_ns), venue, now_ns):
         quoting.orders_changed(own.market_id)

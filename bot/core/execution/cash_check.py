@@ -39,7 +39,7 @@ class CashCheck:
     def qty(self, rung: MarketQuoter, wish: CreateAction, qty: int) -> int:
         """So many of `qty` shares of a wanted order the cash bears now. Of one that rests none
         where that is a part too small to be worth a request."""
-        if wish.own_side is not _BUY:
+        if wish.side is not _BUY:
             return qty
         rate, price = _rate(rung), canonical(wish.outcome, wish.price)
         if self.cash.suffices(_locked(rate, qty, price)):
@@ -70,7 +70,7 @@ class CashCheck:
             sum(
                 _locked(_rate(rung), wish.qty, canonical(wish.outcome, wish.price))
                 for rung, wish in wishes
-                if wish.own_side is _BUY
+                if wish.side is _BUY
             )
         )
 
@@ -87,19 +87,19 @@ class CashCheck:
 
     def created(self, rung: MarketQuoter, own: OwnOrder, now_ns: int) -> None:
         """The create of an order has left."""
-        if own.own_side is _BUY:
+        if own.side is _BUY:
             cents = _locked(_rate(rung), own.qty, own.price)
             self.cash.created(own, cents, cents - notional(own.price, own.qty), now_ns)
 
     def amended(self, rung: MarketQuoter, own: OwnOrder, amend: Amend, now_ns: int) -> None:
         """A change of an order has left, and has no answer yet."""
-        if own.own_side is _BUY:
+        if own.side is _BUY:
             share_cents = _locked(_rate(rung), 1, own.price)
             self.cash.amended(own, _growth(rung, own, amend), now_ns, amend.qty, share_cents)
 
     def cancelled(self, own: OwnOrder, now_ns: int) -> None:
         """A cancel of an order has left; what an undecided change of it locks is not known."""
-        if own.own_side is _BUY and own.amend is None:
+        if own.side is _BUY and own.amend is None:
             self.cash.cancelled(own, notional(own.price, own.remaining), now_ns)
 
 
@@ -121,7 +121,7 @@ def _resting(rate: FeeRate, own: OwnOrder) -> int:
 
 def _growth(rung: MarketQuoter, own: OwnOrder, amend: Amend) -> int:
     """What a change of an order locks more than the order does; below zero where it locks less."""
-    if own.own_side is not _BUY:
+    if own.side is not _BUY:
         return 0
     rate, price, qty = _rate(rung), amend.price or own.price, amend.qty or own.remaining
     return _locked(rate, qty, price) - _resting(rate, own)

@@ -78,8 +78,8 @@ def sides_first(rows: Iterable[Ranked], desk: OrderManager) -> list[Ranked]:
         if rung is None or not isinstance(candidate, CreateAction):
             first.append(row)
             continue
-        place, live = (rung.market_id, candidate.side), desk.live(rung.market_id)
-        has_one = place in begun or any(own.side is candidate.side for own in live)
+        place, live = (rung.market_id, candidate.book_side), desk.live(rung.market_id)
+        has_one = place in begun or any(own.book_side is candidate.book_side for own in live)
         begun.add(place)
         (more if has_one else first).append(row)
     return [*first, *more]
@@ -89,10 +89,10 @@ def _nearness(row: Ranked) -> tuple[int, float]:
     """Ticks by which a purchase would stand behind the best price of others on its side, below zero
     for anything else; and less its worth of each cent that it costs."""
     _, _, rung, candidate = row
-    if rung is None or not isinstance(candidate, CreateAction) or candidate.own_side is Side.SELL:
+    if rung is None or not isinstance(candidate, CreateAction) or candidate.side is Side.SELL:
         return -1, 0.0
     bids, asks = rung.others.shown
-    if candidate.side is BookSide.BID:
+    if candidate.book_side is BookSide.BID:
         behind = bids[0][0] - candidate.price if bids else 0
     else:
         behind = candidate.price - asks[0][0] if asks else 0
@@ -148,7 +148,7 @@ class OrderExecutor:
 
     def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
         """A balance was answered now, asked for at `begun_ns`."""
-        from_ns = begun_ns - self._settings.trust.read_lag_ns
+        from_ns = begun_ns - self._settings.staleness.read_lag_ns
         self.affording.cash.shown(balance.available_cents, from_ns, now_ns)
 
     def _meets_unshown(self, rung: MarketQuoter, wish: Action) -> bool:
@@ -159,9 +159,9 @@ class OrderExecutor:
         would be sent again at each answer meanwhile, at a price that nobody has looked at.
         """
         if isinstance(wish, CreateAction):
-            side, price = wish.side, wish.price
+            side, price = wish.book_side, wish.price
         elif isinstance(wish, AmendAction) and wish.amend.price is not None:
-            side, price = wish.order.side, canonical(wish.order.outcome, wish.amend.price)
+            side, price = wish.order.book_side, canonical(wish.order.outcome, wish.amend.price)
         else:
             return False
         facing = 1 if side is _BID else 0
@@ -184,12 +184,12 @@ class OrderExecutor:
         for own in self._desk.all_live():
             if not (self._shrinks_only or self._out.inconsistencies.blocks(own.market_id)):
                 continue
-            place = (own.market_id, own.side)
+            place = (own.market_id, own.book_side)
             if place not in room:
-                room[place] = self._ledgers.shrink_room(own.market_id, own.side)
-            room[place] -= own.may_fill
-            if room[place] < 0 and not own.doomed:
-                own.doomed, own.why = True, "could grow a position"
+                room[place] = self._ledgers.shrink_room(own.market_id, own.book_side)
+            room[place] -= own.max_fillable
+            if room[place] < 0 and not own.cancel_requested:
+                own.cancel_requested, own.why = True, "could grow a position"
                 self._quoting.orders_changed(own.market_id)
 
     @property
@@ -210,7 +210,7 @@ class OrderExecutor:
             return
         parked = self.venue.holds_cancels(now_ns)
         for rung, wish in wishes:
-            if not isinstance(wish, CancelAction) or not wish.order.is_free:
+            if not isinstance(wish, CancelAction) or not wish.order.can_cancel:
                 continue
             if wish.gives_way and not self._may_give_way(rung, wish, now_ns):
                 continue
@@ -231,7 +231,7 @@ class OrderExecutor:
             # Only a write opens a parked venue: it is planned for without giving anything up.
             return self._denied(rung, wish) if self.venue.is_parked else False
         if limit := self._no_room(rung, wish, now_ns):
-            if not rung.side_parked(wish.order.side, now_ns):
+            if not rung.side_parked(wish.order.book_side, now_ns):
                 self._out.holds_back(limit)
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
@@ -249,7 +249,7 @@ class OrderExecutor:
             if not self._admitted(rung, wish.more, now_ns):
                 return "exposure"
             return "" if self.affording.qty(rung, wish.more, wish.more.qty) else "cash"
-        return "exposure" if rung.side_parked(wish.order.side, now_ns) else ""
+        return "exposure" if rung.side_parked(wish.order.book_side, now_ns) else ""
 
     def _cancel(self, rung: MarketQuoter, own: OwnOrder, why: str, now_ns: int) -> bool:
         if not self._desk.send_cancel(own, why, now_ns):
@@ -358,7 +358,7 @@ class OrderExecutor:
             return False
         self.affording.amended(rung, own, amend, now_ns)
         if amend.price is not None:
-            own.tag = rung.tag(own.side, canonical(own.outcome, amend.price), wish.why)
+            own.tag = rung.tag(own.book_side, canonical(own.outcome, amend.price), wish.why)
         self._pace.wrote(rung.market_id, now_ns)
         return True
 
@@ -368,20 +368,20 @@ class OrderExecutor:
         if self.venue.is_halted or rung.fair is None or price is None:
             return False
         # Others gain by trading with it at its present price, and less at its new one.
-        sign = 1 if own.side is _BID else -1
-        is_beyond = sign * own.level > sign * rung.fair.value_cents
-        return is_beyond and sign * canonical(own.outcome, price) < sign * own.level
+        sign = 1 if own.book_side is _BID else -1
+        is_beyond = sign * own.yes_price > sign * rung.fair.value_cents
+        return is_beyond and sign * canonical(own.outcome, price) < sign * own.yes_price
 
     def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:
         """Whether all orders of a side still only shrink a position if this change is carried out;
         fills may come before it."""
         others = sum(
-            each.may_fill
+            each.max_fillable
             for each in self._desk.live(own.market_id)
-            if each.side is own.side and each is not own
+            if each.book_side is own.book_side and each is not own
         )
-        room = self._ledgers.shrink_room(own.market_id, own.side)
-        return others + own.may_fill_after(amend) <= room
+        room = self._ledgers.shrink_room(own.market_id, own.book_side)
+        return others + own.max_fillable_after(amend) <= room
 
     def _take(self, rung: MarketQuoter, take: Take, now_ns: int) -> bool:
         """Whether an order of a take left. What cannot leave now is dropped, and counted."""
@@ -414,7 +414,7 @@ class OrderExecutor:
         order = wish.order(rung.market_id, qty, f"{self.nonce}-{self._orders_made}")
         request = m.Create(order, codec.encode_new_order(order), False)
         own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
-        own.tag = rung.tag(wish.side, wish.price, wish.why)
+        own.tag = rung.tag(wish.book_side, wish.price, wish.why)
         if not self._desk.send_create(own, request, now_ns):
             return False
         self.affording.created(rung, own, now_ns)
@@ -426,7 +426,7 @@ class OrderExecutor:
         """Shares of a wanted order that may be sent now, and the limit that leaves none; no limit
         of ours does where the side is parked. Changes nothing."""
         risk = self._settings.risk
-        if rung.side_parked(wish.side, now_ns):
+        if rung.side_parked(wish.book_side, now_ns):
             return 0, ""
         if not self._pace.admits(rung.market_id, now_ns):
             return 0, "pace"
@@ -448,9 +448,11 @@ class OrderExecutor:
         qty = int(self._weighing.admits_create(rung, wish, now_ns))
         if self._may_only_shrink(rung):
             mine = sum(
-                own.may_fill for own in self._desk.live(rung.market_id) if own.side is wish.side
+                own.max_fillable
+                for own in self._desk.live(rung.market_id)
+                if own.book_side is wish.book_side
             )
-            qty = min(qty, self._ledgers.shrink_room(rung.market_id, wish.side) - mine)
+            qty = min(qty, self._ledgers.shrink_room(rung.market_id, wish.book_side) - mine)
         return max(0, qty)
 
     # --- for a person -----------------------------------------------------------------------------
@@ -474,9 +476,9 @@ class OrderExecutor:
             if wish.gives_way and not self._may_follow(rung):
                 return "what is to take its place may not leave now"
             if wish.gives_way and (limit := self._no_room(rung, wish, now_ns)):
-                refused = _refused_of_late(rung, wish.order.side, now_ns)
+                refused = _refused_of_late(rung, wish.order.book_side, now_ns)
                 return refused or f"no room left for more: {limit}"
-            return "" if wish.order.is_free else f"the order is {wish.order.state}"
+            return "" if wish.order.can_cancel else f"the order is {wish.order.state}"
         if not rung.may_send:
             return rung.blocked or "the book is to be confirmed first"
         gone = isinstance(wish, AmendAction) and self._flees(rung, wish)
@@ -497,7 +499,7 @@ class OrderExecutor:
                 return "no room left: cash"
             admitted = self._weighing.admits_amend(wish.order, wish.amend)
             return "" if admitted else "the change could pass a limit: cancelled instead"
-        if refused := _refused_of_late(rung, wish.side, now_ns):
+        if refused := _refused_of_late(rung, wish.book_side, now_ns):
             return refused
         qty, limit = self._allowed(rung, wish, now_ns)
         if limit:

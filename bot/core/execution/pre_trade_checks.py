@@ -67,7 +67,7 @@ class PreTradeChecks(Outbox):
             return False
         # However much an earlier run or a person left here, or the operator wants no more: no
         # strategy of ours is mad for it.
-        left = own is not None and (own.inherited or own.why == BEYOND_LIMITS)
+        left = own is not None and (own.from_previous_run or own.why == BEYOND_LIMITS)
         if not (left and isinstance(request, CancelResting)):
             self.guard.breakers.saw_send(request, now_ns)
         return True
@@ -152,7 +152,7 @@ class KillSwitch:
             fault = self._through(rung, own, price) if priced and rung is not None else ""
         if not fault:
             return True
-        if rung is None or not rung.side_parked(own.side, now_ns):
+        if rung is None or not rung.side_parked(own.book_side, now_ns):
             self.beyond_caps += 1
             self._out.note("error", "beyond_caps", market_id=own.market_id, fault=fault)
             self._quoting.parking.side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
@@ -160,7 +160,7 @@ class KillSwitch:
 
     def _through(self, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:
         """Why a price reaches too far through the others' best one; empty when it does not."""
-        level, is_bid = canonical(own.outcome, price), own.side is _BID
+        level, is_bid = canonical(own.outcome, price), own.book_side is _BID
         shown, most = rung.book.asks if is_bid else rung.book.bids, self.limits.ticks_through
         if not shown or (level - shown[0][0] if is_bid else shown[0][0] - level) <= most:
             return ""  # the best of others is no nearer than that of all

@@ -15,14 +15,14 @@ from bot.core.messages import BookUpdate, Trade
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import NEVER_NS
 from bot.core.planning.queue_economics import RISK_CENTS
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Qty
 from venue.wire.names import OrderId
 
 _BID: Final = BookSide.BID
 _OPEN: Final = State.OPEN
-_DONE: Final = State.DONE
+_DONE: Final = State.CLOSED
 
 FIRST_LOOK_NS: Final = 50 * NS_PER_MS
 """The read model is some milliseconds behind, and prints of one sweep come together."""
@@ -58,8 +58,8 @@ class SuspectedFill(msgspec.Struct):
 class SuspectedFills:
     """The orders that may have filled; never more than there are live orders."""
 
-    def __init__(self, trust: TrustSettings) -> None:
-        self._lag_ns = trust.read_lag_ns
+    def __init__(self, staleness: StalenessSettings) -> None:
+        self._lag_ns = staleness.read_lag_ns
         self._by_id: dict[OrderId, SuspectedFill] = {}
         self.due_ns = NEVER_NS
         """When the next read is worth a token; `NEVER_NS` while nothing is suspected."""
@@ -71,13 +71,13 @@ class SuspectedFills:
             reached = [
                 order
                 for order in own
-                if order.side is side and sign * order.level >= sign * seen.price
+                if order.book_side is side and sign * order.yes_price >= sign * seen.price
             ]
             # The best price is filled first, and of one price the oldest order.
-            reached.sort(key=lambda order: (-sign * order.level, order.placed_ns))
+            reached.sort(key=lambda order: (-sign * order.yes_price, order.placed_ns))
             left: int = seen.size
             for order in reached:
-                if order.level != seen.price:
+                if order.yes_price != seen.price:
                     # Prints of its own price came before, whether we received them or not.
                     self._suspect(order, order.remaining, now_ns)
                     continue
@@ -93,10 +93,10 @@ class SuspectedFills:
             if order.state is _OPEN and now_ns - order.last_write_ns >= SETTLED_NS
         ]
         for order in sorted(settled, key=lambda order: -order.placed_ns):
-            shown = bids if order.side is _BID else asks
-            there = shown.get(order.level, Qty(0))
+            shown = bids if order.book_side is _BID else asks
+            there = shown.get(order.yes_price, Qty(0))
             still = min(order.remaining, there)
-            shown[order.level] = Qty(there - still)
+            shown[order.yes_price] = Qty(there - still)
             self._suspect(order, order.remaining - still, now_ns)
 
     def _suspect(self, own: OwnOrder, shares: int, now_ns: int) -> None:

@@ -54,7 +54,7 @@ class OpenOrderSync:
         account: AccountPoller,
         out: Outbox,
     ) -> None:
-        self._trust = settings.trust
+        self._staleness = settings.staleness
         self._heritage = StartupOrders(settings.start.strangers)
         self._desk = desk
         self._ledgers = ledgers
@@ -148,7 +148,7 @@ class OpenOrderSync:
         for order_id in [each for each in listed if each not in by_id]:
             del listed[order_id]
             self._out.inconsistencies.on_sign_gone(Inconsistency.CLOSED_ORDER_WORKING, order_id)
-        over_ns = begun_ns - self._trust.read_lag_ns
+        over_ns = begun_ns - self._staleness.read_lag_ns
         for order in self._desk.not_live(by_id):
             if not self._desk.ended_by(order.order_id, over_ns):
                 continue
@@ -160,7 +160,7 @@ class OpenOrderSync:
         for order_id in listed:
             self._desk.closed_working(by_id[order_id], begun_ns, now_ns)
         if listed:
-            self._account.hasten(Resource.RESTING, now_ns + self._trust.read_lag_ns)
+            self._account.hasten(Resource.RESTING, now_ns + self._staleness.read_lag_ns)
 
     def _of_ours(self, strangers: Iterable[model.Order]) -> list[model.Order]:
         """Those that are of our business; orders elsewhere on the account are told once, but for
@@ -200,7 +200,7 @@ class OpenOrderSync:
         for order in gone:
             self._cancel(order, now_ns)
         if self._heritage.kept and self._keep_until_ns is None:
-            self._keep_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
+            self._keep_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._staleness.read_lag_ns
         if self._heritage.refused:
             self._out.find("strangers_found", self._heritage.refusal())
 
@@ -232,7 +232,7 @@ class OpenOrderSync:
             self._foreign_in(seen)
         ids = frozenset(order.order_id for order in foreign)
         if ids - self._swept_strangers:
-            self._account.hasten(Resource.RESTING, now_ns + self._trust.read_lag_ns)
+            self._account.hasten(Resource.RESTING, now_ns + self._staleness.read_lag_ns)
         self._swept_strangers = ids
 
     def _foreign_in(self, orders: Sequence[model.Order]) -> None:
@@ -245,7 +245,7 @@ class OpenOrderSync:
         """Ids of every order whose fills may yet be asked about, those to be kept included."""
         yield from self._desk.live_ids()
         for order_id, known in self._heritage.known.items():
-            yield from (order_id, *(earlier_id for earlier_id, _ in known.earlier))
+            yield from (order_id, *(earlier_id for earlier_id, _ in known.previous_ids))
 
     def series_walked(self, missed: tuple[Ticker, ...]) -> None:
         """The series was read, but for these beside it, whose rungs need not be known."""
@@ -363,12 +363,12 @@ class OpenOrderSync:
 
     def _late_from_ns(self, quiet_ns: int) -> int:
         """From when on a read shows all that was before `quiet_ns`; 0 is never, and long ago."""
-        return quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
+        return quiet_ns + self._staleness.read_lag_ns if quiet_ns else 0
 
     def left_over(self) -> m.DrainComplete:
         """What a drain leaves behind, for the operator: strangers that were left alone, and where
         it ran out of time what the last list showed although it was said to be over."""
-        rows = (own for own in self._desk.all_live() if own.may_rest)
+        rows = (own for own in self._desk.all_live() if own.can_rest)
         live = {own.order_id: None for own in rows if own.order_id is not None}
         resting = tuple(live | dict.fromkeys(self._desk.closed_listed))
         unnamed = (own for own in self._desk.all_live() if own.order_id is None)
@@ -380,4 +380,4 @@ class OpenOrderSync:
 
 def _planned_by(own: OwnOrder) -> tuple[State, int, int, int, bool, bool]:
     """What of an order a plan is made of: while it is unknown its side gets no new one."""
-    return own.state, own.filled, own.remaining, own.price, own.is_unknown, own.doomed
+    return own.state, own.filled, own.remaining, own.price, own.is_unknown, own.cancel_requested

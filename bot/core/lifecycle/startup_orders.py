@@ -35,7 +35,7 @@ class StartupOrders:
         if known is None:
             return OwnOrder.found_resting(order, now_ns, None)
         own = OwnOrder.found_resting(order, now_ns, known.client_order_id)
-        own.previous_ids = tuple(order_id for order_id, _ in known.earlier)
+        own.previous_ids = tuple(order_id for order_id, _ in known.previous_ids)
         return own
 
     # --- lists ------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class StartupOrders:
             known = self.known[order_id]
             own = self.found(shown, now_ns)
             own.placed_ns = min(known.placed_ns, now_ns)
-            own.doomed = False
+            own.cancel_requested = False
             own.why = "kept from an earlier run"
             taken.append(own)
         self.kept, self.known = {}, {}

@@ -116,8 +116,8 @@ class ExternalBook:
         for order in own:
             if order.state in IN_FLIGHT:
                 self._is_writing = True
-            mine, left = bids if order.side is _BID else asks, order.remaining
-            for level in order.levels:
+            mine, left = bids if order.book_side is _BID else asks, order.remaining
+            for level in order.yes_prices:
                 mine[level] = Qty(mine.get(level, 0) + left)
         self._mine = (bids, asks)
         return self._mine

@@ -264,7 +264,7 @@ class Queues:
     def of(self, own: OwnOrder) -> QueueAhead | None:
         """The queue of an order; None while nothing is known of it."""
         standing = None if own.order_id is None else self._standing.get(own.order_id)
-        return None if standing is None or standing.level != own.level else standing.queue
+        return None if standing is None or standing.level != own.yes_price else standing.queue
 
     def forget_book(self) -> None:
         """The channel is gone: the next book is a first one."""
@@ -411,7 +411,7 @@ class Queues:
         if own.order_id is not None and own.state is _OPEN:
             queue = QueueAhead(None, 0, _UNKNOWN_NS, self._power)
             self._standing[own.order_id] = _QueuedOrder(
-                own.side, own.level, own.remaining, own.filled, queue
+                own.book_side, own.yes_price, own.remaining, own.filled, queue
             )
 
     def _ours(self, orders: Iterable[OwnOrder]) -> tuple[dict[_Place, int], set[_Place]]:
@@ -421,9 +421,9 @@ class Queues:
         unclear: set[_Place] = set()
         for own in orders:
             standing = None if own.order_id is None else self._standing.get(own.order_id)
-            place = (own.side, own.level)
+            place = (own.book_side, own.yes_price)
             left = own.remaining - (0 if standing is None else standing.expected)
             ours[place] = ours.get(place, 0) + left
             if own.state is not _OPEN:
-                unclear.update((own.side, level) for level in own.levels)
+                unclear.update((own.book_side, level) for level in own.yes_prices)
         return ours, unclear

@@ -23,7 +23,9 @@ KEPT_MAX: Final = 64
 AGE_STEP_NS: Final = NS_PER_SECOND
 """Ages of what rests are told anew at least so often."""
 
-_RESTS: Final = frozenset({State.OPEN, State.AMENDING, State.BLURRED, State.CANCELLING})
+_RESTS: Final = frozenset(
+    {State.OPEN, State.PENDING_REPLACE, State.REPLACE_UNKNOWN, State.PENDING_CANCEL}
+)
 """The states in which an order is known to stand in the book, as far as anybody knows."""
 
 _Row = TypeVar("_Row")
@@ -117,8 +119,8 @@ def _resting(
         qty = own.remaining
         if qty <= 0 or own.state not in _RESTS:
             continue
-        rows, levels = (bids, book[0]) if own.side is _BID else (asks, book[1])
-        queue, price, placed_ns = queues.of(own), own.level, own.placed_ns
+        rows, levels = (bids, book[0]) if own.book_side is _BID else (asks, book[1])
+        queue, price, placed_ns = queues.of(own), own.yes_price, own.placed_ns
         if queue is not None and queue.is_placed:
             ahead = queue.likely
         else:

@@ -45,7 +45,7 @@ from bot.core.orders.rejects import ForeignCancels, RejectHistory
 from bot.core.orders.request_budget import Priority
 from bot.core.report import TakeOutcome
 from bot.core.risk.exposure import OpenExposure
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from venue.wire import model
 from venue.wire.errors import CODES, Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -53,11 +53,11 @@ from venue.wire.money import Qty
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
 
-_LOST: Final = State.LOST
-_UNCLEAR: Final = (State.BLURRED, State.CLOSING)
+_NEW_UNKNOWN: Final = State.NEW_UNKNOWN
+_UNCLEAR: Final = (State.REPLACE_UNKNOWN, State.CLOSED_UNCONFIRMED)
 _SUSPECTED: Final = frozenset(OrderFinding)
 _SETTLES: Final = (State.OPEN, *_UNCLEAR)
-_CANCELLING: Final = State.CANCELLING
+_PENDING_CANCEL: Final = State.PENDING_CANCEL
 
 REPEAT_NS: Final = 200 * NS_PER_MS
 """A create or cancel whose answer failed to come is sent again so soon the first time."""
@@ -113,8 +113,8 @@ class OrderManager:
     over and that reads show working; True where a cancel of it was answered that it is over.
     """
 
-    def __init__(self, trust: TrustSettings, out: Outbox) -> None:
-        self._trust = trust
+    def __init__(self, staleness: StalenessSettings, out: Outbox) -> None:
+        self._staleness = staleness
         self._out = out
         self._live: dict[OwnOrder, None] = {}
         self._by_market: dict[MarketId, list[OwnOrder]] = {}
@@ -133,9 +133,9 @@ class OrderManager:
         self._fell: dict[OwnOrder, int] = {}  # shown with fewer fills, and when to read it again
         self.closed_listed: dict[OrderId, bool] = {}
         # Two lists, and the fills between them, should be read before such a create is sent again.
-        listed_ns = 2 * trust.read_lag_ns + 3 * trust.suspect_sweep_ns
-        self._again_ns = max(trust.refused_resend_ns, listed_ns)
-        self._again_max_ns = max(4 * self._again_ns, trust.unread_ns)
+        listed_ns = 2 * staleness.read_lag_ns + 3 * staleness.poll_orders_fast_ns
+        self._again_ns = max(staleness.refused_resend_ns, listed_ns)
+        self._again_max_ns = max(4 * self._again_ns, staleness.unread_ns)
 
     # --- looking ----------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class OrderManager:
         return any(
             own.market_id == shown.market_id
             and own.outcome.value == shown.outcome.value
-            and own.own_side.value == shown.side.value
+            and own.side.value == shown.side.value
             for own in self._live
             if own.is_id_open
         )
@@ -267,7 +267,7 @@ class OrderManager:
 
     def add(self, own: OwnOrder) -> None:
         """Keep an order from now on; a stranger beyond the bound waits for the next list."""
-        is_stranger = own.inherited and own.doomed and own.order_id is not None
+        is_stranger = own.from_previous_run and own.cancel_requested and own.order_id is not None
         if is_stranger and len(self._live) >= LIVE_MAX:
             return
         self._live[own] = None
@@ -293,8 +293,8 @@ class OrderManager:
             self._by_id[own.order_id] = own
             unclear = own.suspicion is not None or own.state in _UNCLEAR
             if unclear and own.read_due_ns is None:
-                own.read_due_ns = at_ns + self._trust.read_lag_ns
-        needs = own.state is _LOST or own.read_due_ns is not None or own.doomed
+                own.read_due_ns = at_ns + self._staleness.read_lag_ns
+        needs = own.state is _NEW_UNKNOWN or own.read_due_ns is not None or own.cancel_requested
         if needs or own.evidence is not None:
             self._attention[own] = None
         else:
@@ -388,7 +388,7 @@ class OrderManager:
     def send_amend(self, own: OwnOrder, amend: Amend, why: str, now_ns: int) -> bool:
         """Send an amend of an open order. Where amends are off, or this change was refused before,
         the order is cancelled. False, and nothing changed, when nothing could be sent."""
-        if own.order_id is None or not own.may(OrderEvent.AMEND):
+        if own.order_id is None or not own.is_allowed(OrderEvent.AMEND):
             return False
         if not self.amends:
             return self.send_cancel(own, _AMENDS_OFF, now_ns)
@@ -404,7 +404,7 @@ class OrderManager:
 
     def send_cancel(self, own: OwnOrder, why: str, now_ns: int) -> bool:
         """Send a cancel of an open or blurred order. False, and nothing changed, if it may not."""
-        if own.order_id is None or not own.may(OrderEvent.CANCEL):
+        if own.order_id is None or not own.is_allowed(OrderEvent.CANCEL):
             return False
         if not self._out.send(CancelResting(own.order_id), Priority.CANCEL, why, now_ns, own):
             return False
@@ -417,7 +417,7 @@ class OrderManager:
     def market_changed(self, market_id: MarketId, now_ns: int) -> None:
         """The venue shows another state of a market: cancels that wait are tried again there."""
         for own in self.live(market_id):
-            if own.doomed and own.is_free:
+            if own.cancel_requested and own.can_cancel:
                 own.due_ns = min(own.due_ns, now_ns)
 
     def recover(self, now_ns: int) -> None:
@@ -428,11 +428,11 @@ class OrderManager:
         as soon as the reply shows its id.
         """
         for own in list(self._attention):
-            if own.state is _LOST:
+            if own.state is _NEW_UNKNOWN:
                 if own.due_ns <= now_ns:
                     self._resend(own, now_ns)
                 continue
-            if own.state is _CANCELLING and own.due_ns <= now_ns:
+            if own.state is _PENDING_CANCEL and own.due_ns <= now_ns:
                 self._hedge_cancel(own, now_ns)
             if own.read_due_ns is not None and own.read_due_ns <= now_ns:
                 assert own.order_id is not None
@@ -443,7 +443,7 @@ class OrderManager:
             if due_ns <= now_ns and not own.is_live and own.order_id is not None:
                 request, why = ReadOrder(own.order_id), "it showed fewer fills than before"
                 if self._out.send(request, Priority.RECOVER, why, now_ns, own):
-                    self._fell[own] = now_ns + self._trust.resend_ns
+                    self._fell[own] = now_ns + self._staleness.resend_ns
         self._foreign_cancels.age(now_ns)
         if self._unknown or self._out.findings:
             self._tell_age(now_ns)
@@ -478,7 +478,9 @@ class OrderManager:
             if own.read_due_ns is not None and own.read_due_ns < due_ns:
                 due_ns = own.read_due_ns
             if own.due_ns < due_ns and (
-                own.state is _LOST or own.state is _CANCELLING or (own.doomed and own.is_free)
+                own.state is _NEW_UNKNOWN
+                or own.state is _PENDING_CANCEL
+                or (own.cancel_requested and own.can_cancel)
             ):
                 due_ns = own.due_ns
         return min(due_ns, *self._fell.values()) if self._fell else due_ns
@@ -521,15 +523,17 @@ class OrderManager:
         if isinstance(request, Create):
             if shown.client_order_id:
                 return shown.client_order_id != own.client_order_id
-            parts = 3 if own.inherited else 4  # an earlier run may have moved it to another price
+            parts = (
+                3 if own.from_previous_run else 4
+            )  # an earlier run may have moved it to another price
             return is_anothers or slot_shown(shown)[:parts] != own.slots[0][:parts]
         assert isinstance(request, (AmendResting, CancelResting, ReadOrder))
         if shown.order_id == request.order_id:
             return False
         names_another = shown.client_order_id not in (None, "", own.client_order_id)
-        if names_another and not own.is_stranger:
+        if names_another and not own.is_adopted:
             return True
-        may_be_renamed = own.amend is not None or own.is_stranger
+        may_be_renamed = own.amend is not None or own.is_adopted
         return is_anothers or not may_be_renamed or slot_shown(shown)[:3] != own.slots[0][:3]
 
     def take_answer(self, pending: Pending, answer: Answer, now_ns: int) -> Row | None:
@@ -568,13 +572,13 @@ class OrderManager:
         if isinstance(answer, Ok) and isinstance(answer.body, OrderBody):
             self._created(own, request, answer.body.order, now_ns)
             return
-        was_lost = own.state is _LOST
+        was_lost = own.state is _NEW_UNKNOWN
         fact = _fact_of(row, of_create=True)
         if isinstance(answer, Rejected) and answer.code == Code.MARKET_RESOLVED:
             # Whatever became of it: nothing rests in a resolved market, and fills are listed.
-            fact = OrderEvent.RESOLVED
+            fact = OrderEvent.MARKET_RESOLVED
         own.answered(fact, now_ns)
-        if fact is OrderEvent.EXISTS:
+        if fact is OrderEvent.DUPLICATE_ID:
             own.note_evidence(exists=True)
         if not own.is_live:
             if was_lost:
@@ -589,9 +593,9 @@ class OrderManager:
             wait_ns = max(self._again_ns, now_ns - denied_ns)
             own.due_ns = now_ns + min(wait_ns, self._again_max_ns)
         else:
-            if fact is OrderEvent.NO_ANSWER and own.evidence is not None:
+            if fact is OrderEvent.TIMEOUT and own.evidence is not None:
                 own.note_evidence(denied_ns=None)  # this sending may land, whatever came before
-            own.due_ns = now_ns + (self._trust.resend_ns if request.again else REPEAT_NS)
+            own.due_ns = now_ns + (self._staleness.resend_ns if request.again else REPEAT_NS)
         if not was_lost:
             self._out.note("warning", "create_unknown", client_order_id=own.client_order_id)
 
@@ -614,7 +618,7 @@ class OrderManager:
             own.suspect(OrderFinding.IMPOSSIBLE, "it rests, and was to trade at once", now_ns)
         elif own.is_take:
             self._out.took(TakeOutcome.TRADED if own.filled else TakeOutcome.EMPTY)
-        elif own.state is State.DONE and shown.status is model.OrderStatus.CANCELED:
+        elif own.state is State.CLOSED and shown.status is model.OrderStatus.CANCELED:
             # A gtc create that ends cancelled met our own order (interface, state table).
             self._out.counters.self_trades += not request.again
 
@@ -623,11 +627,11 @@ class OrderManager:
     ) -> None:
         if not (isinstance(answer, Ok) and isinstance(answer.body, OrderBody)):
             fact = _fact_of(row, of_create=False)
-            if fact is OrderEvent.NO_ANSWER:
+            if fact is OrderEvent.TIMEOUT:
                 self._out.note("warning", "amend_unknown", order_id=own.order_id or "")
             own.answered(fact, now_ns)
-            if fact is not OrderEvent.NEVER and own.is_live:
-                own.read_due_ns = now_ns + self._trust.read_lag_ns
+            if fact is not OrderEvent.NOT_SENT and own.is_live:
+                own.read_due_ns = now_ns + self._staleness.read_lag_ns
             return
         shown = answer.body.order
         was, was_remaining = own.known, own.remaining
@@ -664,9 +668,11 @@ class OrderManager:
     def _after_cancel(self, own: OwnOrder, answer: Answer, row: Row | None, now_ns: int) -> None:
         is_shown = isinstance(answer, Ok) and isinstance(answer.body, CancelBody)
         fact = _fact_of(row, of_create=False)
-        if own.state is not _CANCELLING:
+        if own.state is not _PENDING_CANCEL:
             # The cancel beside it told nothing: this one may.
-            if not (is_shown or fact is OrderEvent.OVER) or not own.may(OrderEvent.CANCEL):
+            if not (is_shown or fact is OrderEvent.TOO_LATE) or not own.is_allowed(
+                OrderEvent.CANCEL
+            ):
                 return
             own.sent_cancel()
         if isinstance(answer, Ok) and isinstance(answer.body, CancelBody):
@@ -677,21 +683,22 @@ class OrderManager:
         if fact in UNDONE and self._is_hedged(own):
             return  # the answer to the other one is awaited
         own.answered(fact, now_ns)
-        if fact is OrderEvent.OVER and own.order_id in self.closed_listed:
+        if fact is OrderEvent.TOO_LATE and own.order_id in self.closed_listed:
             self.closed_listed[own.order_id] = True
         advice = None if row is None else row.advice
         is_unread = own.evidence is not None and own.evidence.is_unread
         if is_unread or advice is Advice.PARK_MARKET:
             own.due_ns = now_ns + CANCEL_AGAIN_NS
         elif (
-            fact in (OrderEvent.REFUSED, OrderEvent.MISSING) or "cancels_fail" in self._out.findings
+            fact in (OrderEvent.REJECTED, OrderEvent.NOT_FOUND)
+            or "cancels_fail" in self._out.findings
         ):
-            own.due_ns = now_ns + self._trust.resend_ns
+            own.due_ns = now_ns + self._staleness.resend_ns
         else:
             own.due_ns = now_ns + REPEAT_NS
-        if fact in (OrderEvent.OVER, OrderEvent.MISSING, OrderEvent.NO_ANSWER) and own.is_live:
+        if fact in (OrderEvent.TOO_LATE, OrderEvent.NOT_FOUND, OrderEvent.TIMEOUT) and own.is_live:
             # Cancels may be repeated oftener than reads lag: they put off no read that is due.
-            own.read_due_ns = own.read_due_ns or now_ns + self._trust.read_lag_ns
+            own.read_due_ns = own.read_due_ns or now_ns + self._staleness.read_lag_ns
 
     def _is_hedged(self, own: OwnOrder) -> bool:
         return any(
@@ -719,10 +726,10 @@ class OrderManager:
             self.merge_read(own, answer.body.order, begun_ns, now_ns, by_id=True)
             return
         if row is not None and row.advice is Advice.LOOK_AGAIN:
-            own.missing(begun_ns, now_ns, self._trust.read_lag_ns)
+            own.missing(begun_ns, now_ns, self._staleness.read_lag_ns)
         if own.is_live and own.read_due_ns is None:
             is_unread = own.evidence is not None and own.evidence.is_unread
-            wait_ns = CANCEL_AGAIN_NS if is_unread else self._trust.read_lag_ns
+            wait_ns = CANCEL_AGAIN_NS if is_unread else self._staleness.read_lag_ns
             own.read_due_ns = now_ns + wait_ns
 
     # --- reads and lists --------------------------------------------------------------------------
@@ -745,10 +752,10 @@ class OrderManager:
         if self._is_contradicted(own, shown, begun_ns, now_ns, by_id=by_id):
             self._file(own, now_ns)
             return
-        lag_ns = self._trust.read_lag_ns
+        lag_ns = self._staleness.read_lag_ns
         was, size, was_missed = own.state, own.known.size, own.evidence is not None
         if (
-            was is State.CLOSING
+            was is State.CLOSED_UNCONFIRMED
             and shown.status in model.RESTING
             and begun_ns >= own.last_write_ns + lag_ns
         ):
@@ -756,8 +763,8 @@ class OrderManager:
         own.shown_by_read(shown, begun_ns, lag_ns)
         if own.is_decided and own.contradicted_ns is None and own.read_due_ns != NEVER_NS:
             own.read_due_ns = None
-        if was_missed and own.is_free and own.evidence is None:
-            own.due_ns = min(own.due_ns, now_ns + self._trust.resend_ns)
+        if was_missed and own.can_cancel and own.evidence is None:
+            own.due_ns = min(own.due_ns, now_ns + self._staleness.resend_ns)
         if was is State.OPEN and own.state is State.OPEN and own.known.size < size:
             self._out.counters.self_trades += 1
             self._out.note("warning", "order_shrunk_without_fill", order_id=shown.order_id)
@@ -768,7 +775,7 @@ class OrderManager:
     ) -> bool:
         """Whether a read takes from an order what no write of ours did, and is not to be merged: it
         counts as before until a read by its id, a lag later, says the same."""
-        lag_ns, signs = self._trust.read_lag_ns, self._out.inconsistencies
+        lag_ns, signs = self._staleness.read_lag_ns, self._out.inconsistencies
         how = own.contradicted_by(shown, begun_ns, lag_ns, by_id=by_id)
         if how is None:
             is_less = shown.filled_qty + own.fill_offset < own.filled
@@ -830,16 +837,16 @@ class OrderManager:
         """A whole list does not show this order: it is read by its id. One that reads do not find
         for long is cancelled."""
         held = own.suspicion
-        if own.state is State.OPEN and begun_ns >= own.last_write_ns + self._trust.read_lag_ns:
+        if own.state is State.OPEN and begun_ns >= own.last_write_ns + self._staleness.read_lag_ns:
             own.read_due_ns = own.read_due_ns or now_ns
             self._file(own, now_ns)
         if (
             held is not None
             and held.finding is OrderFinding.MISSING
             and begun_ns >= held.since_ns + MISSING_FOR_NS
-            and not own.doomed
+            and not own.cancel_requested
         ):
-            own.doomed, own.why, own.due_ns = True, "neither listed nor found", now_ns
+            own.cancel_requested, own.why, own.due_ns = True, "neither listed nor found", now_ns
             self._file(own, now_ns)
 
     def explain_lost(
@@ -879,14 +886,14 @@ class OrderManager:
         self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], walk: _Walk
     ) -> bool:
         """Whether a list tells what became of an order that the venue has denied."""
-        lag_ns, held = self._trust.read_lag_ns, own.evidence
-        is_lost = own.state is _LOST
+        lag_ns, held = self._staleness.read_lag_ns, own.evidence
+        is_lost = own.state is _NEW_UNKNOWN
         if held is None or held.denied_ns is None or not (is_lost or own.state in _SETTLES):
             return False
         # From when on a whole list would show it if it rested.
         from_ns = held.denied_ns + lag_ns
         if is_lost:
-            from_ns = max(from_ns + self._trust.refused_resend_ns, own.last_write_ns + lag_ns)
+            from_ns = max(from_ns + self._staleness.refused_resend_ns, own.last_write_ns + lag_ns)
         if walk.begun_ns < from_ns:
             return False
         if is_lost and own.due_ns == NEVER_NS:
@@ -922,9 +929,12 @@ class OrderManager:
 
     def _is_shown(self, own: OwnOrder, rows: list[model.Order], walk: _Walk) -> bool:
         """Strangers rest where an order may: whether one of them is taken for it."""
-        if own.state is not _LOST:
+        if own.state is not _NEW_UNKNOWN:
             slot = slot_shown(rows[0])
-            if any(each.state is _LOST and slot in each.slots for each in self.live(own.market_id)):
+            if any(
+                each.state is _NEW_UNKNOWN and slot in each.slots
+                for each in self.live(own.market_id)
+            ):
                 return False  # it may be the order of that create, which a re-send will show
             self._found_renamed(own, rows.pop(0), walk.begun_ns)
             return True
@@ -945,7 +955,7 @@ class OrderManager:
     def _taken_over(self, own: OwnOrder) -> bool:
         """Whether an order that was found resting, and may still rest, stands in its slot."""
         return any(
-            other.is_stranger and other.slots[0] == own.slots[0]
+            other.is_adopted and other.slots[0] == own.slots[0]
             for other in self.live(own.market_id)
         )
 
@@ -964,14 +974,14 @@ _NOT_CONNECTED = row_for(429, "")
 def _fact_of(row: Row | None, *, of_create: bool) -> OrderEvent:
     """What an answer that shows no order says of a write. row: None when it was no refusal."""
     if row is None or row.sequenced is Sequenced.UNKNOWN:
-        return OrderEvent.NO_ANSWER
+        return OrderEvent.TIMEOUT
     if row.sequenced is Sequenced.NEVER:
-        return OrderEvent.NEVER
+        return OrderEvent.NOT_SENT
     if of_create:
-        return OrderEvent.EXISTS if row.advice is Advice.EXISTS else OrderEvent.REFUSED
+        return OrderEvent.DUPLICATE_ID if row.advice is Advice.EXISTS else OrderEvent.REJECTED
     if row.advice is Advice.ENDED:
-        return OrderEvent.OVER
-    return OrderEvent.MISSING if row.advice is Advice.LOOK_AGAIN else OrderEvent.REFUSED
+        return OrderEvent.TOO_LATE
+    return OrderEvent.NOT_FOUND if row.advice is Advice.LOOK_AGAIN else OrderEvent.REJECTED
 
 
 def _refuses_another(request: Request, answer: Rejected) -> bool:

@@ -43,11 +43,11 @@ __all__ = [
 ]
 
 _OPEN: Final = State.OPEN
-_LOST: Final = State.LOST
-_BLURRED: Final = State.BLURRED
-_CANCELLING: Final = State.CANCELLING
-_CLOSING: Final = State.CLOSING
-_DONE: Final = State.DONE
+_NEW_UNKNOWN: Final = State.NEW_UNKNOWN
+_REPLACE_UNKNOWN: Final = State.REPLACE_UNKNOWN
+_PENDING_CANCEL: Final = State.PENDING_CANCEL
+_CLOSED_UNCONFIRMED: Final = State.CLOSED_UNCONFIRMED
+_CLOSED: Final = State.CLOSED
 
 BEYOND_LIMITS: Final = "beyond a limit that was lowered"
 """Why an order is cancelled that lowered limits do not admit."""
@@ -134,14 +134,14 @@ class OwnOrder:
         self.order_id: OrderId | None = None
         self.market_id: MarketId = order.market_id
         self.outcome: Outcome = order.outcome
-        self.own_side = order.side
-        self.side = book_side(order.outcome, order.side)
-        self.state = State.SENT
+        self.side = order.side
+        self.book_side = book_side(order.outcome, order.side)
+        self.state = State.PENDING_NEW
         self.amend: Amend | None = None
         """The change on its way, or without an answer."""
-        self.doomed = False
+        self.cancel_requested = False
         """To be cancelled as soon as it can be."""
-        self.inherited = False
+        self.from_previous_run = False
         """An earlier run placed it, and may have amended it."""
         self.placed_ns = now_ns
         self.last_write_ns = now_ns
@@ -166,11 +166,11 @@ class OwnOrder:
         self._know(OrderSnapshot(0, order.price, order.qty))
 
     def _know(self, known: OrderSnapshot) -> None:
-        """Keep the venue's word so far. `remaining`, shares that work at most, and `level`, its
+        """Keep the venue's word so far. `remaining`, shares that work at most, and `yes_price`, its
         price as canonical YES, are asked far more often than it changes."""
         self.known = known
         self.remaining = known.remaining
-        self.level = canonical(self.outcome, known.price)
+        self.yes_price = canonical(self.outcome, known.price)
         self.worst_price = self._worse_of(self.worst_price, known.price)
 
     # --- beginnings -------------------------------------------------------------------------------
@@ -183,8 +183,8 @@ class OwnOrder:
     def left_behind(cls, intent: UnconfirmedCreate, now_ns: int) -> "OwnOrder":
         """A create of an earlier run without an answer: to be re-sent, then cancelled."""
         own = cls(intent, now_ns, "left by an earlier run")
-        own.state = _LOST
-        own.inherited = own.doomed = True
+        own.state = _NEW_UNKNOWN
+        own.from_previous_run = own.cancel_requested = True
         return own
 
     @classmethod
@@ -209,7 +209,7 @@ class OwnOrder:
         own.state = _OPEN
         own.order_id = shown.order_id
         own._learn(OrderSnapshot.shown(shown, 0))
-        own.inherited = own.doomed = True
+        own.from_previous_run = own.cancel_requested = True
         return own
 
     # --- questions --------------------------------------------------------------------------------
@@ -240,33 +240,37 @@ class OwnOrder:
         return self.known.filled
 
     @property
-    def is_stranger(self) -> bool:
+    def is_adopted(self) -> bool:
         """True when it was found resting, and no create of ours is known to be its own."""
-        return self.inherited and not self.client_order_id
+        return self.from_previous_run and not self.client_order_id
 
     @property
     def is_live(self) -> bool:
         """True while any of it may still trade or its fills are not all known."""
-        return self.state is not _DONE
+        return self.state is not _CLOSED
 
     @property
-    def may_rest(self) -> bool:
+    def can_rest(self) -> bool:
         """True while any of it may still stand in a book. Of one that the venue has said to be
         over, and that nothing speaks against, only the fills are not all known."""
-        return self.is_unknown if self.state is _CLOSING else self.is_live
+        return self.is_unknown if self.state is _CLOSED_UNCONFIRMED else self.is_live
 
     @property
     def is_unknown(self) -> bool:
         """True when a write of ours about it has no definite answer yet, or it is suspected: no new
         order is made on its side of the rung."""
-        if self.state is _LOST or self.state is _BLURRED or self.suspicion is not None:
+        if (
+            self.state is _NEW_UNKNOWN
+            or self.state is _REPLACE_UNKNOWN
+            or self.suspicion is not None
+        ):
             return True
-        return self.amend is not None and self.state in (_CANCELLING, _CLOSING)
+        return self.amend is not None and self.state in (_PENDING_CANCEL, _CLOSED_UNCONFIRMED)
 
     @property
     def is_decided(self) -> bool:
         """True when every write of ours about it has a definite answer, and none is suspected."""
-        return self.suspicion is None and self.state in (_OPEN, _DONE)
+        return self.suspicion is None and self.state in (_OPEN, _CLOSED)
 
     @property
     def is_id_open(self) -> bool:
@@ -275,26 +279,26 @@ class OwnOrder:
         return self.is_live and (self.order_id is None or self.amend is not None)
 
     @property
-    def is_free(self) -> bool:
+    def can_cancel(self) -> bool:
         """True when a cancel of it may be sent now."""
-        return self.state is _OPEN or self.state is _BLURRED
+        return self.state is _OPEN or self.state is _REPLACE_UNKNOWN
 
-    def may(self, act: OrderEvent) -> bool:
+    def is_allowed(self, act: OrderEvent) -> bool:
         """True when an act of ours about it may be taken now."""
         return not isinstance(TRANSITIONS[self.state][act], NotAllowed)
 
     @property
-    def may_fill(self) -> Qty:
+    def max_fillable(self) -> Qty:
         """Shares that may yet fill, at most.
 
         With a size amend on its way the old size may fill but for one share and the new one
         after it, because the venue takes `qty` as the new REMAINING size (S13).
         """
-        return self.may_fill_after(self.amend)
+        return self.max_fillable_after(self.amend)
 
-    def may_fill_after(self, amend: Amend | None) -> Qty:
+    def max_fillable_after(self, amend: Amend | None) -> Qty:
         """The same with this change on its way."""
-        if self.state is _DONE:
+        if self.state is _CLOSED:
             return Qty(0)
         unfilled = self.known.unfilled
         if amend is not None and amend.qty is not None:
@@ -302,11 +306,11 @@ class OwnOrder:
         return unfilled
 
     @property
-    def levels(self) -> tuple[Price, ...]:
+    def yes_prices(self) -> tuple[Price, ...]:
         """Every canonical price at which it may rest: two while a price amend is undecided."""
         if self.amend is not None and self.amend.price is not None:
-            return (self.level, canonical(self.outcome, self.amend.price))
-        return (self.level,)
+            return (self.yes_price, canonical(self.outcome, self.amend.price))
+        return (self.yes_price,)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -314,7 +318,7 @@ class OwnOrder:
         prices = [self.price]
         if self.amend is not None and self.amend.price not in (None, self.price):
             prices.append(Price(self.amend.price))
-        where = (self.market_id, self.outcome.value, self.own_side.value)
+        where = (self.market_id, self.outcome.value, self.side.value)
         return tuple((*where, price) for price in prices)
 
     def exposure(self) -> OpenExposure:
@@ -326,14 +330,14 @@ class OwnOrder:
 
     def exposure_after(self, amend: Amend | None) -> OpenExposure:
         """The same with this change on its way."""
-        price, qty = self.known.price, self.may_fill_after(amend)
+        price, qty = self.known.price, self.max_fillable_after(amend)
         if amend is not None and amend.price is not None:
             price = self._worse_of(price, amend.price)
-        return OpenExposure(self.market_id, self.outcome, self.own_side, price, qty)
+        return OpenExposure(self.market_id, self.outcome, self.side, price, qty)
 
     def _worse_of(self, price: Price, other: Price) -> Price:
         """The price at which it would cost us more, or bring us less."""
-        return max(price, other) if self.own_side is Side.BUY else min(price, other)
+        return max(price, other) if self.side is Side.BUY else min(price, other)
 
     def contradicted_by(
         self, shown: model.Order, begun_ns: int, lag_ns: int, *, by_id: bool
@@ -345,7 +349,7 @@ class OwnOrder:
         if slot_shown(shown)[:3] != self.slots[0][:3]:
             return Contradiction.ELSEWHERE
         if shown.status in model.TERMINAL:
-            works = self.state in (_OPEN, _BLURRED, State.AMENDING)
+            works = self.state in (_OPEN, _REPLACE_UNKNOWN, State.PENDING_REPLACE)
             return Contradiction.OVER if works and not by_id else None
         if self.state is not _OPEN or begun_ns < self.last_write_ns + lag_ns:
             return None
@@ -359,7 +363,7 @@ class OwnOrder:
     def move(self, fact: OrderEvent, at_ns: int) -> None:
         """Take the step that the table gives. at_ns: when the fact was true, at the latest.
 
-        Raises ValueError for an act of ours that is barred: `may` is to be asked first.
+        Raises ValueError for an act of ours that is barred: `is_allowed` is to be asked first.
         """
         cell = TRANSITIONS[self.state][fact]
         if isinstance(cell, NotAllowed):
@@ -367,7 +371,7 @@ class OwnOrder:
         self.state = cell.state
         if isinstance(cell, Anomaly):
             self.suspect(cell.finding, f"{fact}: {cell.why}", at_ns)
-        if self.state is _DONE:
+        if self.state is _CLOSED:
             self._know(
                 self.known.join(OrderSnapshot(EARLIER, self.price, self.known.size, ended=True))
             )
@@ -381,7 +385,7 @@ class OwnOrder:
         is_lost = held is OrderFinding.UNREADABLE and finding is OrderFinding.MISSING
         if held is None or is_lost or (finding.dooms and not held.dooms):
             self.suspicion = Suspicion(finding, why, at_ns)
-        self.doomed = self.doomed or finding.dooms
+        self.cancel_requested = self.cancel_requested or finding.dooms
 
     def _learn(self, known: OrderSnapshot) -> None:
         self._know(self.known.join(known))
@@ -414,18 +418,20 @@ class OwnOrder:
     def sent_cancel(self) -> None:
         """A cancel leaves now; an undecided amend stays counted until the venue speaks."""
         self.move(OrderEvent.CANCEL, self.last_write_ns)
-        self.doomed = True
+        self.cancel_requested = True
 
     # --- answers ----------------------------------------------------------------------------------
 
     def answered(self, fact: OrderEvent, now_ns: int) -> None:
         """An answer to our write that shows no order."""
         was = self.state
-        denies = fact is OrderEvent.OVER or (was is _CANCELLING and fact is OrderEvent.MISSING)
-        if was is _CANCELLING and self.amend is not None and fact in UNDONE:
-            if fact is OrderEvent.MISSING:
+        denies = fact is OrderEvent.TOO_LATE or (
+            was is _PENDING_CANCEL and fact is OrderEvent.NOT_FOUND
+        )
+        if was is _PENDING_CANCEL and self.amend is not None and fact in UNDONE:
+            if fact is OrderEvent.NOT_FOUND:
                 self.suspect(OrderFinding.MISSING, "404 to its cancel", now_ns)
-            fact = OrderEvent.BLIND
+            fact = OrderEvent.CANCEL_INEFFECTIVE
         self.last_write_ns = now_ns
         self._know(self.known.answered())
         if self.evidence is not None:
@@ -433,14 +439,14 @@ class OwnOrder:
         self.move(fact, now_ns)
         if denies and self.is_live:
             self.denied(now_ns)
-        if was is State.AMENDING:
-            if self.state is _BLURRED:
-                self.doomed, self.why = True, "its amend has no answer"
+        if was is State.PENDING_REPLACE:
+            if self.state is _REPLACE_UNKNOWN:
+                self.cancel_requested, self.why = True, "its amend has no answer"
             else:
                 self.amend = None
-        if self.known.ended and self.state in (_OPEN, _CLOSING) and self.amend is None:
+        if self.known.ended and self.state in (_OPEN, _CLOSED_UNCONFIRMED) and self.amend is None:
             # A read showed its end while an answer was awaited: nothing can explain it now.
-            self.move(OrderEvent.READ_ENDED, now_ns)
+            self.move(OrderEvent.QUERY_CLOSED, now_ns)
 
     def shown_by_write(self, shown: model.Order, now_ns: int) -> None:
         """A 2xx to a create or amend: the engine's own word, matching complete."""
@@ -452,27 +458,28 @@ class OwnOrder:
             # What it shows is one of the two that an undecided amend leaves open.
             self.fills_shown(shown)
             self._know(self.known.answered())
-            self.move(OrderEvent.STRANGE, now_ns)
+            self.move(OrderEvent.UNKNOWN_STATUS, now_ns)
             return
         self._learn(self._shown(shown, self.known.epoch + 1))
-        self.move(OrderEvent.ENDED if self.known.ended else OrderEvent.RESTS, now_ns)
+        self.move(OrderEvent.ACK_CLOSED if self.known.ended else OrderEvent.ACK_OPEN, now_ns)
         self.amend = None
 
     def cancelled(self, shown: model.Order, reduced_by: Qty, now_ns: int) -> None:
         """A 2xx to a cancel: nothing works any more.
 
         `reduced_by` is the truth about what was removed and `shown.filled_qty` only a floor. When
-        the two leave shares unaccounted for, those may have filled: CLOSING until a read tells.
+        the two leave shares unaccounted for, those may have filled: it is
+        CLOSED_UNCONFIRMED until a read shows them.
         """
         floor = Qty(max(self.filled, shown.filled_qty + self.fill_offset))
-        unaccounted = max(0, self.may_fill - reduced_by - (floor - self.filled))
+        unaccounted = max(0, self.max_fillable - reduced_by - (floor - self.filled))
         self.last_write_ns = now_ns
         self._learn(
             OrderSnapshot(self.known.epoch + 1, self.price, Qty(floor + unaccounted), floor)
         )
         if reduced_by > 0:
             self.amend = None  # under this id it rested
-        self.move(OrderEvent.SHORT if unaccounted else OrderEvent.ENDED, now_ns)
+        self.move(OrderEvent.CANCEL_QTY_MISMATCH if unaccounted else OrderEvent.ACK_CLOSED, now_ns)
         if self.is_live:
             self.denied(now_ns)
 
@@ -497,24 +504,24 @@ class OwnOrder:
         """A list, or a read, shows under which id an undecided amend has it rest: there it is to be
         cancelled."""
         self.amend = self.evidence = self.suspicion = self.contradicted_ns = None
-        self.doomed = True
+        self.cancel_requested = True
         self._listed(shown, begun_ns)
 
     def _listed(self, shown: model.Order, begun_ns: int) -> None:
         self.last_write_ns = begun_ns
         self._learn(self._shown(shown, self.known.epoch + 1))
-        self.move(OrderEvent.READ_ENDED if self.known.ended else OrderEvent.LISTED, begun_ns)
+        self.move(OrderEvent.QUERY_CLOSED if self.known.ended else OrderEvent.LISTED, begun_ns)
 
     def counted_elsewhere(self, now_ns: int) -> None:
         """It was found resting meanwhile, and is counted as that one."""
         self.last_write_ns = now_ns
-        is_decided = self.state in (_OPEN, _BLURRED, _CLOSING)
-        self.move(OrderEvent.GONE if is_decided else OrderEvent.ENDED, now_ns)
+        is_decided = self.state in (_OPEN, _REPLACE_UNKNOWN, _CLOSED_UNCONFIRMED)
+        self.move(OrderEvent.CONFIRMED_GONE if is_decided else OrderEvent.ACK_CLOSED, now_ns)
 
     def gone(self, at_ns: int) -> None:
         """Everything says that nothing of it rests, and all that it filled is booked."""
         self.last_write_ns = at_ns
-        self.move(OrderEvent.GONE, at_ns)
+        self.move(OrderEvent.CONFIRMED_GONE, at_ns)
 
     def leave_out(self, qty: int) -> None:
         """So many of the fills that its id shows, 0 or more, are in the positions that the books
@@ -527,8 +534,8 @@ class OwnOrder:
     def fills_shown(self, shown: model.Order) -> None:
         """Whatever shows this order: its fills count. What was said of its being gone is said anew,
         but for the engine's own word that it is over."""
-        if self.evidence is not None and self.state is not _LOST:
-            over_ns = self.evidence.denied_ns if self.state is _CLOSING else None
+        if self.evidence is not None and self.state is not _NEW_UNKNOWN:
+            over_ns = self.evidence.denied_ns if self.state is _CLOSED_UNCONFIRMED else None
             left = Evidence(denied_ns=over_ns, rested=self.evidence.rested)
             self.evidence = None if left == Evidence() else left
         self._learn(
@@ -537,7 +544,7 @@ class OwnOrder:
 
     def missing(self, begun_ns: int, now_ns: int, lag_ns: int) -> None:
         """A read by its id answers 404: it is kept, and read again."""
-        self.move(OrderEvent.READ_MISSING, now_ns)
+        self.move(OrderEvent.QUERY_NOT_FOUND, now_ns)
         self._not_read(begun_ns, lag_ns)
 
     def _not_read(self, begun_ns: int, lag_ns: int) -> None:
@@ -563,7 +570,7 @@ class OwnOrder:
             and shown.order_id == self.order_id
             and shown.market_id == self.market_id
             and outcome == self.outcome
-            and side == self.own_side
+            and side == self.side
             and shown.price == known.price
             and shown.filled_qty == known.filled
             and shown.filled_qty + shown.remaining_qty == known.size
@@ -583,7 +590,7 @@ class OwnOrder:
             return
         self.fills_shown(shown)
         if shown.status is model.OrderStatus.UNKNOWN:
-            self.move(OrderEvent.READ_STRANGE, begun_ns)
+            self.move(OrderEvent.QUERY_UNKNOWN_STATUS, begun_ns)
         elif begun_ns >= self.last_write_ns + lag_ns and not self.known.ended:
             self._read_resting(self._shown(shown, self.known.epoch), begun_ns, lag_ns)
 
@@ -593,14 +600,14 @@ class OwnOrder:
         filled = self._shown(shown, EARLIER).filled
         self._learn(OrderSnapshot(EARLIER, self.price, self.known.size, filled, ended=True))
         if self.amend is None or shown.status is not model.OrderStatus.CANCELED:
-            self.move(OrderEvent.READ_ENDED, begun_ns)
+            self.move(OrderEvent.QUERY_CLOSED, begun_ns)
             return
-        self.move(OrderEvent.READ_MOVED, begun_ns)
+        self.move(OrderEvent.QUERY_MOVED, begun_ns)
         self.denied(begun_ns)
         self._not_read(begun_ns, lag_ns)
 
     def _read_resting(self, seen: OrderSnapshot, begun_ns: int, lag_ns: int) -> None:
-        if self.state is _BLURRED:
+        if self.state is _REPLACE_UNKNOWN:
             if self._rests_alike(seen, begun_ns, lag_ns):
                 self._know(
                     OrderSnapshot(self.known.epoch + 1, seen.price, seen.size, self.filled).join(
@@ -608,18 +615,18 @@ class OwnOrder:
                     )
                 )
                 self.amend = self.evidence = None
-                self.move(OrderEvent.READ_RESTS, begun_ns)
+                self.move(OrderEvent.QUERY_OPEN, begun_ns)
                 self._trust_again(begun_ns, lag_ns)
         elif self.state is _OPEN and self.known.contradicts(seen):
-            self.move(OrderEvent.READ_DIFFERS, begun_ns)
+            self.move(OrderEvent.QUERY_DIFFERS, begun_ns)
             self.amend = Amend(price=seen.price, qty=seen.remaining or None)
             self.note_evidence(rested=(seen, begun_ns))
         elif self.state is _OPEN:
             self._learn(seen)
-            self.move(OrderEvent.READ_RESTS, begun_ns)
+            self.move(OrderEvent.QUERY_OPEN, begun_ns)
             self._trust_again(begun_ns, lag_ns)
         else:
-            self.move(OrderEvent.READ_RESTS, begun_ns)
+            self.move(OrderEvent.QUERY_OPEN, begun_ns)
 
     def _rests_alike(self, seen: OrderSnapshot, begun_ns: int, lag_ns: int) -> bool:
         """True when two reads `lag_ns` apart agree how it rests; fills between them do not make

@@ -52,7 +52,7 @@ class RejectHistory:
         # A change that funds do not suffice for is not repeated either: the order is given up.
         if row.advice in _HOPELESS or isinstance(request, AmendResting):
             keep_newest(self._latched, asked, None, LATCHED_MAX)
-        key = (own.market_id, own.side)
+        key = (own.market_id, own.book_side)
         since_ns = now_ns - OFTEN_WITHIN_NS
         times = (*(at for at in self._times.get(key, ()) if at > since_ns), now_ns)
         keep_newest(self._times, key, times[-OFTEN:], SIDES_MAX)
@@ -64,7 +64,7 @@ class RejectHistory:
 
     def often(self, own: OwnOrder, now_ns: int) -> bool:
         """Whether this side of its rung was refused three times within the last minute."""
-        times = self._times.get((own.market_id, own.side), ())
+        times = self._times.get((own.market_id, own.book_side), ())
         return len(times) == OFTEN and times[0] > now_ns - OFTEN_WITHIN_NS
 
 
@@ -167,9 +167,11 @@ class ForeignCancels:
         if not isinstance(answer, Ok) or not isinstance(answer.body, OrderBody):
             return
         shown = answer.body.order
-        is_wanted = own.state is State.OPEN and not own.doomed and own.order_id == shown.order_id
+        is_wanted = (
+            own.state is State.OPEN and not own.cancel_requested and own.order_id == shown.order_id
+        )
         is_canceled = shown.status is OrderStatus.CANCELED and shown.filled_qty < shown.qty
-        if own.inherited or not (is_wanted and is_canceled) or self._is_self_trade(now_ns):
+        if own.from_previous_run or not (is_wanted and is_canceled) or self._is_self_trade(now_ns):
             return
         self._out.note("warning", "order_cancelled_by_others", order_id=shown.order_id)
         self._drop_old(now_ns)

@@ -10,9 +10,10 @@ answer to one, or what a read or a list shows. A cell is one of three decisions:
 
 Nothing else in the project gives an order a state. The page docs/order-life.md is drawn from here.
 
-An amend without an answer leaves the order BLURRED and to be cancelled: the answer to a cancel is
-the engine's own word. Once the venue has said that an order is over (CLOSING), it is only read,
-never cancelled again, until it is known how much of it filled.
+An amend without an answer leaves the order REPLACE_UNKNOWN, and it is to be cancelled: the answer
+to a cancel is the engine's own word. Once the venue has said that an order is over
+(CLOSED_UNCONFIRMED), it is only read, never cancelled again, until it is known how much of it
+filled.
 """
 
 import enum
@@ -25,14 +26,14 @@ import msgspec
 class State(enum.StrEnum):
     """Where an own order stands, as far as the venue has told us."""
 
-    SENT = "sent"  # a first create is on its way
-    LOST = "lost"  # a create without a definite answer: it may be live
+    PENDING_NEW = "sent"  # a first create is on its way
+    NEW_UNKNOWN = "lost"  # a create without a definite answer: it may be live
     OPEN = "open"  # it rests, and nothing of ours is on its way
-    AMENDING = "amending"
-    BLURRED = "blurred"  # an amend without a definite answer: cancel it
-    CANCELLING = "cancelling"
-    CLOSING = "closing"  # the venue says it is over, but not yet how much of it filled
-    DONE = "done"
+    PENDING_REPLACE = "amending"
+    REPLACE_UNKNOWN = "blurred"  # an amend without a definite answer: cancel it
+    PENDING_CANCEL = "cancelling"
+    CLOSED_UNCONFIRMED = "closing"  # the venue says it is over, but not yet how much of it filled
+    CLOSED = "done"
 
 
 class OrderEvent(enum.StrEnum):
@@ -41,32 +42,34 @@ class OrderEvent(enum.StrEnum):
     RESEND = "resend"
     AMEND = "amend"
     CANCEL = "cancel"
-    RESTS = "rests"  # 2xx to a create or amend: it rests
-    ENDED = "ended"  # 2xx to a write: it is over, and how much filled is shown
-    SHORT = "short"  # 2xx to a cancel that leaves shares unaccounted for
-    STRANGE = "strange"  # 2xx to a write, with a status that this version cannot read
-    NEVER = "never"  # our write did not reach the engine
-    REFUSED = "refused"  # our write was decided against; the order is what it was
-    EXISTS = "exists"  # duplicate_order_id: the create landed, it is not shown how
-    RESOLVED = "resolved"  # the create's market has resolved: nothing rests there
-    OVER = "over"  # order_not_cancelable: it is over, how is not shown
-    MISSING = "missing"  # 404 to a write about an id that the venue gave us
-    NO_ANSWER = "no_answer"  # our write may have been carried out
-    BLIND = "blind"  # a cancel without effect while an amend is undecided
-    READ_RESTS = "read_rests"  # a read begun late enough shows it resting as we know it
-    READ_DIFFERS = "read_differs"  # such a read shows an open order at another price, or larger
-    READ_ENDED = "read_ended"
-    READ_MOVED = "read_moved"  # it reads cancelled, not by us, while an amend is undecided
-    READ_MISSING = "read_missing"  # 404 to a read of an id that the venue gave us
-    READ_STRANGE = "read_strange"  # a read with a status that this version cannot read
+    ACK_OPEN = "rests"  # 2xx to a create or amend: it rests
+    ACK_CLOSED = "ended"  # 2xx to a write: it is over, and how much filled is shown
+    CANCEL_QTY_MISMATCH = "short"  # 2xx to a cancel that leaves shares unaccounted for
+    UNKNOWN_STATUS = "strange"  # 2xx to a write, with a status that this version cannot read
+    NOT_SENT = "never"  # our write did not reach the engine
+    REJECTED = "refused"  # our write was decided against; the order is what it was
+    DUPLICATE_ID = "exists"  # duplicate_order_id: the create landed, it is not shown how
+    MARKET_RESOLVED = "resolved"  # the create's market has resolved: nothing rests there
+    TOO_LATE = "over"  # order_not_cancelable: it is over, how is not shown
+    NOT_FOUND = "missing"  # 404 to a write about an id that the venue gave us
+    TIMEOUT = "no_answer"  # our write may have been carried out
+    CANCEL_INEFFECTIVE = "blind"  # a cancel without effect while an amend is undecided
+    QUERY_OPEN = "read_rests"  # a read begun late enough shows it resting as we know it
+    QUERY_DIFFERS = "read_differs"  # such a read shows an open order at another price, or larger
+    QUERY_CLOSED = "read_ended"
+    QUERY_MOVED = "read_moved"  # it reads cancelled, not by us, while an amend is undecided
+    QUERY_NOT_FOUND = "read_missing"  # 404 to a read of an id that the venue gave us
+    QUERY_UNKNOWN_STATUS = "read_strange"  # a read with a status that this version cannot read
     LISTED = "listed"  # a late enough list shows the order that it must be
-    GONE = "gone"  # lists a lag apart show nothing that it could be, and no read by its id does
+    CONFIRMED_GONE = (
+        "gone"  # lists a lag apart show nothing that it could be, and no read by its id does
+    )
 
 
 ACTS: Final = (OrderEvent.RESEND, OrderEvent.AMEND, OrderEvent.CANCEL)
 """The facts that are our own doing."""
 
-UNDONE: Final = (OrderEvent.NEVER, OrderEvent.REFUSED, OrderEvent.NO_ANSWER, OrderEvent.MISSING)
+UNDONE: Final = (OrderEvent.NOT_SENT, OrderEvent.REJECTED, OrderEvent.TIMEOUT, OrderEvent.NOT_FOUND)
 """Answers to a cancel after which the order may be what it was."""
 
 
@@ -137,7 +140,8 @@ def _row(
 
 
 _READS: Final = (
-    _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_ENDED, _F.READ_MOVED, _F.READ_MISSING, _F.READ_STRANGE,
+    _F.QUERY_OPEN, _F.QUERY_DIFFERS, _F.QUERY_CLOSED, _F.QUERY_MOVED, _F.QUERY_NOT_FOUND,
+    _F.QUERY_UNKNOWN_STATUS,
 )  # fmt: skip
 _NO_ID: Final = "a read by an id that it does not have yet"
 _NOT_CREATED: Final = "an answer to a create, and it has landed already"
@@ -147,139 +151,160 @@ _WAITS: Final = "its answer is awaited"
 
 # fmt: off
 TRANSITIONS: Final[dict[State, dict[OrderEvent, Cell]]] = {
-    _S.SENT: _row(
+    _S.PENDING_NEW: _row(
         {
-            _S.OPEN: (_F.RESTS,),
-            _S.DONE: (_F.ENDED, _F.NEVER, _F.REFUSED, _F.RESOLVED),
-            _S.LOST: (_F.NO_ANSWER, _F.EXISTS),
-            _S.SENT: (_F.LISTED, _F.GONE),  # its answer is better than any list
+            _S.OPEN: (_F.ACK_OPEN,),
+            _S.CLOSED: (_F.ACK_CLOSED, _F.NOT_SENT, _F.REJECTED, _F.MARKET_RESOLVED),
+            _S.NEW_UNKNOWN: (_F.TIMEOUT, _F.DUPLICATE_ID),
+            _S.PENDING_NEW: (_F.LISTED, _F.CONFIRMED_GONE),  # its answer is better than any list
         },
         {
-            (_S.LOST, _NOT_CANCELLED): (_F.SHORT, _F.OVER, _F.MISSING, _F.BLIND),
-            (_S.SENT, _NO_ID): _READS,
+            (_S.NEW_UNKNOWN, _NOT_CANCELLED): (
+                _F.CANCEL_QTY_MISMATCH, _F.TOO_LATE, _F.NOT_FOUND, _F.CANCEL_INEFFECTIVE,
+            ),
+            (_S.PENDING_NEW, _NO_ID): _READS,
         },
         {"its create is on its way": (_F.RESEND,), "it has no id yet": (_F.AMEND, _F.CANCEL)},
-        strange={_S.OPEN: (_F.STRANGE,)},
+        strange={_S.OPEN: (_F.UNKNOWN_STATUS,)},
     ),
     # Every answer but 2xx leaves a re-sent create unknown: the first one may have landed, until a
     # list explains the refusals, or shows the order that the venue says exists.
-    _S.LOST: _row(
+    _S.NEW_UNKNOWN: _row(
         {
-            _S.OPEN: (_F.RESTS, _F.LISTED),
-            _S.DONE: (_F.ENDED, _F.RESOLVED, _F.GONE),
-            _S.LOST: (_F.RESEND, _F.NEVER, _F.REFUSED, _F.EXISTS, _F.NO_ANSWER),
+            _S.OPEN: (_F.ACK_OPEN, _F.LISTED),
+            _S.CLOSED: (_F.ACK_CLOSED, _F.MARKET_RESOLVED, _F.CONFIRMED_GONE),
+            _S.NEW_UNKNOWN: (_F.RESEND, _F.NOT_SENT, _F.REJECTED, _F.DUPLICATE_ID, _F.TIMEOUT),
         },
         {
-            (_S.LOST, _NOT_CANCELLED): (_F.SHORT, _F.OVER, _F.MISSING, _F.BLIND),
-            (_S.LOST, _NO_ID): _READS,
+            (_S.NEW_UNKNOWN, _NOT_CANCELLED): (
+                _F.CANCEL_QTY_MISMATCH, _F.TOO_LATE, _F.NOT_FOUND, _F.CANCEL_INEFFECTIVE,
+            ),
+            (_S.NEW_UNKNOWN, _NO_ID): _READS,
         },
         {"it has no id yet": (_F.AMEND, _F.CANCEL)},
-        strange={_S.OPEN: (_F.STRANGE,)},
+        strange={_S.OPEN: (_F.UNKNOWN_STATUS,)},
     ),
     _S.OPEN: _row(
         {
-            _S.AMENDING: (_F.AMEND,),
-            _S.CANCELLING: (_F.CANCEL,),
-            _S.DONE: (_F.READ_ENDED, _F.GONE),
-            _S.OPEN: (_F.READ_RESTS, _F.LISTED),
+            _S.PENDING_REPLACE: (_F.AMEND,),
+            _S.PENDING_CANCEL: (_F.CANCEL,),
+            _S.CLOSED: (_F.QUERY_CLOSED, _F.CONFIRMED_GONE),
+            _S.OPEN: (_F.QUERY_OPEN, _F.LISTED),
         },
         {
             (_S.OPEN, _NOT_ASKED): (
-                _F.RESTS, _F.NEVER, _F.REFUSED, _F.EXISTS, _F.RESOLVED, _F.NO_ANSWER, _F.BLIND,
+                _F.ACK_OPEN, _F.NOT_SENT, _F.REJECTED, _F.DUPLICATE_ID, _F.MARKET_RESOLVED,
+                _F.TIMEOUT, _F.CANCEL_INEFFECTIVE,
             ),
-            (_S.CLOSING, _NOT_ASKED): (_F.ENDED, _F.SHORT, _F.OVER),
-            (_S.BLURRED, "shown otherwise than the venue's last word allows"): (_F.READ_DIFFERS,),
-            (_S.CLOSING, "cancelled under our hands, and no amend was sent"): (_F.READ_MOVED,),
+            (_S.CLOSED_UNCONFIRMED, _NOT_ASKED): (
+                _F.ACK_CLOSED, _F.CANCEL_QTY_MISMATCH, _F.TOO_LATE,
+            ),
+            (_S.REPLACE_UNKNOWN, "shown otherwise than the venue's last word allows"): (
+                _F.QUERY_DIFFERS,
+            ),
+            (_S.CLOSED_UNCONFIRMED, "cancelled under our hands, and no amend was sent"): (
+                _F.QUERY_MOVED,
+            ),
         },
         {"it is known to have landed": (_F.RESEND,)},
-        missing={_S.OPEN: (_F.MISSING, _F.READ_MISSING)},
-        strange={_S.OPEN: (_F.STRANGE, _F.READ_STRANGE)},
+        missing={_S.OPEN: (_F.NOT_FOUND, _F.QUERY_NOT_FOUND)},
+        strange={_S.OPEN: (_F.UNKNOWN_STATUS, _F.QUERY_UNKNOWN_STATUS)},
     ),
     # A read during an amend may show the order before or after it: only an end is news, and one
     # that a change of id explains waits for the answer.
-    _S.AMENDING: _row(
+    _S.PENDING_REPLACE: _row(
         {
-            _S.OPEN: (_F.RESTS, _F.NEVER, _F.REFUSED),
-            _S.DONE: (_F.ENDED, _F.READ_ENDED),
-            _S.CLOSING: (_F.OVER,),
-            _S.BLURRED: (_F.NO_ANSWER,),
-            _S.AMENDING: (
-                _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_MOVED, _F.READ_MISSING,
-                _F.LISTED, _F.GONE,
+            _S.OPEN: (_F.ACK_OPEN, _F.NOT_SENT, _F.REJECTED),
+            _S.CLOSED: (_F.ACK_CLOSED, _F.QUERY_CLOSED),
+            _S.CLOSED_UNCONFIRMED: (_F.TOO_LATE,),
+            _S.REPLACE_UNKNOWN: (_F.TIMEOUT,),
+            _S.PENDING_REPLACE: (
+                _F.QUERY_OPEN, _F.QUERY_DIFFERS, _F.QUERY_MOVED, _F.QUERY_NOT_FOUND,
+                _F.LISTED, _F.CONFIRMED_GONE,
             ),
         },
         {
-            (_S.BLURRED, _NOT_CREATED): (_F.EXISTS, _F.RESOLVED),
-            (_S.BLURRED, _NOT_CANCELLED): (_F.BLIND,),
-            (_S.CLOSING, _NOT_CANCELLED): (_F.SHORT,),
+            (_S.REPLACE_UNKNOWN, _NOT_CREATED): (_F.DUPLICATE_ID, _F.MARKET_RESOLVED),
+            (_S.REPLACE_UNKNOWN, _NOT_CANCELLED): (_F.CANCEL_INEFFECTIVE,),
+            (_S.CLOSED_UNCONFIRMED, _NOT_CANCELLED): (_F.CANCEL_QTY_MISMATCH,),
         },
         {_WAITS: (_F.RESEND, _F.AMEND, _F.CANCEL)},
-        missing={_S.OPEN: (_F.MISSING,)},
-        strange={_S.BLURRED: (_F.STRANGE,), _S.AMENDING: (_F.READ_STRANGE,)},
+        missing={_S.OPEN: (_F.NOT_FOUND,)},
+        strange={
+            _S.REPLACE_UNKNOWN: (_F.UNKNOWN_STATUS,),
+            _S.PENDING_REPLACE: (_F.QUERY_UNKNOWN_STATUS,),
+        },
     ),
-    _S.BLURRED: _row(
+    _S.REPLACE_UNKNOWN: _row(
         {
-            _S.CANCELLING: (_F.CANCEL,),
-            _S.OPEN: (_F.READ_RESTS, _F.LISTED),
-            _S.DONE: (_F.READ_ENDED, _F.GONE),
-            _S.CLOSING: (_F.READ_MOVED,),
-            _S.BLURRED: (_F.READ_DIFFERS,),
+            _S.PENDING_CANCEL: (_F.CANCEL,),
+            _S.OPEN: (_F.QUERY_OPEN, _F.LISTED),
+            _S.CLOSED: (_F.QUERY_CLOSED, _F.CONFIRMED_GONE),
+            _S.CLOSED_UNCONFIRMED: (_F.QUERY_MOVED,),
+            _S.REPLACE_UNKNOWN: (_F.QUERY_DIFFERS,),
         },
         {
-            (_S.BLURRED, _NOT_ASKED): (
-                _F.RESTS, _F.NEVER, _F.REFUSED, _F.EXISTS, _F.RESOLVED, _F.NO_ANSWER, _F.BLIND,
+            (_S.REPLACE_UNKNOWN, _NOT_ASKED): (
+                _F.ACK_OPEN, _F.NOT_SENT, _F.REJECTED, _F.DUPLICATE_ID, _F.MARKET_RESOLVED,
+                _F.TIMEOUT, _F.CANCEL_INEFFECTIVE,
             ),
-            (_S.CLOSING, _NOT_ASKED): (_F.ENDED, _F.SHORT, _F.OVER),
+            (_S.CLOSED_UNCONFIRMED, _NOT_ASKED): (
+                _F.ACK_CLOSED, _F.CANCEL_QTY_MISMATCH, _F.TOO_LATE,
+            ),
         },
         {"it is known to have landed": (_F.RESEND,), "the last one is undecided": (_F.AMEND,)},
-        missing={_S.BLURRED: (_F.MISSING, _F.READ_MISSING)},
-        strange={_S.BLURRED: (_F.STRANGE, _F.READ_STRANGE)},
+        missing={_S.REPLACE_UNKNOWN: (_F.NOT_FOUND, _F.QUERY_NOT_FOUND)},
+        strange={_S.REPLACE_UNKNOWN: (_F.UNKNOWN_STATUS, _F.QUERY_UNKNOWN_STATUS)},
     ),
     # A cancel that did not do its work leaves the order open; it is wanted again at once. A
     # cancel without an answer does the same, for a cancel may be repeated.
-    _S.CANCELLING: _row(
+    _S.PENDING_CANCEL: _row(
         {
-            _S.DONE: (_F.ENDED, _F.READ_ENDED),
-            _S.CLOSING: (_F.SHORT, _F.OVER),
-            _S.OPEN: (_F.NEVER, _F.REFUSED, _F.NO_ANSWER),
-            _S.BLURRED: (_F.BLIND,),
-            _S.CANCELLING: (
-                _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_MOVED, _F.READ_MISSING,
-                _F.LISTED, _F.GONE,
+            _S.CLOSED: (_F.ACK_CLOSED, _F.QUERY_CLOSED),
+            _S.CLOSED_UNCONFIRMED: (_F.CANCEL_QTY_MISMATCH, _F.TOO_LATE),
+            _S.OPEN: (_F.NOT_SENT, _F.REJECTED, _F.TIMEOUT),
+            _S.REPLACE_UNKNOWN: (_F.CANCEL_INEFFECTIVE,),
+            _S.PENDING_CANCEL: (
+                _F.QUERY_OPEN, _F.QUERY_DIFFERS, _F.QUERY_MOVED, _F.QUERY_NOT_FOUND,
+                _F.LISTED, _F.CONFIRMED_GONE,
             ),
         },
         {
-            (_S.OPEN, _NOT_CREATED): (_F.EXISTS, _F.RESOLVED),
-            (_S.OPEN, "an answer to an amend, and it is being cancelled"): (_F.RESTS,),
+            (_S.OPEN, _NOT_CREATED): (_F.DUPLICATE_ID, _F.MARKET_RESOLVED),
+            (_S.OPEN, "an answer to an amend, and it is being cancelled"): (_F.ACK_OPEN,),
         },
         {_WAITS: (_F.RESEND, _F.AMEND, _F.CANCEL)},
-        missing={_S.OPEN: (_F.MISSING,)},
-        strange={_S.CLOSING: (_F.STRANGE,), _S.CANCELLING: (_F.READ_STRANGE,)},
+        missing={_S.OPEN: (_F.NOT_FOUND,)},
+        strange={
+            _S.CLOSED_UNCONFIRMED: (_F.UNKNOWN_STATUS,),
+            _S.PENDING_CANCEL: (_F.QUERY_UNKNOWN_STATUS,),
+        },
     ),
-    _S.CLOSING: _row(
+    _S.CLOSED_UNCONFIRMED: _row(
         {
             _S.OPEN: (_F.LISTED,),  # under another id
-            _S.DONE: (_F.READ_ENDED, _F.GONE),
-            _S.CLOSING: (_F.READ_RESTS, _F.READ_DIFFERS, _F.READ_MOVED),
+            _S.CLOSED: (_F.QUERY_CLOSED, _F.CONFIRMED_GONE),
+            _S.CLOSED_UNCONFIRMED: (_F.QUERY_OPEN, _F.QUERY_DIFFERS, _F.QUERY_MOVED),
         },
         {
-            (_S.CLOSING, _NOT_ASKED): (
-                _F.RESTS, _F.ENDED, _F.SHORT, _F.NEVER, _F.REFUSED, _F.EXISTS, _F.RESOLVED,
-                _F.OVER, _F.NO_ANSWER, _F.BLIND,
+            (_S.CLOSED_UNCONFIRMED, _NOT_ASKED): (
+                _F.ACK_OPEN, _F.ACK_CLOSED, _F.CANCEL_QTY_MISMATCH, _F.NOT_SENT, _F.REJECTED,
+                _F.DUPLICATE_ID, _F.MARKET_RESOLVED,
+                _F.TOO_LATE, _F.TIMEOUT, _F.CANCEL_INEFFECTIVE,
             ),
         },
         {"the venue says that it is over": (_F.RESEND, _F.AMEND, _F.CANCEL)},
-        missing={_S.CLOSING: (_F.MISSING, _F.READ_MISSING)},
-        strange={_S.CLOSING: (_F.STRANGE, _F.READ_STRANGE)},
+        missing={_S.CLOSED_UNCONFIRMED: (_F.NOT_FOUND, _F.QUERY_NOT_FOUND)},
+        strange={_S.CLOSED_UNCONFIRMED: (_F.UNKNOWN_STATUS, _F.QUERY_UNKNOWN_STATUS)},
     ),
     # Ended is for ever; late answers and reads add fills at most.
-    _S.DONE: _row(
-        {_S.DONE: tuple(fact for fact in OrderEvent if fact not in ACTS)},
+    _S.CLOSED: _row(
+        {_S.CLOSED: tuple(fact for fact in OrderEvent if fact not in ACTS)},
         {},
         {"it is over": (_F.RESEND, _F.AMEND, _F.CANCEL)},
     ),
 }
 # fmt: on
 
-IN_FLIGHT: Final = frozenset({State.SENT, State.AMENDING, State.CANCELLING})
+IN_FLIGHT: Final = frozenset({State.PENDING_NEW, State.PENDING_REPLACE, State.PENDING_CANCEL})
 """The states in which a write of ours is on its way."""

@@ -31,10 +31,10 @@ class CreateAction(msgspec.Struct, frozen=True):
     leaves first.
     """
 
-    side: BookSide
+    book_side: BookSide
     price: Price
     outcome: Outcome
-    own_side: Side
+    side: Side
     qty: Qty
     why: str
     value: float = 0.0
@@ -45,7 +45,7 @@ class CreateAction(msgspec.Struct, frozen=True):
         return QtyOrder(
             market_id,
             self.outcome,
-            self.own_side,
+            self.side,
             canonical(self.outcome, self.price),
             Qty(qty),
             self.time_in_force,
@@ -151,11 +151,11 @@ def free_shares(yes_qty: Qty, no_qty: Qty, orders: Iterable[OwnOrder]) -> FreeSh
     """Held shares less everything that our own sells may still sell."""
     free = FreeShares(yes_qty, no_qty)
     for own in orders:
-        if own.own_side is _SELL:
+        if own.side is _SELL:
             if own.outcome is _YES:
-                free.yes -= own.may_fill
+                free.yes -= own.max_fillable
             else:
-                free.no -= own.may_fill
+                free.no -= own.max_fillable
     return free
 
 
@@ -166,6 +166,12 @@ def crosses(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[Ow
     """
     if side is _BID:
         return [
-            own for own in orders if own.is_live and own.side is _ASK and min(own.levels) <= price
+            own
+            for own in orders
+            if own.is_live and own.book_side is _ASK and min(own.yes_prices) <= price
         ]
-    return [own for own in orders if own.is_live and own.side is _BID and max(own.levels) >= price]
+    return [
+        own
+        for own in orders
+        if own.is_live and own.book_side is _BID and max(own.yes_prices) >= price
+    ]

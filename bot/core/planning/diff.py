@@ -202,7 +202,7 @@ class _Side:
             else:
                 self._move(stand, level)
         self._place_spares()
-        if not any(own.is_unknown and own.side is self._side for own in self._everyone):
+        if not any(own.is_unknown and own.book_side is self._side for own in self._everyone):
             count_beside(self._beside, self._levels.values())
             for level in self._levels.values():
                 self._fill_up(level)
@@ -215,10 +215,10 @@ class _Side:
         at: dict[Price, list[OwnOrder]] = {}
         fixed: list[OwnOrder] = []
         for own in self._mine:
-            if own.doomed:
+            if own.cancel_requested:
                 self._beside.append(own)
             elif own.state is _OPEN:
-                at.setdefault(own.level, []).append(own)
+                at.setdefault(own.yes_price, []).append(own)
             else:
                 fixed.append(own)
         stands = {price: stand_of(orders) for price, orders in at.items()}
@@ -226,7 +226,7 @@ class _Side:
             price = destination(own)
             level = self._levels.get(price)
             if level is not None:
-                level.serve(own.may_fill)
+                level.serve(own.max_fillable)
                 if price in stands:
                     self._stay(stands.pop(price), level)
                 continue
@@ -322,7 +322,7 @@ class _Side:
             if room <= 0:
                 self._spares.append(own)
                 continue
-            level.serve(own.may_fill)
+            level.serve(own.max_fillable)
             if level.is_off(own.remaining - room, self._pace):
                 why, value = "less wanted at this price", RISK_CENTS * (own.remaining - room)
                 self.wishes.append(AmendAction(own, Amend(qty=Qty(room)), True, why, value))
@@ -335,7 +335,7 @@ class _Side:
         """Bring a stand to a price that has none: its largest order by one amend, or by a change of
         route; the others are to spare."""
         own = max(stand.orders, key=size_then_age)
-        price, is_bolder = level.price, level.is_safer(own.level, level.price)
+        price, is_bolder = level.price, level.is_safer(own.yes_price, level.price)
         if is_bolder:
             # Moving toward the touch can wait; stepping back from it cannot.
             ripe_ns = max(own.placed_ns, own.last_write_ns) + self._pace.dwell_ns
@@ -356,7 +356,7 @@ class _Side:
         level.take_in(own.remaining, self._free, self._pace)
         self._coming.append(price)
         self.wishes.append(
-            AmendAction(own, amend, False, f"moved from {own.level} to {price}", gain)
+            AmendAction(own, amend, False, f"moved from {own.yes_price} to {price}", gain)
         )
 
     def _place_spares(self) -> None:
@@ -364,8 +364,8 @@ class _Side:
         is cancelled: moved to a price that is served, it would only split that level's size."""
         toward_touch = -1 if self._side is _BID else 1
         spares: list[OwnOrder] = []
-        for own in sorted(self._spares, key=lambda own: toward_touch * own.level):
-            here = self._levels.get(own.level)
+        for own in sorted(self._spares, key=lambda own: toward_touch * own.yes_price):
+            here = self._levels.get(own.yes_price)
             if here is None or here.served:
                 spares.append(own)
             else:  # the others of its stand went elsewhere
@@ -397,7 +397,7 @@ class _Side:
             if self._is_full(self._by_route(_BUY, price), coming):
                 return
         rest = Qty(qty - from_held)
-        if any(own.state is State.CANCELLING and own.own_side is Side.SELL for own in self._mine):
+        if any(own.state is State.PENDING_CANCEL and own.side is Side.SELL for own in self._mine):
             return  # what its cancel sets free is sold again: bought now, it would go the next time
         if rest and (not from_held or level.is_off(rest, self._pace)):
             self.wishes.append(
@@ -406,20 +406,20 @@ class _Side:
 
     def _by_route(self, route: Side, price: Price) -> list[OwnOrder]:
         """Our orders at a price that sell shares held, or that buy."""
-        return [own for own in self._mine if own.own_side is route and price in own.levels]
+        return [own for own in self._mine if own.side is route and price in own.yes_prices]
 
     def _is_full(self, here: list[OwnOrder], coming: int = 0) -> bool:
         """Whether no further order may stand at a price by a route, beside these and so many that
         are moved there: made first, it would be in their way, and they would go elsewhere."""
-        return len(here) + coming >= self._pace.siblings
+        return len(here) + coming >= self._pace.orders_per_level_max
 
     def _merge(self, here: list[OwnOrder], level: TargetLevel, qty: Qty) -> bool:
         """Whether the newest of several orders at a price by one route gives way, to come back
         larger by `qty`: where its place is worth no more than a request, or no further order may
         stand there. By the other route more may come beside it, by this one once it is over."""
-        if any(own.state is State.CANCELLING and own.why == MERGED for own in here):
+        if any(own.state is State.PENDING_CANCEL and own.why == MERGED for own in here):
             return True
-        staying = [own for own in here if not own.doomed]
+        staying = [own for own in here if not own.cancel_requested]
         if not self._merges or not staying or (len(staying) == 1 and not self._is_full(here)):
             return False
         newest, worth = max(staying, key=age), self._worth
@@ -427,7 +427,7 @@ class _Side:
         if newest.state is not _OPEN or (is_dear and not self._is_full(staying)):
             return False
         value = worth.joining(self._side, level.price, level.missing, level.edge)
-        more = CreateAction(self._side, level.price, newest.outcome, newest.own_side, qty, MERGED)
+        more = CreateAction(self._side, level.price, newest.outcome, newest.side, qty, MERGED)
         self.wishes.append(CancelAction(newest, MERGED, value, more))
         return True
 

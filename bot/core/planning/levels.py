@@ -31,11 +31,11 @@ class WorkingOrders:
     def __init__(self, orders: Sequence[OwnOrder], free: FreeShares) -> None:
         self.everyone = orders
         self.yes, self.no = free.yes, free.no
-        self.going = [own for own in orders if own.doomed and own.is_free]
+        self.going = [own for own in orders if own.cancel_requested and own.can_cancel]
         """To be cancelled, whatever is wanted."""
         quoted = [own for own in orders if own.is_live and not own.is_take]
-        self.bids = [own for own in quoted if own.side is _BID]
-        self.asks = [own for own in quoted if own.side is not _BID]
+        self.bids = [own for own in quoted if own.book_side is _BID]
+        self.asks = [own for own in quoted if own.book_side is not _BID]
         self.bid_stands = _by_price(_BID, self.bids)
         self.ask_stands = _by_price(_ASK, self.asks)
 
@@ -55,7 +55,7 @@ class RestingLevel(msgspec.Struct, eq=False):
 
 def stand_of(orders: list[OwnOrder]) -> RestingLevel:
     """The stand of these orders, all at one price."""
-    return RestingLevel(orders[0].level, orders, sum(own.remaining for own in orders))
+    return RestingLevel(orders[0].yes_price, orders, sum(own.remaining for own in orders))
 
 
 def _by_price(side: BookSide, orders: Iterable[OwnOrder]) -> list[RestingLevel] | None:
@@ -63,9 +63,9 @@ def _by_price(side: BookSide, orders: Iterable[OwnOrder]) -> list[RestingLevel] 
     go."""
     at: dict[Price, list[OwnOrder]] = {}
     for own in orders:
-        if own.state is not _OPEN or own.doomed:
+        if own.state is not _OPEN or own.cancel_requested:
             return None
-        at.setdefault(own.level, []).append(own)
+        at.setdefault(own.yes_price, []).append(own)
     return [stand_of(at[price]) for price in sorted(at, reverse=side is _BID)]
 
 
@@ -132,7 +132,7 @@ class TargetLevel(msgspec.Struct, eq=False):
         """Whether an order is a purchase for which selling free shares does, and leaves none worth
         a new one. Then no other gives way to them, and nothing is made here until it is over: both
         might fill."""
-        if own.own_side is not _BUY:
+        if own.side is not _BUY:
             return False
         sold, held = self.offered(free, pace), free.unpromised(self.held) + self.promised
         if not sold or held < own.remaining or self.is_off(self.missing - sold, pace):
@@ -159,10 +159,10 @@ class TargetLevel(msgspec.Struct, eq=False):
         beyond its bound counts as if it filled whole: whoever knows more comes for it first."""
         gain, edge_there, worth = 0.0, self.edge, self.worth
         for own in orders:
-            bolder = own.level - self.price if self.side is _BID else self.price - own.level
+            bolder = own.yes_price - self.price if self.side is _BID else self.price - own.yes_price
             edge = edge_there - bolder
             gain += worth.joining(self.side, self.price, own.remaining, edge_there)
-            if self.is_safer(self.bound, own.level):
+            if self.is_safer(self.bound, own.yes_price):
                 gain += own.remaining * max(REQUEST_MIN, -edge, float(bolder))
             else:
                 gain -= worth.staying(own, edge)
@@ -193,7 +193,7 @@ class TargetLevel(msgspec.Struct, eq=False):
         whole = own.remaining + max(0, lacks)
         needed = whole if self.is_off(lacks, pace) else own.remaining
         is_sold = left >= needed and self.is_off(min(left, whole), pace)
-        if own.own_side is not _BUY or not is_sold:
+        if own.side is not _BUY or not is_sold:
             return False
         worth = self.worth
         freed = worth.capital_cents * own.remaining
@@ -233,7 +233,7 @@ def fit_together(orders: Iterable[OwnOrder], wanted: int, pace: PaceSettings) ->
         over = own.remaining - room
         if room <= 0 or (over > 0 and pace.resizes(over, wanted)):
             return False
-        room -= own.may_fill
+        room -= own.max_fillable
     return room <= 0 or not pace.resizes(room, wanted)
 
 
@@ -292,7 +292,7 @@ def count_beside(beside: Iterable[OwnOrder], levels: Iterable[TargetLevel]) -> N
     """Take what may rest of orders that serve no level from what the levels miss, the nearest
     first: made beside them, more might rest than is wanted. What is over works no more."""
     for own in beside:
-        if own.state is State.CLOSING:
+        if own.state is State.CLOSED_UNCONFIRMED:
             continue
         amended = own.amend.qty if own.amend is not None else None
         left, price = max(own.remaining, amended or 0), destination(own)
@@ -304,7 +304,7 @@ def count_beside(beside: Iterable[OwnOrder], levels: Iterable[TargetLevel]) -> N
 
 def destination(own: OwnOrder) -> Price:
     """Where an order stands, or will stand once the amend on its way is carried out."""
-    return own.level if own.amend is None else own.levels[-1]
+    return own.yes_price if own.amend is None else own.yes_prices[-1]
 
 
 def age(own: OwnOrder) -> int:

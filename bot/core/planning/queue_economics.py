@@ -145,12 +145,14 @@ class QuoteEconomics(msgspec.Struct, eq=False):
 
     def staying(self, own: OwnOrder, edge: float) -> float:
         """Cents that an order gives where it stands, at `edge` cents (any sign) a share."""
-        return edge * fills(self.volume(own.side, own.level), self._ahead(own), own.remaining)
+        return edge * fills(
+            self.volume(own.book_side, own.yes_price), self._ahead(own), own.remaining
+        )
 
     def place_cents(self, own: OwnOrder, edge: float) -> float:
         """What the place of an order is worth: its fills there less those at the back, >= 0."""
-        volume = self.volume(own.side, own.level)
-        at_back = fills(volume, self.others_at(own.side, own.level), own.remaining)
+        volume = self.volume(own.book_side, own.yes_price)
+        at_back = fills(volume, self.others_at(own.book_side, own.yes_price), own.remaining)
         gained = edge * (fills(volume, self._ahead(own), own.remaining) - at_back)
         return gained if gained > 0 else 0.0
 
@@ -161,7 +163,7 @@ class QuoteEconomics(msgspec.Struct, eq=False):
     def _ahead(self, own: OwnOrder) -> float:
         """Shares of others before an order; unknown counts as all that are there."""
         queue = None if self.queues is None else self.queues.of(own)
-        return self.others_at(own.side, own.level) if queue is None else queue.likely
+        return self.others_at(own.book_side, own.yes_price) if queue is None else queue.likely
 
 
 NOTHING_KNOWN: Final = QuoteEconomics(None, (0.0, 0.0), (), (), None, 0.0, 0.0)

@@ -13,7 +13,7 @@ from bot.core.settings import PaceSettings
 from bot.strategy.api import Quote
 from venue.wire.money import BookSide
 
-_RESTS = (State.OPEN, State.AMENDING)
+_RESTS = (State.OPEN, State.PENDING_REPLACE)
 _WHOLE_PCT = 10**2
 
 
@@ -32,7 +32,7 @@ def _is_on_target(
     sign = 1 if side is BookSide.BID else -1
     quotes = sorted((each for each in wanted if each.side is side), key=lambda q: -sign * q.price)
     left = sorted(
-        ([sign * own.level, int(own.remaining)] for own in resting if own.side is side),
+        ([sign * own.yes_price, int(own.remaining)] for own in resting if own.book_side is side),
         reverse=True,
     )
     for quote in quotes:

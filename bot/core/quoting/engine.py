@@ -58,7 +58,7 @@ class QuotingEngine:
         self.venue_time = VenueClock()
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}  # the newest of each company
         self.channel = MarketDataMonitor(
-            settings.trust, self.ladders, self._rungs, self.venue_time, out
+            settings.staleness, self.ladders, self._rungs, self.venue_time, out
         )
         self.pnl = PnlTracker(ledgers.book, self._rungs, out)
         self.weighing = PortfolioRisk(
@@ -83,7 +83,7 @@ class QuotingEngine:
         """Merge a read of the series: events and rungs come in, or are missing, states change."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
         states = {market_id: rung.market.state for market_id, rung in self._rungs.items()}
-        believed_from_ns, unreadable = begun_ns - self.settings.trust.read_lag_ns, ""
+        believed_from_ns, unreadable = begun_ns - self.settings.staleness.read_lag_ns, ""
         for event in listed_now(events, [ladder.event for ladder in self.ladders]):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
@@ -201,7 +201,7 @@ class QuotingEngine:
             self.channel.printed(event, now_ns)
             likely = rung.saw_trade(event, own, now_ns)
             return likely
-        may_have_filled = rung.saw_book(event, own, self.settings.trust, now_ns)
+        may_have_filled = rung.saw_book(event, own, self.settings.staleness, now_ns)
         if rung.runs_backwards(now_ns):
             self.channel.stepped_back(rung, now_ns)
         return may_have_filled

@@ -15,7 +15,7 @@ from bot.core.market_data.book import book_seen
 from bot.core.market_data.venue_clock import VenueClock
 from bot.core.orders.outbox import NEVER_NS, Outbox
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId
@@ -45,8 +45,8 @@ class StuckFeedDetector:
     one of them cannot hold it. Such a book is read by REST. look_ns: when to look again.
     """
 
-    def __init__(self, trust: TrustSettings) -> None:
-        self._trust = trust
+    def __init__(self, staleness: StalenessSettings) -> None:
+        self._staleness = staleness
         self._owed: dict[MarketId, _Owed] = {}
         self.look_ns = 0
 
@@ -63,14 +63,14 @@ class StuckFeedDetector:
             held = self._owed.get(rung.market_id)
             if held is None or not _is_before(rung.book.ts_ns, held.at_ns):
                 # By then a read shows it, too, so that an equal one says that nothing is lacking.
-                held = _Owed(owed_ns, now_ns + self._trust.read_lag_ns)
+                held = _Owed(owed_ns, now_ns + self._staleness.read_lag_ns)
             owed[rung.market_id] = held
             if now_ns < held.due_ns or not rung.book.known:
                 continue
             if len(out) == READS_PER_BEAT:
                 self.look_ns = now_ns
                 continue
-            held.due_ns = now_ns + self._trust.recheck_ns
+            held.due_ns = now_ns + self._staleness.recheck_ns
             rung.read_asked_ns = now_ns
             out.append(rung.market_id)
         self._owed = owed
@@ -187,13 +187,13 @@ class MarketDataMonitor:
 
     def __init__(
         self,
-        trust: TrustSettings,
+        staleness: StalenessSettings,
         ladders: list[EventQuoter],
         rungs: Mapping[MarketId, MarketQuoter],
         venue_time: VenueClock,
         out: Outbox,
     ) -> None:
-        self._trust = trust
+        self._staleness = staleness
         self._venue_time = venue_time
         self._ladders = ladders
         self._rungs = rungs
@@ -201,7 +201,7 @@ class MarketDataMonitor:
         self._is_open = False
         self._was_open = False
         self.heard_ns: int | None = None
-        self._lag = FeedLatency(trust.lag_ns)
+        self._lag = FeedLatency(staleness.lag_ns)
         self._stepped_ns = NEVER_NS
         self._why = ""
         self._judge_ns = 0
@@ -211,7 +211,7 @@ class MarketDataMonitor:
         self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
         self._subscribed_ns = 0
         self._set_changed_ns = 0
-        self._owing = StuckFeedDetector(trust)
+        self._owing = StuckFeedDetector(staleness)
 
     @property
     def lag_ns(self) -> int | None:
@@ -225,7 +225,7 @@ class MarketDataMonitor:
         far end that says nothing opens, too, as often as it is asked."""
         self._is_open = True
         self.heard_ns = None
-        self._lag = FeedLatency(self._trust.lag_ns)
+        self._lag = FeedLatency(self._staleness.lag_ns)
         self._subscribed = None
         if self._was_open:
             self._out.purse.outage_over(now_ns)
@@ -329,7 +329,7 @@ class MarketDataMonitor:
         ladder.unjudged = False
         for rung in ladder.rungs:
             if everyone or now_ns >= rung.judge_ns:
-                rung.judge(self._why, self._trust, now_ns)
+                rung.judge(self._why, self._staleness, now_ns)
                 self._judge_ns = min(self._judge_ns, rung.judge_ns)
                 if rung.is_suspect:
                     self._recheck_ns = min(self._recheck_ns, now_ns)
@@ -345,7 +345,11 @@ class MarketDataMonitor:
     def _blocks(self, now_ns: int) -> str:
         """Why no rung can be quoted; empty while the channel lives and keeps pace."""
         heard_ns = self.heard_ns
-        if not self._is_open or heard_ns is None or now_ns - heard_ns > self._trust.heard_ns:
+        if (
+            not self._is_open
+            or heard_ns is None
+            or now_ns - heard_ns > self._staleness.feed_silence_ns
+        ):
             return "channel silent"
         return _LATE if self._lag.is_late(now_ns) else ""
 
@@ -356,11 +360,11 @@ class MarketDataMonitor:
         oldest_ns = NEVER_NS  # when the book was confirmed that has waited longest
         for rung in self.active_rungs():
             if rung.suspect_since_ns is not None:
-                oldest_ns = now_ns - self._trust.recheck_ns
+                oldest_ns = now_ns - self._staleness.recheck_ns
                 break
             if rung.confirmed_ns < oldest_ns:
                 oldest_ns = rung.confirmed_ns
-        self._recheck_ns = oldest_ns + self._trust.recheck_ns
+        self._recheck_ns = oldest_ns + self._staleness.recheck_ns
         if now_ns >= self._recheck_ns:
             self._ask_anew(now_ns)
 
@@ -401,7 +405,7 @@ class MarketDataMonitor:
             out += self._owing.to_read(self._ladders, now_ns)
         if now_ns < self._read_ns:
             return out
-        late_ns = 3 * self._trust.recheck_ns // 2
+        late_ns = 3 * self._staleness.recheck_ns // 2
         self._read_ns = NEVER_NS
         for rung in self.active_rungs():
             due_ns = max(rung.confirmed_ns + late_ns, rung.read_asked_ns + NS_PER_SECOND)
@@ -433,7 +437,7 @@ class MarketDataMonitor:
         if seen is not None:
             if self._owing.is_paid_by(rung, seen.ts_ns):
                 self._out.note("warning", "channel_behind", ticker=rung.market.ticker)
-            rung.read_book(seen, self._trust, now_ns)
+            rung.read_book(seen, self._staleness, now_ns)
 
     def stepped_back(self, rung: MarketQuoter, now_ns: int) -> None:
         """The venue's clock ran backwards: begin anew with what it shows now. A second time within
@@ -447,7 +451,7 @@ class MarketDataMonitor:
         self._stepped_ns = now_ns
         self._out.note("error", "venue_clock_stepped", text=evidence)
         self._venue_time.reset()
-        self._lag = FeedLatency(self._trust.lag_ns)
+        self._lag = FeedLatency(self._staleness.lag_ns)
         for each in self._rungs.values():
             each.forget_stamps()
         for ladder in self._ladders:

@@ -22,11 +22,11 @@ def pull_beyond(quoting: QuotingEngine, desk: OrderManager) -> int:
     pulled = kept = 0
     beyond = _beyond_loss_and_position(quoting, desk)
     for own in desk.all_live():
-        if own.doomed:
+        if own.cancel_requested:
             continue
         too_many = kept >= quoting.settings.risk.resting_orders
         if too_many or own in beyond or _is_too_large(own, quoting.settings):
-            own.doomed, own.why = True, BEYOND_LIMITS
+            own.cancel_requested, own.why = True, BEYOND_LIMITS
             quoting.orders_changed(own.market_id)
             pulled += 1
         else:

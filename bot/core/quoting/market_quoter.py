@@ -28,7 +28,7 @@ from bot.core.planning.queue_economics import QuoteEconomics, TradeRates, worth_
 from bot.core.quoting.own_trades import OwnTradeFilter
 from bot.core.risk.exposure import OpenExposure, RungTerms
 from bot.core.risk.limits import grid_of
-from bot.core.settings import TrustSettings
+from bot.core.settings import StalenessSettings
 from bot.core.strike import strike_dollars
 from bot.strategy.api import Levels, Quote
 from venue.wire import instant, model
@@ -185,7 +185,7 @@ class MarketQuoter:
         return before_ns not in (None, seen.ts_ns)
 
     def saw_book(
-        self, seen: m.BookUpdate, own: Sequence[OwnOrder], trust: TrustSettings, now_ns: int
+        self, seen: m.BookUpdate, own: Sequence[OwnOrder], staleness: StalenessSettings, now_ns: int
     ) -> bool:
         """Take in a book frame. True if a level of ours shrank, so that we may have filled."""
         if self.ladder.venue_time.is_beyond(self.book.newest_ns, now_ns):
@@ -197,7 +197,7 @@ class MarketQuoter:
             return False
         self._saw_newer(seen.ts_ns, held_ns)
         self._confirmed(now_ns)
-        self._look_for_depth(trust, now_ns)
+        self._look_for_depth(staleness, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
             self.recent.own_changed()
         self.ladder.dirty |= not self.is_settled
@@ -209,9 +209,9 @@ class MarketQuoter:
         self.others.book_changed()
         sides = {_BID: (old_bids, seen.bids), _ASK: (old_asks, seen.asks)}
         return any(
-            size_at(sides[order.side][0], level) > size_at(sides[order.side][1], level)
+            size_at(sides[order.book_side][0], level) > size_at(sides[order.book_side][1], level)
             for order in own
-            for level in order.levels
+            for level in order.yes_prices
         )
 
     def _confirmed(self, now_ns: int) -> None:
@@ -234,17 +234,17 @@ class MarketQuoter:
             self.ladder.dirty = True
             self.news.add(self.place)
 
-    def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:
+    def _look_for_depth(self, staleness: StalenessSettings, now_ns: int) -> None:
         """A book emptied at once is unknown: the venue's store may be gone, not its orders."""
         if self.book.bids or self.book.asks:
             self._emptied_until_ns = 0
         elif self.others.depth_ns is not None:
-            until_ns = self.others.depth_ns + trust.emptied_ns
+            until_ns = self.others.depth_ns + staleness.empty_book_grace_ns
             if now_ns < until_ns:
                 self._emptied_until_ns = until_ns
                 self.doubt()
 
-    def read_book(self, seen: m.BookUpdate, trust: TrustSettings, now_ns: int) -> None:
+    def read_book(self, seen: m.BookUpdate, staleness: StalenessSettings, now_ns: int) -> None:
         """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
         held_ns = self.book.ts_ns
         if self.ladder.venue_time.is_beyond(seen.ts_ns, now_ns):
@@ -254,7 +254,7 @@ class MarketQuoter:
             self.ladder.dirty = True
             self.news.add(self.place)
             self.others.book_changed()
-            self._look_for_depth(trust, now_ns)
+            self._look_for_depth(staleness, now_ns)
             self.suspect(now_ns)
 
     def _saw_older(self, ts_ns: int, now_ns: int) -> None:
@@ -305,7 +305,9 @@ class MarketQuoter:
             self.suspect(now_ns)
         self.ladder.dirty = True
         return any(
-            seen.price <= order.level if order.side is _BID else seen.price >= order.level
+            seen.price <= order.yes_price
+            if order.book_side is _BID
+            else seen.price >= order.yes_price
             for order in own
         )
 
@@ -348,13 +350,13 @@ class MarketQuoter:
         self.others.book_changed()
         self.doubt()
 
-    def judge(self, channel: str, trust: TrustSettings, now_ns: int) -> None:
+    def judge(self, channel: str, staleness: StalenessSettings, now_ns: int) -> None:
         """Decide whether the rung can be quoted now, and when to look again at the latest.
 
         channel: why no rung can be, empty if that is not so.
         """
         suspect = self.suspect_since_ns
-        changes = [self.confirmed_ns + trust.book_ns + 1]
+        changes = [self.confirmed_ns + staleness.book_ns + 1]
         settled_from_ns = self.others.settled_from_ns
         if settled_from_ns is not None:
             if now_ns >= settled_from_ns:
@@ -378,7 +380,7 @@ class MarketQuoter:
             self.blocked = "no book yet"
         elif now_ns < self._emptied_until_ns:
             self.blocked = "book emptied"
-        elif not self.book.believable(now_ns, trust.book_ns):
+        elif not self.book.believable(now_ns, staleness.book_ns):
             self.blocked = "book stale"
         elif suspect is not None and now_ns - suspect > _PAUSE_ALLOWED_NS:
             self.blocked = "book not confirmed"
@@ -426,14 +428,14 @@ class MarketQuoter:
         return OpenExposure(
             self.market_id,
             wish.outcome,
-            wish.own_side,
+            wish.side,
             canonical(wish.outcome, wish.price),
             Qty(qty),
         )
 
     def is_two_sided(self, desk: OrderManager) -> bool:
         """Whether orders of ours rest on both sides."""
-        sides = {own.side for own in desk.live(self.market_id) if own.state is _OPEN}
+        sides = {own.book_side for own in desk.live(self.market_id) if own.state is _OPEN}
         return len(sides) == len(BookSide)
 
     def reconfigured(self) -> None:
@@ -535,6 +537,6 @@ class MarketQuoter:
         self.denied_some = True
         self.again_ns = min(self.again_ns, self._planned_ns + _DENIED_NS)
         if not isinstance(wish, AmendAction):
-            side = wish.side if isinstance(wish, CreateAction) else wish.order.side
+            side = wish.book_side if isinstance(wish, CreateAction) else wish.order.book_side
             self._short_until_ns[side] = self._planned_ns + _SHORT_NS
         self.ladder.denied(self)

@@ -42,7 +42,7 @@ class OwnTradeFilter:
         under_way = sum(
             order.remaining
             for order in own
-            if order.is_take and order.side is taker and order.placed_ns >= since_ns
+            if order.is_take and order.book_side is taker and order.placed_ns >= since_ns
         )
         self._forget(now_ns)
         part = min(size, self._left[taker] + under_way)

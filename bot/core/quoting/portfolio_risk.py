@@ -201,7 +201,7 @@ class PortfolioRisk:
 
     def admits_create(self, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> Qty:
         """Shares of a wanted order that every limit admits now; 0 when none."""
-        if rung.side_parked(wish.side, now_ns):
+        if rung.side_parked(wish.book_side, now_ns):
             return Qty(0)
         candidate = rung.live(wish, min(wish.qty, self._limits.order_qty))
         return self.exposure(rung.ladder).largest(candidate, self.bounds(rung.ladder))

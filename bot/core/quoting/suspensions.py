@@ -38,8 +38,8 @@ class Suspensions:
         rung = self._rungs.get(own.market_id)
         if rung is not None:
             # What parks it for longer already stands.
-            parked_ns = rung.side_parked_until_ns[own.side]
-            rung.side_parked_until_ns[own.side] = max(parked_ns, now_ns + for_ns)
+            parked_ns = rung.side_parked_until_ns[own.book_side]
+            rung.side_parked_until_ns[own.book_side] = max(parked_ns, now_ns + for_ns)
             rung.touch()
             self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
 
@@ -58,5 +58,5 @@ class Suspensions:
         """Cash or shares did not suffice. often: not the first time of late. Of a create sent again
         a refusal speaks of that sending alone: once it is known what became of it, funds may
         suffice."""
-        if own.state is not State.LOST:
+        if own.state is not State.NEW_UNKNOWN:
             self.side(own, code, _FUNDS_OFTEN_PARK_NS if often else _FUNDS_PARK_NS, now_ns)

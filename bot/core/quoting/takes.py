@@ -43,7 +43,7 @@ def barred(take: Take, orders: Sequence[OwnOrder]) -> TakeOutcome | None:
     orders: all of the rung that may be live.
     """
     for own in orders:
-        if own.is_take or (own.is_unknown and own.side is take.side):
+        if own.is_take or (own.is_unknown and own.book_side is take.side):
             return TakeOutcome.UNDECIDED
     return TakeOutcome.MEETS_OWN if crosses(take.side, take.price, orders) else None
 

@@ -324,7 +324,7 @@ class OpenOrderIndex:
         elif isinstance(request, m.AmendResting):
             # The order_id may be another one after an amend (S13).
             del self._known[order.order_id]
-            earlier = order.earlier
+            earlier = order.previous_ids
             if shown.order_id != order.order_id:
                 # Where it shows fewer fills than there were, those are its own alone.
                 goes_on = shown.filled_qty >= order.filled
@@ -333,7 +333,7 @@ class OpenOrderIndex:
             known.order = msgspec.structs.replace(
                 order,
                 order_id=shown.order_id,
-                earlier=earlier[-EARLIER_IDS_MAX:],
+                previous_ids=earlier[-EARLIER_IDS_MAX:],
                 price=shown.price,
                 remaining=shown.remaining_qty,
                 filled=shown.filled_qty,

@@ -18,8 +18,8 @@ from bot.core.settings import (
     CurfewSettings,
     PaceSettings,
     RiskSettings,
+    StalenessSettings,
     TraderSettings,
-    TrustSettings,
 )
 from bot.core.trader import Trader
 from bot.lab.driver import Driver
@@ -145,14 +145,14 @@ def settings_for(world: Scenario, budget_cents: int | None) -> TraderSettings:
             resting_orders=400,
         ),
         pace=PaceSettings(decide_ns=STEP_NS, dwell_ns=STEP_NS),
-        trust=TrustSettings(
+        staleness=StalenessSettings(
             lag_ns=500 * NS_PER_MS * world.latency,
             gap_ns=STEP_NS,
             read_lag_ns=100 * NS_PER_MS,
             book_ns=30 * STEP_NS,
             recheck_ns=20 * STEP_NS,
-            sweep_ns=5 * STEP_NS,
-            audit_ns=10 * STEP_NS,
+            poll_orders_ns=5 * STEP_NS,
+            poll_account_ns=10 * STEP_NS,
         ),
         breakers=BreakerSettings(
             creates_per_minute=_MANY,

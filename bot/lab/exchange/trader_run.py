@@ -33,9 +33,9 @@ _STEP_NS: Final = NS_PER_MS
 def alone(settings: TraderSettings) -> TraderSettings:
     """Settings for a trader that is alone on its account. With a turn each `IDLE_NS`, a process
     that stands still is recognised by a silence of more than two of them."""
-    gap_ns = max(settings.trust.gap_ns, 2 * IDLE_NS)
-    trust = msgspec.structs.replace(settings.trust, gap_ns=gap_ns)
-    return msgspec.structs.replace(settings, trust=trust, beside=())
+    gap_ns = max(settings.staleness.gap_ns, 2 * IDLE_NS)
+    staleness = msgspec.structs.replace(settings.staleness, gap_ns=gap_ns)
+    return msgspec.structs.replace(settings, staleness=staleness, other_series=())
 
 
 Observer = Callable[[m.Event, Sequence[m.Effect], int], None]

@@ -275,7 +275,7 @@ def _best(rung: RungReport, side: BookSide) -> tuple[int | None, int]:
     """Our best price on a side and the shares there, of orders known to rest."""
     sizes: Counter[int] = Counter()
     for order in rung.orders:
-        if order.side is side and order.state in (State.OPEN, State.AMENDING):
+        if order.side is side and order.state in (State.OPEN, State.PENDING_REPLACE):
             sizes[order.price] += order.remaining_qty
     if not sizes:
         return None, 0

@@ -20,10 +20,10 @@ from bot.core.settings import (
     KeySettings,
     PaceSettings,
     RiskSettings,
+    StalenessSettings,
     StartSettings,
     Strangers,
     TraderSettings,
-    TrustSettings,
 )
 from bot.lab.sim.coverage import EventCounts
 from bot.lab.sim.exposure_rules import LIMITS
@@ -63,7 +63,7 @@ def settings_of(odds: Odds) -> TraderSettings:
     series, beside = series_of(odds)
     return TraderSettings(
         series_ticker=series,
-        beside=beside,
+        other_series=beside,
         risk=risk,
         pace=PaceSettings(
             dwell_ns=odds.dwell_ns,
@@ -71,7 +71,7 @@ def settings_of(odds: Odds) -> TraderSettings:
             resize_pct=odds.resize_pct,
         ),
         budget=BudgetSettings(rate_per_second=rate, burst=burst, reserve=reserve),
-        trust=TrustSettings(read_lag_ns=odds.trust_lag_ns),
+        staleness=StalenessSettings(read_lag_ns=odds.trust_lag_ns),
         breakers=_breakers(odds, risk),
         start=StartSettings(strangers=Strangers(odds.strangers)),
         keys=KeySettings(standby=odds.variant("standby") != ""),

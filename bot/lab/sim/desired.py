@@ -162,10 +162,10 @@ def _is_long_to_flat(world: "SimulatedWorld") -> bool:
 
 def has_full_levels(world: "SimulatedWorld") -> bool:
     levels = Counter(
-        (own.market_id, own.side, own.level, own.own_side)
+        (own.market_id, own.book_side, own.yes_price, own.side)
         for own in world.process.trader.desk.all_live()
     )
-    return max(levels.values(), default=0) >= world.process.settings.pace.siblings
+    return max(levels.values(), default=0) >= world.process.settings.pace.orders_per_level_max
 
 
 def has_emptied_books(world: "SimulatedWorld") -> bool:

@@ -263,7 +263,7 @@ def _converge(world: "SimulatedWorld") -> None:
     late: tuple[tuple[Callable[[], bool], int], ...] = (
         (lambda: has_full_levels(world), _ROUTES_NS),
         (lambda: observed, _OBSERVED_NS),
-        (lambda: has_emptied_books(world), process.settings.trust.emptied_ns),
+        (lambda: has_emptied_books(world), process.settings.staleness.empty_book_grace_ns),
     )
     for has_reason, more_ns in late:
         if not done and has_reason():

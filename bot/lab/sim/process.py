@@ -386,14 +386,20 @@ class Process:
         unknowns = False
         for own, state, filled in self._before.values():
             check(own.filled >= filled, "B8", f"filled fell: {own.client_order_id}")
-            check(state is not State.DONE or own.state is State.DONE, "B8", "an ended one revived")
-            if (state is State.LOST or state is State.BLURRED) and own.state is not state:
-                asked = own.state is State.CANCELLING
+            check(
+                state is not State.CLOSED or own.state is State.CLOSED, "B8", "an ended one revived"
+            )
+            if (
+                state is State.NEW_UNKNOWN or state is State.REPLACE_UNKNOWN
+            ) and own.state is not state:
+                asked = own.state is State.PENDING_CANCEL
                 check(asked or isinstance(event, m.Response), "B7", f"{state} -> {own.state}")
         before: dict[int, tuple[OwnOrder, State, int]] = {}
         for own in self.trader.desk.all_live():
             before[id(own)] = (own, own.state, own.filled)
-            unknowns = unknowns or own.state is State.LOST or own.state is State.BLURRED
+            unknowns = (
+                unknowns or own.state is State.NEW_UNKNOWN or own.state is State.REPLACE_UNKNOWN
+            )
         self._before = before
         self._unknowns = unknowns
 

@@ -243,7 +243,7 @@ class TrialConfig:
             series_ticker=SERIES,
             start=StartSettings(),
             keys=KeySettings(),
-            beside=(),
+            other_series=(),
         )
         if self._world is not None:
             theirs, pace = settings_for(self._world, None), trader.pace
@@ -253,7 +253,7 @@ class TrialConfig:
                 dwell_ns=max(pace.dwell_ns, theirs.pace.dwell_ns),
             )
             trader = msgspec.structs.replace(
-                trader, trust=theirs.trust, pace=pace, curfew=theirs.curfew
+                trader, staleness=theirs.staleness, pace=pace, curfew=theirs.curfew
             )
         return Setup(trader, config.choice, str(self._source.path.parent.absolute()))
 

@@ -20,7 +20,7 @@ from bot.core import messages as m
 from venue.wire.instant import NS_PER_MS
 
 SECTIONS: Final = ("risk", "pace", "budget", "trust", "news", "curfew", "breakers", "start")
-"""The parts of the configuration that the trader's settings hold under the same names."""
+"""The parts of the configuration that the trader's settings hold, as files name them."""
 
 _STRATEGY: Final = "strategy"
 _SETTABLE: Final = (_STRATEGY, *SECTIONS)
@@ -64,7 +64,7 @@ class Trial:
         wanted = _finished(self._with_sets(base))
         settings = wanted.trader
         if self.file is None:
-            parts = {section: getattr(settings, section) for section in SECTIONS}
+            parts = {name: getattr(settings, name) for name in map(_field, SECTIONS)}
             settings = structs.replace(then.settings, **parts)
         elif settings.series_ticker != then.settings.series_ticker:
             raise ConfigFault(
@@ -163,12 +163,17 @@ def _source(then: m.Configuration, folder: Path) -> YamlText:
     }
     for section in SECTIONS:
         part: dict[str, Plain] = {}
-        for name, value in to_builtins(getattr(then.settings, section)).items():
+        for name, value in to_builtins(getattr(then.settings, _field(section))).items():
             in_ms = name.endswith("_ns")
             key = f"{name[:-3]}_ms" if in_ms else name
             part[key] = str(max(1, value // NS_PER_MS) if in_ms and value else value)
         content[section] = part
     return YamlText(folder / _SESSION, content, {(): 1})
+
+
+def _field(section: str) -> str:
+    """The field of the trader's settings that holds a section."""
+    return "staleness" if section == "trust" else section
 
 
 def _written(value: Any) -> Plain:

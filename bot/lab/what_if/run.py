@@ -288,8 +288,10 @@ def _alone(configured: m.Configuration) -> m.Configuration:
     """The configuration without the series beside it, of which only is known what they did then. A
     process that stands still is recognised by a silence of more than two idle turns."""
     had = configured.settings
-    trust = structs.replace(had.trust, gap_ns=max(had.trust.gap_ns, 2 * IDLE_NS))
-    return structs.replace(configured, settings=structs.replace(had, trust=trust, beside=()))
+    staleness = structs.replace(had.staleness, gap_ns=max(had.staleness.gap_ns, 2 * IDLE_NS))
+    return structs.replace(
+        configured, settings=structs.replace(had, staleness=staleness, other_series=())
+    )
 
 
 class WhatIfMarket(LiveMarket):
