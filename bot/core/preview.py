@@ -15,11 +15,12 @@ from bot.core.planning.actions import Action, CancelAction, CreateAction, free_s
 from bot.core.planning.levels import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.report import BreakerReport, Phase
+from bot.core.risk.buying_power import BuyingPower
 from bot.core.risk.exposure import Bounds, Exposure, OpenExposure
 from bot.core.risk.trim import Trim
 from bot.strategy.api import Levels, Quote, Take
 from venue.wire.limits import QTY_MAX
-from venue.wire.money import BookSide, Price, Qty, canonical
+from venue.wire.money import BookSide, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 
 if TYPE_CHECKING:
@@ -150,6 +151,17 @@ def rooms(
     if cash_qty is not None:
         found.append(Room("cash", cash_qty))
     return tuple(sorted(found, key=lambda room: room.qty))
+
+
+def affordable(
+    cash: BuyingPower, rung: MarketQuoter, candidate: OpenExposure, own: OwnOrder | None
+) -> Qty:
+    """The largest such order, up to the candidate's size, that the free cash pays. own: the order
+    that it is a change of."""
+    if candidate.side is not Side.BUY:
+        return candidate.qty_max
+    rate = max(rung.maker_rate, rung.taker_rate)
+    return Qty(cash.affordable(rate, candidate.price, candidate.qty_max, own))
 
 
 SHOWN_LEVELS: Final = 3
@@ -302,7 +314,7 @@ class _Preview:
     def _room(
         self, rung: MarketQuoter, candidate: OpenExposure, own: OwnOrder | None = None
     ) -> Room:
-        cash_qty = self._sending.affording.room(rung, candidate, own)
+        cash_qty = affordable(self._weighing.account.cash, rung, candidate, own)
         exposure, bounds = self._weighing.exposure(rung.ladder), self._weighing.bounds(rung.ladder)
         return rooms(exposure, candidate, bounds, cash_qty, own)[0]
 

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from bot.core.execution.executor import OrderExecutor
-from bot.core.execution.pre_trade_checks import KillSwitch
+from bot.core.execution.kill_switch import KillSwitch
 from bot.core.fault_text import fault_text
 from bot.core.messages import ConfigRefused, Configuration, Reconfigured, StrategyChoice
 from bot.core.orders.manager import OrderManager

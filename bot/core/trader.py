@@ -16,12 +16,12 @@ from bot.core.account.reconciler import AccountChange, AccountReconciler
 from bot.core.build_report import draw
 from bot.core.execution.cancel_all import WHY as NOTHING_RESTS_IN
 from bot.core.execution.executor import OrderExecutor
-from bot.core.execution.pre_trade_checks import KillSwitch, PreTradeChecks
+from bot.core.execution.kill_switch import KillSwitch
 from bot.core.execution.suspected_fills import SuspectedFills
 from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.orders.manager import OrderManager, is_news
 from bot.core.orders.order import OrderFinding, OwnOrder
-from bot.core.orders.outbox import NEVER_NS, Pending
+from bot.core.orders.outbox import NEVER_NS, Outbox, Pending
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
 from bot.core.preview import TraderPlan, plan_of
@@ -29,6 +29,7 @@ from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import PARK_MIN_NS, MarketQuoter
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
+from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Strategy
@@ -64,7 +65,10 @@ class Trader:
         account_risk with those on the same account; None: our own. remake: makes another
         strategy, should one be wanted; None: there will be none."""
         self._staleness = settings.staleness
-        self.out = PreTradeChecks(settings.budget, settings.keys, purse, read_purse, standby_purse)
+        breakers = CircuitBreakers(limits_of(settings.breakers, settings.risk))
+        self.out = Outbox(
+            settings.budget, settings.keys, purse, read_purse, standby_purse, breakers
+        )
         self.desk = OrderManager(settings.staleness, self.out)
         self.ledgers = AccountReconciler(settings.staleness, self.desk, self.out)
         self.quoting = QuotingEngine(
@@ -77,15 +81,13 @@ class Trader:
             settings.other_series,
         )
         self._suspected = SuspectedFills(settings.staleness)
+        self.guard = KillSwitch(settings, breakers, self.desk, self.ledgers, self.quoting, self.out)
         self._sending = OrderExecutor(
-            settings, self.desk, self.ledgers, self.quoting, self._suspected, self.out
+            settings, self.desk, self.ledgers, self.quoting, self._suspected, self.guard, self.out
         )
         self._custody = OpenOrderSync(
             settings, self.desk, self.ledgers, self.quoting, self._account, self.out
         )
-        self.guard = KillSwitch(settings, self.desk, self.ledgers, self.quoting, self.out)
-        self.out.guard = self.guard
-        self.quoting.forgets = self.guard.forget
         self.reconfiguration = Reconfiguration(
             settings,
             make_strategy,
@@ -276,6 +278,8 @@ class Trader:
             return
         request = pending.request
         if pending.own is not None:
+            if isinstance(request, m.CancelResting):
+                self.guard.cancel_answered(pending.own, event.answer, self._now_ns)
             answer = self.desk.credible(pending, event.answer)
             self._order_answered(pending, pending.own, answer)
         elif isinstance(request, m.ReadBook):
@@ -298,7 +302,7 @@ class Trader:
         if isinstance(answer, m.Ok) and is_read:
             self._suspected.on_read(pending.begun_ns, own)
         elif isinstance(answer, m.Ok):
-            self._sending.venue.takes(pending.request, pending.begun_ns)
+            self._sending.venue.on_accept(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderBody, m.CancelBody)):
                 again = isinstance(pending.request, m.Create) and pending.request.again
                 self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
@@ -309,10 +313,10 @@ class Trader:
         assert isinstance(answer, m.Rejected)
         if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
             # A halted venue says that it is halted, before that.
-            self._sending.venue.takes(pending.request, pending.begun_ns)
+            self._sending.venue.on_accept(pending.request, pending.begun_ns)
         create = pending.request if isinstance(pending.request, m.Create) else None
         if row.advice is Advice.PARK_VENUE:
-            self._sending.venue.refuses(answer.code, self._now_ns)
+            self._sending.venue.on_reject(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
             self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
             self._account.hasten(
@@ -331,9 +335,13 @@ class Trader:
             if answer.code == Code.INVALID_QTY and asked > 1:
                 self.quoting.parking.too_large(own.market_id, asked)
                 return
-            self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
+            self.quoting.parking.side(
+                own.market_id, own.book_side, answer.code, 60 * NS_PER_SECOND, self._now_ns
+            )
         elif row.advice is Advice.GIVE_UP and self.desk.refusals.often(own, self._now_ns):
-            self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
+            self.quoting.parking.side(
+                own.market_id, own.book_side, answer.code, 60 * NS_PER_SECOND, self._now_ns
+            )
 
     def _walked(self, walk: PagedRead) -> None:
         match walk.kind:
@@ -373,7 +381,7 @@ class Trader:
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
         self.ledgers.list_beside(beside, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns)
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
-        self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
+        self.guard.forget(self.quoting.take_series(ours, walk.begun_ns, self._now_ns))
 
     # --- the tick ---------------------------------------------------------------------------------
 

@@ -15,12 +15,11 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.build_report import limits_used
-from bot.core.execution.cash_check import CashCheck
 from bot.core.market_data.book import book_seen
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
-from bot.core.preview import SHOWN_LEVELS, Room, rooms, why_pulled
+from bot.core.preview import SHOWN_LEVELS, Room, affordable, rooms, why_pulled
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.reconfigure import Remake
 from bot.core.report import BreakerReport, Phase
@@ -440,8 +439,8 @@ class Explainer:
             qty = max(qty, own.remaining)
         own_price = canonical(life.outcome, price)
         candidate = OpenExposure(life.market_id, life.outcome, life.own_side, own_price, qty)
-        affordable = CashCheck(weighing.account.cash).room(rung, candidate, own)
-        left = rooms(exposure, candidate, bounds, affordable, own)
+        cash_qty = affordable(weighing.account.cash, rung, candidate, own)
+        left = rooms(exposure, candidate, bounds, cash_qty, own)
         return Limits(None, deed.qty, left, used, worst_cents)
 
     # --- the picture ------------------------------------------------------------------------------

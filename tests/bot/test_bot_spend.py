@@ -374,7 +374,7 @@ def written(of: WriteThrottle, market: MarketId, now_ns: int) -> int:
     """How many creates and amends of a market the pace bears at one instant."""
     count = 0
     while of.admits(market, now_ns):
-        of.wrote(market, now_ns)
+        of.on_write(market, now_ns)
         count += 1
     return count
 
@@ -405,7 +405,7 @@ def test_all_markets_together_bear_three_hundred_at_once_and_fifty_a_second():
 def test_cancels_pass_and_count():
     of = WriteThrottle(PACE)
     for _ in range(20):
-        of.wrote(MARKET, 0)
+        of.on_write(MARKET, 0)
     assert written(of, MARKET, 0) == 0
     assert written(of, MARKET, 500 * MS) == 1
 
@@ -413,5 +413,5 @@ def test_cancels_pass_and_count():
 def test_markets_whose_pace_is_kept_are_bounded():
     of = WriteThrottle(PACE)
     for number in range(MARKETS_MAX + 50):
-        of.wrote(MarketId(str(number)), number * SECOND)
+        of.on_write(MarketId(str(number)), number * SECOND)
     assert len(of._markets) == MARKETS_MAX

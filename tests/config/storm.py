@@ -90,7 +90,7 @@ def numbers(trader: Trader) -> set[int]:
         quoting.weighing._limits.rung_position_qty,
         quoting._make_strategy().params.max_position_qty,
         trader._sending._settings.risk.rung_position_qty,
-        trader._sending._pace._settings.place_horizon_ns // NS_PER_MS,
+        trader._sending.checks.throttle._settings.place_horizon_ns // NS_PER_MS,
         trader.guard.limits.rejects_per_minute,
         trader.guard.breakers.limits.rejects_per_minute,
     }

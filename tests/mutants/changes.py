@@ -5,8 +5,7 @@ from typing import Final
 
 from msgspec import structs
 
-from bot.core.execution.pre_trade_checks import KillSwitch
-from bot.core.orders.order import OwnOrder
+from bot.core.execution.pre_trade_checks import PreTradeChecks
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.market_quoter import MarketQuoter
@@ -15,7 +14,7 @@ from bot.core.risk.exposure import Bounds
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Resting, Strategy
 from tests.mutants.bug import Bug, Patch
-from venue.wire.money import Price, Qty
+from venue.wire.money import Qty
 
 _reconfigure = QuotingEngine.reconfigure
 _trim = PortfolioRisk.trim
@@ -29,7 +28,7 @@ def _old_limits(
     self.weighing._limits = limits
 
 
-def _any_price(self: KillSwitch, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:
+def _any_price(self: PreTradeChecks, rung: MarketQuoter, yes_price: int, *, is_bid: bool) -> str:
     return ""
 
 
@@ -54,7 +53,7 @@ CHANGES: Final = (
         (71,),
         "A price leaves however far it is through the best one of others.",
         ("B3",),
-        (Patch(KillSwitch, "_through", _any_price),),
+        (Patch(PreTradeChecks, "_through", _any_price),),
         likely=("greed",),
         shape=(("variants", {"ticks_through": "0"}),),
     ),

@@ -131,7 +131,7 @@ PACE: Final = (
         "A request that was refused as wrong is sent again unchanged.",
         ("B12",),
         (
-            Patch(RejectHistory, "is_latched", _asked_again),
+            Patch(RejectHistory, "is_blocked", _asked_again),
             Patch(Suspensions, "side", _not_parked),
         ),
         likely=("invalid_request",),

@@ -377,7 +377,7 @@ class OrderManager:
         False, and nothing changed, when there is no token, when a bound is reached, or when just
         this was refused before as something that cannot succeed.
         """
-        if self.is_full() or self.refusals.is_latched(request):
+        if self.is_full() or self.refusals.is_blocked(request):
             return False
         if not self._out.send(request, Priority.CREATE, own.why, now_ns, own):
             return False
@@ -393,7 +393,7 @@ class OrderManager:
         if not self.amends:
             return self.send_cancel(own, _AMENDS_OFF, now_ns)
         request = AmendResting(own.order_id, amend)
-        if self.refusals.is_latched(request):
+        if self.refusals.is_blocked(request):
             return self.send_cancel(own, "its change was refused", now_ns)
         if not self._out.send(request, Priority.AMEND, why, now_ns, own):
             return False
@@ -564,7 +564,7 @@ class OrderManager:
 
     def was_refused(self, order: QtyOrder) -> bool:
         """Whether just this order was refused before as something that cannot succeed."""
-        return self.refusals.is_latched(Create(order, RequestBody(b""), False))
+        return self.refusals.is_blocked(Create(order, RequestBody(b""), False))
 
     def _after_create(
         self, own: OwnOrder, request: Create, answer: Answer, row: Row | None, now_ns: int

@@ -28,9 +28,10 @@ from bot.core.messages import (
     Send,
     Unknown,
 )
-from bot.core.orders.order import OwnOrder
+from bot.core.orders.order import BEYOND_LIMITS, OwnOrder
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.report import Counters
+from bot.core.risk.breakers import CircuitBreakers
 from bot.core.settings import BudgetSettings, KeySettings, PaceSettings
 from venue.wire.errors import CODES, Advice, Code, Culprit, row_for
 from venue.wire.instant import NS_PER_SECOND
@@ -107,9 +108,10 @@ class Outbox:
         purse: RequestBudget | None = None,
         read_purse: RequestBudget | None = None,
         standby_purse: RequestBudget | None = None,
+        breakers: CircuitBreakers | None = None,
     ) -> None:
         """purse, read_purse, standby_purse: shared with others on the same credential; None is one
-        of our own."""
+        of our own. breakers: count the writes and hold back new ones; None: nothing does."""
         keys = KeySettings() if keys is None else keys
         self.effects: list[Effect] = []
         self._credentials = {Key.TRADE: _joined(purse, budget)}
@@ -128,7 +130,9 @@ class Outbox:
         self.counters = Counters()
         self.first_fault = ""
         self._last_id = 0
-        self._dry: dict[Priority, int] = {}
+        self.breakers = breakers
+        self.dry_ns: dict[Priority, int] = {}
+        """When a request of a priority was last denied a token."""
 
     @property
     def user(self) -> int:
@@ -172,34 +176,37 @@ class Outbox:
     # --- sending ----------------------------------------------------------------------------------
 
     def send(
-        self, request: Request, lane: Priority, why: str, now_ns: int, own: OwnOrder | None = None
-    ) -> bool:
-        """Send a request if a token may be spent on it. False, and nothing changed, if not."""
-        key = self._reads_on if kind_of(request) == "read" else _TRADE
-        is_refused = key is _TRADE and self._trade.stopped_until_ns is not None
-        if is_refused and isinstance(request, CancelResting) and _STANDBY in self._credentials:
-            key = _STANDBY
-        return self._send(key, request, lane, why, now_ns, own)
-
-    def _send(
         self,
-        key: Key,
         request: Request,
         lane: Priority,
         why: str,
         now_ns: int,
-        own: OwnOrder | None,
+        own: OwnOrder | None = None,
+        probed: Key | None = None,
     ) -> bool:
-        kind, credential = kind_of(request), self._credentials[key]
+        """Send a request if a token may be spent on it. False, and nothing changed, if not. probed:
+        the key that it asks about, if that is all it is for."""
+        kind, breakers = _WRITE_KINDS.get(type(request), "read"), self.breakers
+        key = probed or (self._reads_on if kind == "read" else _TRADE)
+        if kind == "cancel" and probed is None and self._trade.stopped_until_ns is not None:
+            key = _STANDBY if _STANDBY in self._credentials else _TRADE
+        if (
+            breakers is not None
+            and isinstance(request, (Create, AmendResting))
+            and not (isinstance(request, Create) and request.again)
+            and not breakers.admits(request, now_ns)
+        ):
+            return False
+        credential = self._credentials[key]
         if credential.stopped_until_ns is not None and now_ns < credential.stopped_until_ns:
             return False
         if kind == "cancel" and self._is_full(now_ns):
             return False
         purse = credential.purse
         if not purse.spend(lane, now_ns, credential.user):
-            if self._dry.get(lane) != now_ns:
+            if self.dry_ns.get(lane) != now_ns:
                 _count(self.counters.denied, lane.name.lower())
-            self._dry[lane] = now_ns
+            self.dry_ns[lane] = now_ns
             return False
         if credential.stopped_until_ns is not None:
             # This one goes through as the probe; the next waits for its answer.
@@ -211,6 +218,12 @@ class Outbox:
         if kind != "read":
             self.writes_in_flight += 1
         self.effects.append(Send(request_id, request, why, key))
+        if breakers is not None and kind != "read" and probed is None:
+            # What an earlier run or a person left here, or what the operator wants no more, is no
+            # sign of a mad strategy, however much it is.
+            is_left = own is not None and (own.from_previous_run or own.why == BEYOND_LIMITS)
+            if not (is_left and kind == "cancel"):
+                breakers.on_send(request, now_ns)
         return True
 
     def _is_full(self, now_ns: int) -> bool:
@@ -223,10 +236,6 @@ class Outbox:
         )
         return self.writes_in_flight - min(hang, _HUNG_MAX) >= self.writes_max
 
-    def is_dry(self, lane: Priority, now_ns: int) -> bool:
-        """Whether a request of this lane was denied a token at this very instant."""
-        return self._dry.get(lane) == now_ns
-
     def probe_key(self, now_ns: int) -> None:
         """Ask whether a refused key works again, where nothing else is sent on it: with a cancel of
         what cannot exist, as often as a refused key may be tried. The trade key where there are
@@ -237,7 +246,8 @@ class Outbox:
         credential = self._credentials.get(asked)
         if credential is not None and credential.stopped_until_ns is not None:
             request = CancelResting(_NO_SUCH_ORDER)
-            self._send(asked, request, Priority.RECOVER, "does the key work", now_ns, None)
+            why = "does the key work"
+            self.send(request, Priority.RECOVER, why, now_ns, probed=asked)
 
     def flat_ns(self, resting: int, now_ns: int) -> int:
         """How long until the last cancel has left, if `resting` orders of ours were cancelled now
@@ -274,12 +284,20 @@ class Outbox:
         self.hold("foreign_spend", self._foreign_text())
         if isinstance(answer, Rejected):
             self._refused(pending, answer, replied.retry_after_ns, now_ns)
+            self._count_reject(pending.request, answer, now_ns)
         elif isinstance(answer, Unknown):
             self.counters.unknown_answers += 1
         else:
             credential.purse.eased(now_ns)
             self._key_works(pending.key)
         return pending
+
+    def _count_reject(self, request: Request, answer: Rejected, now_ns: int) -> None:
+        """What is our own fault counts; funds, states and pace do not."""
+        if self.breakers is None or kind_of(request) == "read" or not answer.status:
+            return
+        if row_for(answer.status, answer.code).culprit is Culprit.CALLER:
+            self.breakers.on_reject(now_ns)
 
     def _foreign_text(self) -> str:
         """What somebody else takes from our keys, for a person; empty where that is no finding."""

@@ -17,8 +17,8 @@ from venue.wire.money import BookSide
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder
 
-LATCHED_MAX: Final = 1_000
-"""Refused writes remembered; one that is forgotten is refused once more and latched anew."""
+BLOCKED_MAX: Final = 1_000
+"""Refused writes remembered; one that is forgotten is rejected once more and blocked again."""
 
 SIDES_MAX: Final = 1_000
 OFTEN: Final = 3
@@ -35,13 +35,13 @@ _SideKey = tuple[MarketId, BookSide]
 class RejectHistory:
     """Remembers what was refused, and forgets the oldest beyond its bounds.
 
-    A write that was refused as our own bug, or that can never succeed as it is, is latched by what
+    A write that was refused as our own bug, or that can never succeed as it is, is blocked by what
     it asks for, its client_order_id left out: the same is never sent again. Three refusals of one
     side of a rung within a minute are a sign that more of them would follow.
     """
 
     def __init__(self) -> None:
-        self._latched: OrderedDict[_Asked, None] = OrderedDict()
+        self.blocked: OrderedDict[_Asked, None] = OrderedDict()
         self._times: OrderedDict[_SideKey, tuple[int, ...]] = OrderedDict()
 
     def refused(self, own: OwnOrder, request: Write, row: Row, now_ns: int) -> None:
@@ -51,16 +51,16 @@ class RejectHistory:
             return
         # A change that funds do not suffice for is not repeated either: the order is given up.
         if row.advice in _HOPELESS or isinstance(request, AmendResting):
-            keep_newest(self._latched, asked, None, LATCHED_MAX)
+            keep_newest(self.blocked, asked, None, BLOCKED_MAX)
         key = (own.market_id, own.book_side)
         since_ns = now_ns - OFTEN_WITHIN_NS
         times = (*(at for at in self._times.get(key, ()) if at > since_ns), now_ns)
         keep_newest(self._times, key, times[-OFTEN:], SIDES_MAX)
 
-    def is_latched(self, request: Write) -> bool:
+    def is_blocked(self, request: Write) -> bool:
         """Whether just this was refused before as something that cannot succeed."""
         asked = _asked(request)
-        return asked is not None and asked in self._latched
+        return asked is not None and asked in self.blocked
 
     def often(self, own: OwnOrder, now_ns: int) -> bool:
         """Whether this side of its rung was refused three times within the last minute."""

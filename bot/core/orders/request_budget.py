@@ -41,18 +41,13 @@ CLAIM_MAX: Final = 4
 
 
 class Priority(enum.IntEnum):
-    """What a request is for, most urgent first."""
+    """What a request is for, most urgent first. Cancels and recovery may spend the reserve."""
 
     CANCEL = 0
     RECOVER = 1
     READ = 2
     AMEND = 3
     CREATE = 4
-
-    @property
-    def is_urgent(self) -> bool:
-        """Whether it may spend the reserve: it takes risk off, or tells how much there is."""
-        return self <= Priority.RECOVER
 
 
 class _User:
@@ -190,8 +185,11 @@ class RequestBudget:
         mine, bucket = self._users[user], self._bucket
         bucket.refill(now_ns)
         spare = bucket.whole_tokens
-        if not lane.is_urgent:
-            spare -= self.reserve + self._owed(mine, now_ns)
+        is_urgent = lane <= Priority.RECOVER
+        if not is_urgent:
+            spare -= self.reserve
+            if len(self._users) > 1:
+                spare -= self._owed(mine, now_ns)
             if spare < 1:
                 if not mine.is_hungry(now_ns):
                     # What it left to others while it wanted nothing gives it no claim now.
@@ -202,7 +200,7 @@ class RequestBudget:
         if spare < 1 or (is_returning and not mine.returning.take(now_ns)):
             return False
         bucket.level_e9 -= NS_PER_SECOND
-        if not lane.is_urgent:
+        if not is_urgent:
             mine.taken += 1
             mine.denied_ns = None
         self.spent += 1
@@ -340,7 +338,7 @@ class WriteThrottle:
             for bucket in self._buckets(market_id, now_ns)
         )
 
-    def wrote(self, market_id: MarketId, now_ns: int) -> None:
+    def on_write(self, market_id: MarketId, now_ns: int) -> None:
         for bucket in self._buckets(market_id, now_ns):
             bucket.take(now_ns)
 

@@ -68,7 +68,6 @@ class QuotingEngine:
         self.began_ns = 0
         self.takes: list[tuple[MarketQuoter, Take]] = []
         self.flattening = ""
-        self.forgets: Callable[[list[MarketId]], None] = lambda _ids: None
         self.supervision = StrategySupervisor(self.ladders, out)
 
     def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
@@ -79,8 +78,11 @@ class QuotingEngine:
 
     # --- the series -------------------------------------------------------------------------------
 
-    def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
-        """Merge a read of the series: events and rungs come in, or are missing, states change."""
+    def take_series(
+        self, events: Iterable[model.Event], begun_ns: int, now_ns: int
+    ) -> list[MarketId]:
+        """Merge a read of the series: events and rungs come in, or are missing, states change.
+        Returns the markets of the events that are forgotten."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
         states = {market_id: rung.market.state for market_id, rung in self._rungs.items()}
         believed_from_ns, unreadable = begun_ns - self.settings.staleness.read_lag_ns, ""
@@ -119,11 +121,13 @@ class QuotingEngine:
         self._out.hold("event_unreadable", unreadable)
         self.supervision.tell_at_fault()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
+        left: list[MarketId] = []
         for ladder in [each for each in self.ladders if self._is_over(each, now_ns)]:
-            self._let_go(ladder)
+            left += self._let_go(ladder)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
         self.pnl.take_in(is_open=self._ledgers.is_open)
         self.channel.series_changed(now_ns)
+        return left
 
     def _is_over(self, ladder: EventQuoter, now_ns: int) -> bool:
         """True once an event settled long enough ago, and nothing of ours rests or is held there.
@@ -134,17 +138,17 @@ class QuotingEngine:
             and self._ledgers.may_forget(ladder.event, now_ns)
         )
 
-    def _let_go(self, ladder: EventQuoter) -> None:
-        """Forget an event of which nothing is left."""
+    def _let_go(self, ladder: EventQuoter) -> list[MarketId]:
+        """Forget an event of which nothing is left. Returns its markets."""
         ids = [rung.market_id for rung in ladder.rungs]
         self.pnl.forget(ladder.event.event_ticker, ids)
         self._ledgers.forget(ladder.event)
-        self.forgets(ids)
         self.ladders.remove(ladder)
         for market_id in ids:
             del self._rungs[market_id]
         self.weighing.forget(ladder)
         self._out.note("info", "event_left", event=ladder.event.event_ticker)
+        return ids
 
     def rung(self, market_id: MarketId) -> MarketQuoter | None:
         """The rung of a market; None where it is none of the series."""

@@ -8,7 +8,7 @@ from bot.core.orders.outbox import Outbox
 from bot.core.quoting.event_quoter import MarketQuoter
 from bot.core.risk.limits import lowered
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Qty
+from venue.wire.money import BookSide, Qty
 from venue.wire.names import MarketId
 
 _FUNDS_PARK_NS: Final = 10 * NS_PER_SECOND
@@ -33,13 +33,15 @@ class Suspensions:
             rung.doubt()
             rung.ladder.dirty = True
 
-    def side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+    def side(
+        self, market_id: MarketId, side: BookSide, code: str, for_ns: int, now_ns: int
+    ) -> None:
         """A request of ours was refused: no new order on this side of the rung for a while."""
-        rung = self._rungs.get(own.market_id)
+        rung = self._rungs.get(market_id)
         if rung is not None:
             # What parks it for longer already stands.
-            parked_ns = rung.side_parked_until_ns[own.book_side]
-            rung.side_parked_until_ns[own.book_side] = max(parked_ns, now_ns + for_ns)
+            parked_ns = rung.side_parked_until_ns[side]
+            rung.side_parked_until_ns[side] = max(parked_ns, now_ns + for_ns)
             rung.touch()
             self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
 
@@ -59,4 +61,5 @@ class Suspensions:
         a refusal speaks of that sending alone: once it is known what became of it, funds may
         suffice."""
         if own.state is not State.NEW_UNKNOWN:
-            self.side(own, code, _FUNDS_OFTEN_PARK_NS if often else _FUNDS_PARK_NS, now_ns)
+            for_ns = _FUNDS_OFTEN_PARK_NS if often else _FUNDS_PARK_NS
+            self.side(own.market_id, own.book_side, code, for_ns, now_ns)

@@ -79,7 +79,8 @@ class Window:
 
     def add(self, amount: int, now_ns: int) -> None:
         """Count `amount` >= 1 at this instant. Time never steps back."""
-        self._expire(now_ns)
+        while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
+            self._total -= self._entries.popleft()[1]
         self._entries.append((now_ns, amount))
         self._total += amount
         while self._total - self._entries[0][1] > self.limit:
@@ -94,19 +95,10 @@ class Window:
         gone = itertools.takewhile(lambda entry: entry[0] <= gone_ns, self._entries)
         return self._total - sum(amount for _, amount in gone)
 
-    def fits(self, amount: int, now_ns: int) -> bool:
-        """Whether the sum would stay within the limit with `amount` more."""
-        self._expire(now_ns)
-        return self._total + amount <= self.limit
-
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
         self._total = 0
-
-    def _expire(self, now_ns: int) -> None:
-        while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
-            self._total -= self._entries.popleft()[1]
 
 
 class CircuitBreakers:
@@ -143,43 +135,37 @@ class CircuitBreakers:
 
     # --- sending ----------------------------------------------------------------------------------
 
-    def admits(self, request: Request, now_ns: int) -> bool:
-        """Whether a request may leave. False trips the breaker whose limit it would pass, or says
-        that one has tripped. Cancels, reads and re-sends of a create always may."""
-        if not (isinstance(request, AmendResting) or _is_first(request)):
-            return True
+    def admits(self, request: Create | AmendResting, now_ns: int) -> bool:
+        """True if a new create or an amend may leave. False trips the breaker whose limit it would
+        pass, or says that one has tripped."""
         if self.tripped:
             return False
-        return self._fits("writes_per_second", 1, now_ns) and (
-            not isinstance(request, Create)
-            or (
-                self._fits("creates_per_minute", 1, now_ns)
-                and self._fits("notional_cents_per_minute", notional_of(request), now_ns)
-            )
-        )
+        amounts = [("writes_per_second", 1)]
+        if isinstance(request, Create):
+            cents = notional_of(request)
+            amounts += [("creates_per_minute", 1), ("notional_cents_per_minute", cents)]
+        for name, amount in amounts:
+            window = self._windows[name]
+            used = window.total(now_ns) + amount
+            if used > window.limit:
+                self._trip(name, used, window.limit)
+                return False
+        return True
 
-    def _fits(self, name: str, amount: int, now_ns: int) -> bool:
-        """Whether so much more is within a limit; if not, that has tripped."""
-        window = self._windows[name]
-        fits = window.fits(amount, now_ns)
-        if not fits:
-            self._trip(name, window.total(now_ns) + amount, window.limit)
-        return fits
-
-    def saw_send(self, request: Request, now_ns: int) -> None:
-        """A write has left. Reads count nowhere; a re-send of a create is a write only."""
+    def on_send(self, request: Request, now_ns: int) -> None:
+        """A write has left. A re-send of a create is a write only."""
         self._writes.add(1, now_ns)
-        if isinstance(request, Create) and _is_first(request):
+        if isinstance(request, Create) and not request.again:
             self._creates.add(1, now_ns)
             self._notional.add(notional_of(request), now_ns)
 
     # --- seeing -----------------------------------------------------------------------------------
 
-    def saw_reject(self, now_ns: int) -> None:
+    def on_reject(self, now_ns: int) -> None:
         """The venue found a write of ours wrong: a bug of ours."""
         self._rejects.add(1, now_ns)
 
-    def saw_fills(self, count: int, qty: int, now_ns: int) -> None:
+    def on_fills(self, count: int, qty: int, now_ns: int) -> None:
         """Fills were booked: so many, of so many shares together; each >= 1."""
         self._fills.add(count, now_ns)
         self._filled_qty.add(qty, now_ns)
@@ -250,7 +236,3 @@ class CircuitBreakers:
 def notional_of(request: Create) -> Cents:
     """What a create is worth at its limit, in cents of its own outcome."""
     return notional(request.order.price, request.order.qty)
-
-
-def _is_first(request: Request) -> bool:
-    return isinstance(request, Create) and not request.again

@@ -17,8 +17,21 @@ from typing import Final, Protocol
 
 import msgspec
 
-from venue.wire.money import Cents, Price, Qty
+from venue.wire.money import (
+    Cents,
+    FeeRate,
+    FeeUnits,
+    Price,
+    Qty,
+    Side,
+    notional,
+    qty_within,
+    reserve_cents,
+)
+from venue.wire.requests import Amend
 
+_BUY: Final = Side.BUY
+_NO_FEES: Final = FeeUnits(0)
 _UNBOUNDED: Final = Cents(2**62)
 
 
@@ -26,6 +39,18 @@ class CashOrder(Protocol):
     """An order of ours, as far as it tells what it locks. Two are equal when they are one."""
 
     last_write_ns: int
+
+    @property
+    def qty(self) -> Qty:
+        """Its size, filled shares included."""
+
+    @property
+    def side(self) -> Side:
+        """Only a purchase locks cash."""
+
+    @property
+    def amend(self) -> Amend | None:
+        """A change of it that has no answer yet."""
 
     @property
     def price(self) -> Price:
@@ -91,33 +116,32 @@ class BuyingPower:
             if not since.writes:
                 del self._since[own]
 
-    def created(self, own: CashOrder, cents: int, fees_cents: int, now_ns: int) -> None:
-        """The create of an order has left. cents: what it may lock, `fees_cents` of it for fees."""
-        self._keep(own, _Write(now_ns, cents, fees_cents, filled=own.filled))
+    def on_create(self, own: CashOrder, rate: FeeRate, now_ns: int) -> None:
+        """The create of an order has left."""
+        if own.side is _BUY:
+            cents = reserve_cents(rate, own.qty, own.price, _NO_FEES)
+            fees_cents = cents - notional(own.price, own.qty)
+            self._keep(own, _Write(now_ns, cents, fees_cents, filled=own.filled))
 
-    def amended(
-        self, own: CashOrder, cents: int, now_ns: int, size: int | None = None, share_cents: int = 0
-    ) -> None:
-        """A change of an order has left. cents: what it may lock more; none if it locks less. size:
-        the shares that are to remain, if it changes that: what fills before it is carried out was
-        locked at up to `share_cents` a share, and is locked once more."""
-        self._keep(
-            own,
-            _Write(
-                now_ns,
-                max(0, cents),
-                is_amend=True,
-                size=size,
-                filled=own.filled,
-                share_cents=share_cents,
-            ),
-        )
+    def on_amend(self, own: CashOrder, rate: FeeRate, amend: Amend, now_ns: int) -> None:
+        """A change of an order has left, and has no answer yet. It may lock more; if it locks less,
+        only a balance shows that. Where it sets a size, what fills before it is carried out was
+        locked at the old price, and is locked once more."""
+        if own.side is _BUY:
+            qty, price = amend.qty or Qty(own.remaining), amend.price or own.price
+            growth = reserve_cents(rate, qty, price, _NO_FEES) - _least_locked(own, rate)
+            share_cents = reserve_cents(rate, Qty(1), own.price, _NO_FEES)
+            change = (True, amend.qty, own.filled, share_cents)
+            self._keep(own, _Write(now_ns, max(0, growth), 0, 0, *change))
 
-    def cancelled(self, own: CashOrder, cents: int, now_ns: int) -> None:
-        """A cancel of an order has left. cents: what all of it that rests locks, fees left out. Of
-        cancels that are repeated the first one is kept: their number has no bound."""
+    def on_cancel(self, own: CashOrder, now_ns: int) -> None:
+        """A cancel of an order has left. Of repeated cancels the first is kept: their number has no
+        bound. What an unanswered change of an order locks is not known."""
+        if own.side is not _BUY or own.amend is not None:
+            return
         since = self._since.get(own)
         if since is None or not since.writes[-1].freed_cents:
+            cents = notional(own.price, Qty(own.remaining))
             self._keep(own, _Write(now_ns, 0, freed_cents=cents, filled=own.filled))
 
     def _keep(self, own: CashOrder, write: _Write) -> None:
@@ -126,8 +150,19 @@ class BuyingPower:
     # --- what is free -----------------------------------------------------------------------------
 
     def suffices(self, cents: int) -> bool:
-        """Whether so much more may be locked now; none always may."""
+        """True if so much more may be locked now; none always may."""
         return cents <= 0 or cents <= self.cents
+
+    def affordable(
+        self, rate: FeeRate, price: Price, qty: int, instead_of: CashOrder | None = None
+    ) -> int:
+        """Shares of a purchase, up to `qty`, that the free cash pays. instead_of: an order that
+        rests and that it is a change of."""
+        freed = 0 if instead_of is None else _least_locked(instead_of, rate)
+        needed, cents = reserve_cents(rate, Qty(qty), price, _NO_FEES) - freed, self.cents
+        if needed <= 0 or needed <= cents:
+            return qty
+        return min(qty, qty_within(rate, price, freed + max(0, cents)))
 
     @property
     def cents(self) -> int:
@@ -151,6 +186,12 @@ class BuyingPower:
         if first.at_ns <= self._answered_ns:
             return 0
         return min(0, spent - first.freed_cents)
+
+
+def _least_locked(own: CashOrder, rate: FeeRate) -> int:
+    """What an order that rests locks at least: next to what has filled its fee may come to a cent
+    less (S16)."""
+    return reserve_cents(rate, Qty(own.remaining), own.price, _NO_FEES) - bool(rate.e8)
 
 
 def _locked_again(own: CashOrder, writes: list[_Write]) -> int:
