@@ -149,7 +149,7 @@ class InconsistencyMonitor:
     """The signs under observation and the first contradiction, which stands until `reset`."""
 
     def __init__(self) -> None:
-        self._signs: dict[tuple[Inconsistency, str], _Sign] = {}
+        self.signs: dict[tuple[Inconsistency, str], _Sign] = {}
         self.contradiction: Contradiction | None = None
 
     def contradicts(self, kind: Inconsistency, evidence: str) -> None:
@@ -172,12 +172,12 @@ class InconsistencyMonitor:
         after the first sign was seen counts against it. market_id: the market that takes no new
         exposure from here on; None for the whole account.
         """
-        sign = self._signs.get((kind, key))
+        sign = self.signs.get((kind, key))
         if sign is None:
-            if not INCONSISTENCIES[kind].patience or len(self._signs) >= SIGNS_MAX:
+            if not INCONSISTENCIES[kind].patience or len(self.signs) >= SIGNS_MAX:
                 self.contradicts(kind, evidence)
             else:
-                self._signs[kind, key] = _Sign(now_ns, evidence, market_id)
+                self.signs[kind, key] = _Sign(now_ns, evidence, market_id)
             return
         sign.evidence = evidence
         if begun_ns > sign.first_ns:
@@ -187,32 +187,27 @@ class InconsistencyMonitor:
 
     def on_sign_gone(self, kind: Inconsistency, key: str) -> None:
         """A read shows that a sign is over, if there was one."""
-        self._signs.pop((kind, key), None)
+        self.signs.pop((kind, key), None)
 
     def observes(self, kind: Inconsistency, key: str) -> bool:
         """True while a sign is under observation."""
-        return (kind, key) in self._signs
+        return (kind, key) in self.signs
 
     @property
     def observed(self) -> str:
         """The signs under observation, for a person; empty without one."""
-        shown = [f"{kind} ({sign.evidence})" for (kind, _), sign in self._signs.items()]
+        shown = [f"{kind} ({sign.evidence})" for (kind, _), sign in self.signs.items()]
         more = len(shown) - _SIGNS_SHOWN
         return ", ".join(shown[:_SIGNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
-    @property
-    def is_observing(self) -> bool:
-        """True while any sign is under observation."""
-        return bool(self._signs)
-
     def blocks(self, market_id: MarketId) -> str:
         """Why nothing may add exposure on a market now; empty when something may."""
-        for (kind, _), sign in self._signs.items():
+        for (kind, _), sign in self.signs.items():
             if sign.market_id is None or sign.market_id == market_id:
                 return f"{kind}: {sign.evidence}"
         return ""
 
     def reset(self) -> None:
         """A person has looked, and the books are opened anew: nothing seen before counts."""
-        self._signs.clear()
+        self.signs.clear()
         self.contradiction = None

@@ -398,7 +398,7 @@ class Trader:
         if needs_upkeep:
             self._before_deciding()
         may_quote = self.may_quote
-        wishes, again_ns = self._decide()
+        wishes, again_ns = self._decide(may_quote=may_quote)
         if needs_upkeep:
             out.probe_key(now_ns)
         self._sending.cancel(wishes, now_ns)
@@ -477,14 +477,14 @@ class Trader:
             )
         return False
 
-    def _decide(self) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
+    def _decide(self, *, may_quote: bool) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
         """What is wished for now, and when to look again; no plan stands in the way of stopping."""
         if self.phase is Phase.STOPPING:
             self.quoting.pnl.on_tick(self._now_ns, is_open=self.ledgers.is_open)
             return (), self._now_ns + _TICK_NS
         if self.out.findings or self.quoting.flattening:
             self._sending.pull_growth()
-        return self.quoting.decide(self.may_quote, self._now_ns)
+        return self.quoting.decide(may_quote, self._now_ns)
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""

@@ -17,13 +17,16 @@ from bot.config.strict_yaml import YamlFault, read_yaml
 from bot.config.validation import typed
 from bot.core.build_report import limits_used
 from bot.core.report import BreakerReport, EventReport
-from bot.core.risk.exposure import Bounds, Exposure, RungTerms, live_of
-from bot.core.risk.limits import (
+from bot.core.risk.exposure import (
+    Bounds,
+    Exposure,
+    RungTerms,
     bounds_of,
     event_limit_cents,
-    limits_in_force,
+    live_of,
     series_loss_cents,
 )
+from bot.core.risk.limits import limits_in_force
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX

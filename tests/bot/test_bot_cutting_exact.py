@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.risk.exposure import Bounds, Exposure
-from bot.core.risk.limits import bounds_of, limits_in_force
+from bot.core.risk.exposure import Bounds, Exposure, bounds_of
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, TrimReason
 from bot.strategy.api import Quote, Resting
 from tests.bot.test_bot_risk import ask, bid, limits

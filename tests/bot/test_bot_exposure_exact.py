@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.risk.exposure import live_of
-from bot.core.risk.limits import bounds_of, limits_in_force
+from bot.core.risk.exposure import bounds_of, live_of
+from bot.core.risk.limits import limits_in_force
 from tests.bot.test_bot_risk import ask, bid, limits
 from tests.bot.test_bot_risk_rules import bounds, two
 from venue.wire.money import Cents

@@ -174,7 +174,7 @@ def test_a_mad_strategy_is_stopped_after_at_most_sixty_creates_and_within_a_seco
 def test_a_loss_beyond_its_limit_latches_once_and_the_reason_is_kept(monkeypatch):
     world = quoting()
     trader = world.process.trader
-    limit = trader.guard.limits.loss_cents
+    limit = trader.guard.breakers.limits.loss_cents
     world.driver.run_until(world.now_ns + SECOND)
     monkeypatch.setattr(trader.ledgers.book, "pnl_cents", lambda _marks: -limit - 1)
     trader.guard.breakers.judge(0, 0, world.now_ns)

@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.risk.exposure import Exposure, OpenExposure, RungTerms, live_of, loss_cents
-from bot.core.risk.limits import (
+from bot.core.risk.exposure import (
+    Exposure,
+    OpenExposure,
+    RungTerms,
     bounds_of,
     event_limit_cents,
-    limits_in_force,
+    live_of,
+    loss_cents,
     series_loss_cents,
 )
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, Trim, TrimReason
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote, Resting

@@ -133,7 +133,7 @@ def test_shares_that_are_marked_down_kill_though_nothing_was_sold(name: str) -> 
     trader = world.process.trader
     limits = BreakerSettings(**{name: 300})
     trader.guard.breakers.limits = msgspec.structs.replace(
-        trader.guard.limits, **{name: getattr(limits, name)}
+        trader.guard.breakers.limits, **{name: getattr(limits, name)}
     )
     rung = trader.quoting.active_rungs()[0]
     marked = [80.0, 80.0, 77.1, 76.9]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.risk.exposure import Exposure, OpenExposure, RungTerms, live_of
-from bot.core.risk.limits import bounds_of, limits_in_force
+from bot.core.risk.exposure import Exposure, OpenExposure, RungTerms, bounds_of, live_of
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import Trim, TrimReason
 from bot.strategy.api import Quote
 from tests.bot.test_bot_risk import ask, bid, cut, flat, ids, limits, terms, with_quotes

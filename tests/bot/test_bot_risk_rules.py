@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, live_of
-from bot.core.risk.limits import bounds_of, event_limit_cents, limits_in_force
+from bot.core.risk.exposure import (
+    Bounds,
+    Exposure,
+    OpenExposure,
+    bounds_of,
+    event_limit_cents,
+    live_of,
+)
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, TrimReason
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote

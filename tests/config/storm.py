@@ -91,7 +91,7 @@ def numbers(trader: Trader) -> set[int]:
         quoting._make_strategy().params.max_position_qty,
         trader._sending._settings.risk.rung_position_qty,
         trader._sending.checks.throttle._settings.place_horizon_ns // NS_PER_MS,
-        trader.guard.limits.rejects_per_minute,
+        trader.guard.breakers.limits.rejects_per_minute,
         trader.guard.breakers.limits.rejects_per_minute,
     }
     for ladder in quoting.ladders:

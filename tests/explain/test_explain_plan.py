@@ -11,8 +11,8 @@ from bot.cli.plan_text import dry_text
 from bot.core import messages as m
 from bot.core.preview import Act, TraderPlan, rooms
 from bot.core.report import Phase
-from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, RungTerms
-from bot.core.risk.limits import bounds_of, limits_in_force
+from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, RungTerms, bounds_of
+from bot.core.risk.limits import limits_in_force
 from bot.core.settings import RiskSettings
 from bot.core.trader import Trader
 from bot.io.clock import Clock

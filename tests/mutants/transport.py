@@ -19,7 +19,8 @@ from bot.core.quoting.suspensions import Suspensions
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, misread
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.names import ClientOrderId
+from venue.wire.money import BookSide
+from venue.wire.names import ClientOrderId, MarketId
 
 
 def _resend_as_new(self: OrderManager, own: OwnOrder, now_ns: int) -> None:
@@ -98,7 +99,9 @@ def _asked_again(self: RejectHistory, request: m.Write) -> bool:
     return False
 
 
-def _not_parked(self: Suspensions, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+def _not_parked(
+    self: Suspensions, market_id: MarketId, side: BookSide, code: str, for_ns: int, now_ns: int
+) -> None:
     pass
 
 

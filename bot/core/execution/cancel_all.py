@@ -54,6 +54,6 @@ def send_cancels(
             break
         sent.append(order)
         if venue.is_halted:
-            venue.on_write(now_ns)
+            venue.on_probe(now_ns)
             break
     return sent

@@ -45,20 +45,6 @@ Ranked = tuple[float, int, MarketQuoter | None, Action | SuspectedFill]
 """What may leave: less its value, its place among equals, its rung (None of a read), and itself."""
 
 
-def most_valuable_first(
-    wishes: Sequence[tuple[MarketQuoter, Action]], hints: Sequence[SuspectedFill] = ()
-) -> list[Ranked]:
-    """All of them but the cancels. Of equal ones the wishes come as they are, then the reads."""
-    rows: list[Ranked] = [
-        (-wish.value, place, rung, wish)
-        for place, (rung, wish) in enumerate(wishes)
-        if not isinstance(wish, CancelAction)
-    ]
-    rows += [(-hint.value, len(wishes), None, hint) for hint in hints]
-    rows.sort(key=lambda row: row[:2])
-    return rows
-
-
 def nearest_first(rows: Iterable[Ranked]) -> list[Ranked]:
     """The same: what buys nothing new as it is, then the nearest to the touch of others, of equals
     that which is worth most for what it costs."""
@@ -160,6 +146,7 @@ class OrderExecutor:
         self.nonce = ""
         """Every client_order_id of the run begins with it."""
         self._orders_made = 0
+        self._resting = -1  # our orders, as far as the budget knows
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other settings from here on; orders beyond lowered limits are cancelled."""
@@ -203,7 +190,7 @@ class OrderExecutor:
         """Cancel orders that could grow a position where only shrinking one is allowed: while the
         books are in doubt, or positions are to be flat. The oldest orders stay."""
         all_shrink_only, signs = self.checks.all_shrink_only, self._out.inconsistencies
-        if not (all_shrink_only or signs.is_observing):
+        if not (all_shrink_only or signs.signs):
             return
         room: dict[tuple[MarketId, BookSide], int] = {}
         for own in self._desk.all_live():
@@ -229,7 +216,7 @@ class OrderExecutor:
             ):
                 return
             if self.venue.is_halted:
-                self.venue.on_write(now_ns)
+                self.venue.on_probe(now_ns)
                 return
 
     def cancel_all(self, phase: Phase, now_ns: int) -> None:
@@ -286,13 +273,14 @@ class OrderExecutor:
         rung, so that it is not wished for again before something has changed. Where a take left,
         the plan of the rung no longer stands: it is made anew before anything else leaves there.
         """
-        suspected = self._suspected.due(now_ns)
+        suspects = self._suspected
+        suspected = suspects.due(now_ns) if now_ns >= suspects.due_ns else ()
         taken = [rung for rung, take in takes if self._take(rung, take, now_ns)] if takes else ()
         able = [row for row in wishes if row[0].may_send and row[0] not in taken] if wishes else ()
-        self._out.rests(self._desk.live_count())
+        self._report_resting()
         if not (able or suspected):
             return
-        for _, _, rung, candidate in self._in_turn(most_valuable_first(able, suspected), now_ns):
+        for _, _, rung, candidate in self._ranked(able, suspected, now_ns):
             if isinstance(candidate, SuspectedFill):
                 self._look(candidate, now_ns)
                 continue
@@ -306,15 +294,35 @@ class OrderExecutor:
                 has_left = self._amend(rung, candidate, now_ns)
             if has_left:
                 rung.orders_changed()
-                self.venue.on_write(now_ns)
+                if self.venue.reopens_ns is not None:
+                    self.venue.on_probe(now_ns)
             elif isinstance(candidate, AmendAction) and self._flees(rung, candidate):
                 # It may not move, but it must not be picked off where it stands.
                 why = "beyond the fair price, and it cannot be moved in time"
                 self._cancel(rung, candidate.order, why, now_ns)
 
-    def _in_turn(self, rows: list[Ranked], now_ns: int) -> list[Ranked]:
-        """What may leave, in the order in which it does: as it is, unless not every create finds
-        room, by number, time to flat or cash. Of cash what rests and moves has its part first."""
+    def _report_resting(self) -> None:
+        """Others that spend from the same budget leave tokens for the cancels of our orders."""
+        if (count := self._desk.live_count()) != self._resting:
+            self._resting = count
+            self._out.rests(count)
+
+    def _ranked(
+        self,
+        wishes: Sequence[tuple[MarketQuoter, Action]],
+        suspected: Sequence[SuspectedFill],
+        now_ns: int,
+    ) -> list[Ranked]:
+        """All but the cancels, in the order in which they may leave: the most valuable first, of
+        equal ones the wishes as they come, then the reads. Where not every create finds room, by
+        number, time to flat or cash, what rests and moves has its part of the cash first."""
+        rows: list[Ranked] = [
+            (-wish.value, place, rung, wish)
+            for place, (rung, wish) in enumerate(wishes)
+            if not isinstance(wish, CancelAction)
+        ]
+        rows += [(-each.value, len(wishes), None, each) for each in suspected]
+        rows.sort(key=lambda row: row[:2])
         creates = [
             (rung, candidate)
             for _, _, rung, candidate in rows
@@ -403,7 +411,8 @@ class OrderExecutor:
             some = True
             self._out.took(TakeOutcome.SENT)
             rung.orders_changed()  # the limits count it before the other route is looked at
-            self.venue.on_write(now_ns)
+            if self.venue.reopens_ns is not None:
+                self.venue.on_probe(now_ns)
         return some
 
     def _create(self, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> bool:
@@ -432,7 +441,7 @@ class OrderExecutor:
             return False
         self._cash.on_create(own, max(rung.maker_rate, rung.taker_rate), now_ns)
         self._throttle.on_write(rung.market_id, now_ns)
-        self._out.rests(self._desk.live_count())
+        self._report_resting()
         return True
 
     # --- for a person -----------------------------------------------------------------------------
@@ -443,8 +452,7 @@ class OrderExecutor:
         leaving: list[Action | SuspectedFill] = [
             w for _, w in wishes if isinstance(w, CancelAction)
         ]
-        rows = most_valuable_first(wishes)
-        leaving += [candidate for _, _, _, candidate in self._in_turn(rows, now_ns)]
+        leaving += [candidate for _, _, _, candidate in self._ranked(wishes, (), now_ns)]
         return {id(each): turn for turn, each in enumerate(leaving, 1)}
 
     def held_back(self, rung: MarketQuoter, wish: Action, now_ns: int) -> str:

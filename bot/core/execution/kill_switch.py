@@ -24,7 +24,7 @@ from bot.core.orders.outbox import Outbox
 from bot.core.orders.rejects import CancelHealth
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.risk.breakers import CircuitBreakers, limits_of
-from bot.core.settings import BreakerSettings, TraderSettings
+from bot.core.settings import TraderSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome
@@ -67,11 +67,6 @@ class KillSwitch:
         self._latched_ns = 0
         self._seen_flat = False
         self._cancel_health = CancelHealth()
-
-    @property
-    def limits(self) -> BreakerSettings:
-        """Those in force, the caps on one order among them."""
-        return self.breakers.limits
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other limits from here on; what is beyond the old ones by now has tripped."""

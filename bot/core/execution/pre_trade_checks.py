@@ -172,7 +172,7 @@ class PreTradeChecks:
         """Hold back everything while latched, and else an order beyond a compiled cap."""
         if self._kill_switch.latched or self._out.inconsistencies.contradiction is not None:
             return Verdict(HeldBack.LATCHED, qty)
-        limits, worth = self._kill_switch.limits, notional(price, Qty(qty))
+        limits, worth = self._kill_switch.breakers.limits, notional(price, Qty(qty))
         if qty > ORDER_QTY_CAP:
             return Verdict(HeldBack.CAP, qty, detail=f"{qty} shares, at most {ORDER_QTY_CAP}")
         if worth > limits.order_notional_cents:
@@ -191,7 +191,7 @@ class PreTradeChecks:
     def _through(self, rung: MarketQuoter, yes_price: int, *, is_bid: bool) -> str:
         """Why a price reaches too far through the best one of others; empty when it does not."""
         bids, asks = rung.others.left(self._desk.live(rung.market_id))
-        far, most = asks if is_bid else bids, self._kill_switch.limits.ticks_through
+        far, most = asks if is_bid else bids, self._kill_switch.breakers.limits.ticks_through
         if not far:
             return ""
         best = far[0][0]
@@ -212,7 +212,7 @@ class PreTradeChecks:
             bool(self._quoting.flattening)
             or _SHARES_DIFFER in self._out.findings
             or rung.ladder.stage is WindDownStage.REDUCING
-            or (signs.is_observing and bool(signs.blocks(rung.market_id)))
+            or bool(signs.signs and signs.blocks(rung.market_id))
         )
 
     def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:

@@ -27,10 +27,9 @@ class VenueAvailability:
         """True if no cancel may leave now."""
         return self.is_halted and self.reopens_ns is not None and now_ns < self.reopens_ns
 
-    def on_write(self, now_ns: int) -> None:
-        """A write has left: if it is a probe, the next one waits."""
-        if self.reopens_ns is not None:
-            self.reopens_ns = now_ns + _PROBE_NS
+    def on_probe(self, now_ns: int) -> None:
+        """A write has left while it takes none: the next one waits."""
+        self.reopens_ns = now_ns + _PROBE_NS
 
     def on_reject(self, code: str, now_ns: int) -> None:
         """The venue is halted, or takes cancels only."""

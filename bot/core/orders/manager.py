@@ -393,7 +393,7 @@ class OrderManager:
         if not self.amends:
             return self.send_cancel(own, _AMENDS_OFF, now_ns)
         request = AmendResting(own.order_id, amend)
-        if self.refusals.is_blocked(request):
+        if self.refusals.blocked and self.refusals.is_blocked(request):
             return self.send_cancel(own, "its change was refused", now_ns)
         if not self._out.send(request, Priority.AMEND, why, now_ns, own):
             return False

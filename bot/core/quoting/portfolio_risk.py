@@ -11,8 +11,8 @@ from bot.core.orders.order import OwnOrder
 from bot.core.planning.actions import CreateAction
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.risk.buying_power import AccountRisk
-from bot.core.risk.exposure import Bounds, Exposure
-from bot.core.risk.limits import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
+from bot.core.risk.exposure import Bounds, Exposure, bounds_of, event_limit_cents, series_loss_cents
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, Trim
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Resting

@@ -27,6 +27,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote
 from venue.wire.money import (
     PAYOUT_CENTS,
@@ -108,6 +109,43 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     resting_cents: Cents
 
 
+_NOTHING: Final = Cents(0)
+
+
+def series_loss_cents(worst_by_event: Iterable[Cents]) -> Cents:
+    """The worst case of a series: its events' losses added up, gains of one not set against
+    losses of another."""
+    return Cents(sum([max(0, -worst) for worst in worst_by_event]))
+
+
+def event_limit_cents(
+    limits: RiskSettings, others_loss_cents: Cents, other_series_loss_cents: Cents = _NOTHING
+) -> Cents:
+    """What an event may lose: its own limit, or what the other events leave of the series' limit,
+    or they and the other series of the account leave of the account's, if that is less; never
+    below zero."""
+    left = min(limits.event_loss_cents, limits.series_loss_cents - others_loss_cents)
+    if limits.account_loss_cents:
+        of_account = limits.account_loss_cents - other_series_loss_cents - others_loss_cents
+        left = min(left, of_account)
+    return Cents(max(0, left))
+
+
+def bounds_of(
+    in_force: RiskSettings, loss_cents: Cents, others_resting_cents: Cents = _NOTHING
+) -> Bounds:
+    """The bounds of one event. in_force: as `limits_in_force` gives them. loss_cents: as
+    `event_limit_cents` gives it. others_resting_cents: what the other events have resting."""
+    return Bounds(
+        loss_cents=loss_cents,
+        position_qty=in_force.rung_position_qty,
+        net_qty=in_force.event_net_qty,
+        gross_qty=in_force.event_gross_qty,
+        gross_cents=in_force.event_gross_cents,
+        resting_cents=Cents(max(0, in_force.resting_cents - others_resting_cents)),
+    )
+
+
 class Rooms(NamedTuple):
     """The largest order on one side of a rung that each of the `Bounds` admits; below 1: none."""
 
@@ -136,15 +174,15 @@ class Exposure:
         "_gross",
         "_if_no",
         "_if_yes",
-        "_index",
         "_least",
         "_outcomes",
         "_resting",
         "_rung_sums",
-        "_rungs",
         "_sunk",
         "_worst",
+        "index",
         "net",
+        "rungs",
     )
 
     def __init__(
@@ -160,8 +198,10 @@ class Exposure:
         """
         if len(rungs) != len(holdings):
             raise ValueError(f"{len(rungs)} rungs with {len(holdings)} holdings")
-        self._rungs = tuple(rungs)
-        self._index = {rung.market_id: index for index, rung in enumerate(self._rungs)}
+        self.rungs = tuple(rungs)
+        """In strike order."""
+        self.index = {rung.market_id: index for index, rung in enumerate(self.rungs)}
+        """The number of a rung, by market."""
         self.net = [yes - no for yes, no in holdings]
         """YES less NO shares held, by rung: not to be changed."""
         self._outcomes = _outcomes(cash_flow_cents, holdings)
@@ -174,10 +214,10 @@ class Exposure:
             self.add_order(live)
 
     def _clear(self) -> None:
-        self._bids = [0] * len(self._rungs)  # shares that may be bought, per rung
-        self._asks = [0] * len(self._rungs)
-        self._bid_loss = [0] * len(self._rungs)  # what they lose if the rung resolves NO
-        self._ask_loss = [0] * len(self._rungs)  # and YES
+        self._bids = [0] * len(self.rungs)  # shares that may be bought, per rung
+        self._asks = [0] * len(self.rungs)
+        self._bid_loss = [0] * len(self.rungs)  # what they lose if the rung resolves NO
+        self._ask_loss = [0] * len(self.rungs)  # and YES
         self._resting = 0
         self._worst: list[int] | None = None
         self._rung_sums: list[tuple[int, int]] | None = None
@@ -186,7 +226,7 @@ class Exposure:
     def bare(self) -> "Exposure":
         """What is held alone, nothing live; the two share nothing that changes."""
         copy = Exposure.__new__(Exposure)
-        copy._rungs, copy._index, copy.net = self._rungs, self._index, self.net
+        copy.rungs, copy.index, copy.net = self.rungs, self.index, self.net
         copy._outcomes, copy._least, copy._cash = self._outcomes, self._least, self._cash
         copy._if_yes, copy._if_no = self._if_yes, self._if_no
         copy._clear()
@@ -195,7 +235,7 @@ class Exposure:
     @property
     def rung_count(self) -> int:
         """How many rungs there are; outcomes are one more."""
-        return len(self._rungs)
+        return len(self.rungs)
 
     @property
     def outcome_cents(self) -> tuple[Cents, ...]:
@@ -270,23 +310,14 @@ class Exposure:
             _, is_bid, loss = self._terms(live)
             sums[0 if is_bid else 2] += live.qty_max
             sums[1 if is_bid else 3] += live.qty_max * loss
-        self.set_rung(self._index[market_id], (sums[0], sums[1]), (sums[2], sums[3]))
+        self.set_rung(self.index[market_id], (sums[0], sums[1]), (sums[2], sums[3]))
 
     def _terms(self, live: OpenExposure) -> tuple[int, bool, int]:
         """Rung, True for a bid, and the most that one share of it can lose."""
-        rung_index = self._index[live.market_id]
-        rung, price = self._rungs[rung_index], canonical(live.outcome, live.price)
+        rung_index = self.index[live.market_id]
+        rung, price = self.rungs[rung_index], canonical(live.outcome, live.price)
         is_bid = book_side(live.outcome, live.side) is _BID
         return rung_index, is_bid, (rung.bid_loss_cents if is_bid else rung.ask_loss_cents)[price]
-
-    def index_of(self, market_id: MarketId) -> int:
-        """The number of a rung. Raises KeyError for a market that is none of this event."""
-        return self._index[market_id]
-
-    def share_losses(self, index: int, *, is_bid: bool) -> tuple[int, ...]:
-        """The most that one share bought or sold on a rung can lose, cents, by canonical price."""
-        rung = self._rungs[index]
-        return rung.bid_loss_cents if is_bid else rung.ask_loss_cents
 
     def add_shares(self, index: int, qty: int, loss_cents: int, *, is_bid: bool) -> None:
         """Count so many more shares (below zero: fewer) as live on a side of a rung, of which all
@@ -335,7 +366,7 @@ class Exposure:
         """Have the sums over the rungs; `set_rung` then keeps them. Added up for each decision they
         cost 60 us of 400 at forty rungs (bench/deciding.py)."""
         if self._rung_sums is None:
-            self._rung_sums = list(map(self._rung_sum, range(len(self._rungs))))
+            self._rung_sums = list(map(self._rung_sum, range(len(self.rungs))))
             self._gross = sum([reach for reach, _ in self._rung_sums])
             self._sunk = self._cash + sum([worst for _, worst in self._rung_sums])
 

@@ -6,41 +6,17 @@ any size: a bid moves down and an ask up to the next price of the market's grid,
 larger than the venue was seen to take. Readings: docs/assumptions.md#S25, #S46.
 """
 
-from collections.abc import Iterable
 from typing import Final, TypeVar
 
 import msgspec
 
 from bot.core.risk.breakers import limits_of
-from bot.core.risk.exposure import Bounds, loss_cents
 from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
 from bot.strategy.api import Quote, Take
 from venue.wire.model import Market
 from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, BookSide, Cents, Price, Qty
 
 _Limits = TypeVar("_Limits", RiskSettings, BreakerSettings)
-
-_NOTHING: Final = Cents(0)
-
-
-def series_loss_cents(worst_by_event: Iterable[Cents]) -> Cents:
-    """The worst case of a series: its events' losses added up, gains of one not set against
-    losses of another."""
-    return Cents(sum([loss_cents(worst) for worst in worst_by_event]))
-
-
-def event_limit_cents(
-    limits: RiskSettings, others_loss_cents: Cents, other_series_loss_cents: Cents = _NOTHING
-) -> Cents:
-    """What an event may lose: its own limit, or what the other events leave of the series' limit,
-    or they and the other series of the account leave of the account's, if that is less; never
-    below zero."""
-    left = min(limits.event_loss_cents, limits.series_loss_cents - others_loss_cents)
-    if limits.account_loss_cents:
-        of_account = limits.account_loss_cents - other_series_loss_cents - others_loss_cents
-        left = min(left, of_account)
-    return Cents(max(0, left))
-
 
 _NET_RUNGS: Final = 10
 _GROSS_RUNGS: Final = 20
@@ -58,21 +34,6 @@ def limits_in_force(limits: RiskSettings) -> RiskSettings:
         event_gross_qty=limits.event_gross_qty or Qty(_GROSS_RUNGS * limits.rung_position_qty),
         event_gross_cents=limits.event_gross_cents or Cents(_GROSS_TIMES * limits.event_loss_cents),
         resting_cents=limits.resting_cents or Cents(_RESTING_TIMES * limits.series_loss_cents),
-    )
-
-
-def bounds_of(
-    in_force: RiskSettings, loss_cents: Cents, others_resting_cents: Cents = _NOTHING
-) -> Bounds:
-    """The bounds of one event. in_force: as `limits_in_force` gives them. loss_cents: as
-    `event_limit_cents` gives it. others_resting_cents: what the other events have resting."""
-    return Bounds(
-        loss_cents=loss_cents,
-        position_qty=in_force.rung_position_qty,
-        net_qty=in_force.event_net_qty,
-        gross_qty=in_force.event_gross_qty,
-        gross_cents=in_force.event_gross_cents,
-        resting_cents=Cents(max(0, in_force.resting_cents - others_resting_cents)),
     )
 
 

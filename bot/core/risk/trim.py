@@ -96,7 +96,8 @@ def _limited(
         if not side:
             continue
         side.sort()
-        share_losses = held.share_losses(index, is_bid=first == 0)
+        terms = held.rungs[index]
+        share_losses = terms.ask_loss_cents if first else terms.bid_loss_cents
         room = limits.rung_position_qty + (held.net[index] if first else -held.net[index])
         for row, (_, place) in zip(range(first, count, 2), side, strict=False):
             quote = quotes[place]
@@ -157,7 +158,7 @@ class QuoteTrimmer:
             for market_id, wanted in quotes.items():
                 market = markets.get(market_id)
                 if market is None or (market.quotes is not wanted and market.quotes != wanted):
-                    index = self._bare.index_of(market_id)
+                    index = self._bare.index[market_id]
                     market = _limited(wanted, index, self._bare, self._limits)
                     markets[market_id] = market
                     bids, bid_losses = market.caps[::2], market.losses[::2]

@@ -11,7 +11,7 @@ from bot.core.distribution import KINDS
 from bot.core.inconsistency import Inconsistency
 from bot.core.orders.request_budget import Priority
 from bot.core.report import BreakerReport, Phase, Report, RungReport, TakeOutcome
-from bot.core.risk.limits import series_loss_cents
+from bot.core.risk.exposure import series_loss_cents
 from bot.core.risk.trim import TrimReason
 from bot.io.metrics import profits
 from bot.io.metrics.profits import MILLI
