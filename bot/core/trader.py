@@ -20,8 +20,9 @@ from bot.core.execution.kill_switch import KillSwitch
 from bot.core.execution.suspected_fills import SuspectedFills
 from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.orders.manager import OrderManager, is_news
-from bot.core.orders.order import OrderFinding, OwnOrder
+from bot.core.orders.order import OrderEvent, OrderFinding, OwnOrder
 from bot.core.orders.outbox import NEVER_NS, Outbox, Pending
+from bot.core.orders.reject_policy import POLICIES, RejectPolicy, Then
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
 from bot.core.preview import TraderPlan, plan_of
@@ -33,7 +34,7 @@ from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Strategy
-from venue.wire.errors import Advice, Code
+from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import Ticker, fold_ticker
@@ -42,6 +43,9 @@ _TICK_NS = 100 * NS_PER_MS
 """A tick comes at least this often: staleness is noticed without an event."""
 
 _OVERDUE_NS = 10 * NS_PER_MS
+_SIDE_NS = 60 * NS_PER_SECOND
+"""How long a side of a market is suspended after a reject that is our fault."""
+
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "cancels_fail", "journal_failed", *_KEYS_REFUSED)
 _OPEN = (Phase.QUOTING, Phase.PAUSED)
@@ -308,40 +312,44 @@ class Trader:
                 self.quoting.own_shown(answer.body.order, self._now_ns, may_be_old=again)
         if own.filled > self.ledgers.booked_qty(own):
             self._account.hasten(Resource.FILLS, self._now_ns)
-        if row is None or is_read:
-            return
-        assert isinstance(answer, m.Rejected)
-        if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
+        if row is not None and not is_read:
+            assert isinstance(answer, m.Rejected)
+            self._after_reject(pending, own, answer, POLICIES[row.advice])
+
+    def _after_reject(
+        self, pending: Pending, own: OwnOrder, answer: m.Rejected, policy: RejectPolicy
+    ) -> None:
+        """Carry out `RejectPolicy.then`."""
+        now_ns, suspensions, code = self._now_ns, self.quoting.parking, answer.code
+        request = pending.request
+        if policy.of_change is OrderEvent.TOO_LATE and isinstance(request, m.CancelResting):
             # A halted venue says that it is halted, before that.
-            self._sending.venue.on_accept(pending.request, pending.begun_ns)
-        create = pending.request if isinstance(pending.request, m.Create) else None
-        if row.advice is Advice.PARK_VENUE:
-            self._sending.venue.on_reject(answer.code, self._now_ns)
-        elif row.advice is Advice.PARK_MARKET:
-            self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
-            self._account.hasten(
-                Resource.SERIES,
-                self._now_ns + PARK_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS,
-            )
-        elif row.advice is Advice.REREAD_FUNDS:
-            often = self.desk.refusals.often(own, self._now_ns)
-            self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
-            self._account.hasten(Resource.BALANCE, self._now_ns)
-            self._account.hasten(Resource.POSITIONS, self._now_ns)
-        elif row.advice is Advice.FIX and not (create is not None and create.again):
-            # The refusal of a create sent again speaks of that sending alone.
-            self.out.note("error", "request_refused", code=answer.code, message=answer.message)
-            asked = create.order.qty if create is not None else Qty(0)
-            if answer.code == Code.INVALID_QTY and asked > 1:
-                self.quoting.parking.too_large(own.market_id, asked)
-                return
-            self.quoting.parking.side(
-                own.market_id, own.book_side, answer.code, 60 * NS_PER_SECOND, self._now_ns
-            )
-        elif row.advice is Advice.GIVE_UP and self.desk.refusals.often(own, self._now_ns):
-            self.quoting.parking.side(
-                own.market_id, own.book_side, answer.code, 60 * NS_PER_SECOND, self._now_ns
-            )
+            self._sending.venue.on_accept(request, pending.begun_ns)
+        is_first = not (isinstance(request, m.Create) and request.again)
+        is_often = self.desk.refusals.often(own, now_ns)
+        match policy.then:
+            case Then.NOTHING:
+                pass
+            case Then.SUSPEND_VENUE:
+                self._sending.venue.on_reject(code, now_ns)
+            case Then.SUSPEND_MARKET:
+                suspensions.market(own.market_id, code, now_ns)
+                at_ns = now_ns + PARK_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS
+                self._account.hasten(Resource.SERIES, at_ns)
+            case Then.SUSPEND_FOR_FUNDS:
+                suspensions.for_funds(own, code, now_ns, often=is_often)
+                self._account.hasten(Resource.BALANCE, now_ns)
+                self._account.hasten(Resource.POSITIONS, now_ns)
+            case Then.SUSPEND_SIDE if is_first:
+                # The reject of a create sent again is about that sending alone.
+                self.out.note("error", "request_refused", code=code, message=answer.message)
+                asked = request.order.qty if isinstance(request, m.Create) else Qty(0)
+                if code == Code.INVALID_QTY and asked > 1:
+                    suspensions.too_large(own.market_id, asked)
+                else:
+                    suspensions.side(own.market_id, own.book_side, code, _SIDE_NS, now_ns)
+            case Then.SUSPEND_SIDE_IF_OFTEN if is_often:
+                suspensions.side(own.market_id, own.book_side, code, _SIDE_NS, now_ns)
 
     def _walked(self, walk: PagedRead) -> None:
         match walk.kind:

@@ -4,6 +4,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.reject_policy import POLICIES
 from bot.core.orders.rejects import BLOCKED_MAX, OFTEN_WITHIN_NS, SIDES_MAX, RejectHistory
 from tests.bot import made
 from tests.bot.desks import create
@@ -14,6 +15,10 @@ from venue.wire.requests import Amend
 
 BUG = CODES[Code.INVALID_PRICE]
 FUNDS = CODES[Code.INSUFFICIENT_BALANCE]
+
+
+def test_every_advice_says_what_the_bot_does_after_it():
+    assert set(POLICIES) == set(Advice)
 
 
 def refused(of: RejectHistory, own: OwnOrder, row: Row = BUG, now_ns: int = T0) -> None:

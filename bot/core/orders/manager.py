@@ -41,6 +41,7 @@ from bot.core.orders.order import (
     slot_shown,
 )
 from bot.core.orders.outbox import HANGS_NS, NEVER_NS, Outbox, Pending, keep_newest
+from bot.core.orders.reject_policy import POLICIES
 from bot.core.orders.rejects import ForeignCancels, RejectHistory
 from bot.core.orders.request_budget import Priority
 from bot.core.report import TakeOutcome
@@ -977,11 +978,8 @@ def _fact_of(row: Row | None, *, of_create: bool) -> OrderEvent:
         return OrderEvent.TIMEOUT
     if row.sequenced is Sequenced.NEVER:
         return OrderEvent.NOT_SENT
-    if of_create:
-        return OrderEvent.DUPLICATE_ID if row.advice is Advice.EXISTS else OrderEvent.REJECTED
-    if row.advice is Advice.ENDED:
-        return OrderEvent.TOO_LATE
-    return OrderEvent.NOT_FOUND if row.advice is Advice.LOOK_AGAIN else OrderEvent.REJECTED
+    policy = POLICIES[row.advice]
+    return policy.of_create if of_create else policy.of_change
 
 
 def _refuses_another(request: Request, answer: Rejected) -> bool:

@@ -10,7 +10,9 @@ import msgspec
 from bot.core.messages import AmendResting, Answer, Create, Ok, OrderBody, Rejected, Write
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox, keep_newest
-from venue.wire.errors import Advice, Row, Sequenced, row_for
+from bot.core.orders.reject_policy import POLICIES
+from bot.core.orders.transitions import OrderEvent
+from venue.wire.errors import Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import OrderStatus
 from venue.wire.money import BookSide
@@ -23,10 +25,6 @@ BLOCKED_MAX: Final = 1_000
 SIDES_MAX: Final = 1_000
 OFTEN: Final = 3
 OFTEN_WITHIN_NS: Final = 60 * NS_PER_SECOND
-
-_HOPELESS: Final = (Advice.FIX, Advice.GIVE_UP)
-_TELLING: Final = (*_HOPELESS, Advice.REREAD_FUNDS)
-"""Refusals that speak of the request; those of pace, markets, keys and races do not count."""
 
 _Asked = QtyOrder | tuple[OrderId, Amend]
 _SideKey = tuple[MarketId, BookSide]
@@ -47,10 +45,10 @@ class RejectHistory:
     def refused(self, own: OwnOrder, request: Write, row: Row, now_ns: int) -> None:
         """A first send of a write was refused."""
         asked = _asked(request)
-        if asked is None or row.sequenced is not Sequenced.DECIDED or row.advice not in _TELLING:
+        policy = POLICIES[row.advice]
+        if asked is None or row.sequenced is not Sequenced.DECIDED or not policy.counts:
             return
-        # A change that funds do not suffice for is not repeated either: the order is given up.
-        if row.advice in _HOPELESS or isinstance(request, AmendResting):
+        if policy.blocks or isinstance(request, AmendResting):
             keep_newest(self.blocked, asked, None, BLOCKED_MAX)
         key = (own.market_id, own.book_side)
         since_ns = now_ns - OFTEN_WITHIN_NS
@@ -89,11 +87,6 @@ between."""
 _ORDERS_MIN: Final = 3
 """About so many orders, or all that there are."""
 
-_ELSEWHERE: Final = frozenset(
-    {Advice.STOP_KEY, Advice.PARK_VENUE, Advice.PARK_MARKET, Advice.LOOK_AGAIN}
-)
-"""What such a refusal comes to has a home of its own."""
-
 _ENDS_NOTHING: Final = (0, 429)
 """Statuses of a request that never left, or that is to wait: nothing else leaves then either."""
 
@@ -124,10 +117,10 @@ class CancelHealth:
             return self.on_success()
         said = getattr(answer, "reason", "")
         if isinstance(answer, Rejected):
-            advice = row_for(answer.status, answer.code).advice
-            if advice is Advice.ENDED:
+            policy = POLICIES[row_for(answer.status, answer.code).advice]
+            if policy.of_change is OrderEvent.TOO_LATE:
                 return self.on_success()
-            if advice in _ELSEWHERE or answer.status in _ENDS_NOTHING:
+            if not policy.is_cancel_fault or answer.status in _ENDS_NOTHING:
                 return None
             said = f"{answer.status} {answer.code}".rstrip()
         if self._since_ns is None or now_ns > self._newest_ns + _APART_NS:
