@@ -70,7 +70,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         breakers=trader.guard.breakers.levels(now_ns),
         profit=profit,
         flattening=quoting.flattening,
-        budget=out.purse.shown(now_ns),
+        budget=out.purse.report(now_ns),
         config=trader.reconfiguration.report(),
         fills=quoting.pnl.last_fills(),
         withheld=trader.withheld,

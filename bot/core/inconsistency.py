@@ -55,7 +55,7 @@ class InconsistencyRow(NamedTuple):
 
 
 RUNBOOK: Final = "docs/runbooks/BooksContradict.md"
-"""What to do is the same for every kind: look, then `bot reset` opens the books anew."""
+"""The same for every kind: look, then `bot reset` opens the books again."""
 
 INCONSISTENCIES: Final[Mapping[Inconsistency, InconsistencyRow]] = {
     Inconsistency.FILL_MISSING: InconsistencyRow(
@@ -109,7 +109,7 @@ INCONSISTENCIES: Final[Mapping[Inconsistency, InconsistencyRow]] = {
 _NAMES: Final = frozenset(kind.value for kind in Inconsistency)
 
 KEPT_AS: Final = "contradiction: "
-"""What the sentence begins with where the latch file tells it to the next run: who latched."""
+"""The prefix of the sentence in the latch file, which says who latched."""
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ class Contradiction(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What is shown everywhere: what was seen, what it means for money, what to do."""
+        """Shown everywhere: the detection, its meaning for money, and what to do."""
         row = INCONSISTENCIES[self.kind]
         return (
             f"{self.kind}: {row.saw} ({self.evidence}); {row.money}. All orders are cancelled and "
@@ -146,14 +146,14 @@ class _Sign(msgspec.Struct):
 
 
 class InconsistencyMonitor:
-    """The signs under observation and the first contradiction, which stands until `reset`."""
+    """The signs under observation, and the first contradiction, which is kept until `reset`."""
 
     def __init__(self) -> None:
         self.signs: dict[tuple[Inconsistency, str], _Sign] = {}
         self.contradiction: Contradiction | None = None
 
     def contradicts(self, kind: Inconsistency, evidence: str) -> None:
-        """A contradiction, without patience. The first one stands."""
+        """A contradiction, without patience. The first one is kept."""
         if self.contradiction is None:
             self.contradiction = Contradiction(kind, evidence)
 
@@ -208,6 +208,6 @@ class InconsistencyMonitor:
         return ""
 
     def reset(self) -> None:
-        """A person has looked, and the books are opened anew: nothing seen before counts."""
+        """A person has looked, and the books are opened again: nothing seen before counts."""
         self.signs.clear()
         self.contradiction = None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Act(enum.StrEnum):
-    """What is to become of an order."""
+    """What the plan does with an order."""
 
     CREATE = "create"
     AMEND = "amend"
@@ -46,7 +46,7 @@ class Room(msgspec.Struct, frozen=True):
 
 
 class PlannedAction(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of one order, canonical YES.
+    """The plan for one order, canonical YES.
 
     price, qty: as they shall be, of a cancel as they are. from_price, from_qty: of an amend, as
     they are. value_cents: of the request, by which those that wait for a token are ranked; turn:
@@ -97,7 +97,7 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 class EventPlan(msgspec.Struct, frozen=True):
     """One event. pulled: why its strategy is not asked at the moment, else empty. limits: how much
-    of each is used up by what is live and held."""
+    of each the live orders and holdings use up."""
 
     event_ticker: Ticker
     strategy: str

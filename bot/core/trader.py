@@ -252,7 +252,7 @@ class Trader:
         self._enter(Phase.LATCHED)
 
     def _unlatch(self, *, looked: bool) -> None:
-        """The latch is gone; where a contradiction had set it, the books are opened anew."""
+        """The latch is gone; after a contradiction the books are opened again."""
         if self._contradicted and not looked:
             return
         self.guard.unlatch(looked=looked)
@@ -377,7 +377,7 @@ class Trader:
             self.quoting.winner_told(market_id)
         if not self.ledgers.is_open:
             return
-        self.guard.filled(change.fills, self._now_ns)
+        self.guard.on_fills(change.fills, self._now_ns)
         for fill in change.fills:
             self.quoting.filled(fill, self._now_ns)
         if self.ledgers.series_wanted:
@@ -389,7 +389,7 @@ class Trader:
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
         self.ledgers.list_beside(beside, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns)
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
-        self.guard.forget(self.quoting.take_series(ours, walk.begun_ns, self._now_ns))
+        self.guard.forget_marks(self.quoting.take_series(ours, walk.begun_ns, self._now_ns))
 
     # --- the tick ---------------------------------------------------------------------------------
 
@@ -429,7 +429,7 @@ class Trader:
         soonest_ns = min(orders_ns, fills_ns, self._account_due_ns)
         self._upkeep_due_ns = min(self._quiet_until_ns, soonest_ns)
         soonest_ns = min(again_ns, soonest_ns)
-        # What is overdue could not be sent just now; asking at once again would be a busy loop.
+        # An overdue request could not be sent just now; retrying at once would be a busy loop.
         pause_ns = NS_PER_MS if soonest_ns > self._now_ns else _OVERDUE_NS
         tick_ns = min(self._now_ns + _TICK_NS, soonest_ns)
         self._due_ns = max(self._now_ns + pause_ns, tick_ns)
@@ -451,7 +451,7 @@ class Trader:
     def _recover_and_read(self) -> None:
         self.desk.recover(self._now_ns)
         self._doubt()
-        self._read()
+        self._send_reads()
 
     def _is_over(self, *, may_quote: bool) -> bool:
         """Say what has been reached, and find out until when upkeep has nothing to do. True once
@@ -486,7 +486,7 @@ class Trader:
         return False
 
     def _decide(self, *, may_quote: bool) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
-        """What is wished for now, and when to look again; no plan stands in the way of stopping."""
+        """The actions wanted now, and when to decide again; while stopping there are none."""
         if self.phase is Phase.STOPPING:
             self.quoting.pnl.on_tick(self._now_ns, is_open=self.ledgers.is_open)
             return (), self._now_ns + _TICK_NS
@@ -495,7 +495,7 @@ class Trader:
         return self.quoting.decide(may_quote, self._now_ns)
 
     def _trip(self) -> None:
-        """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
+        """Latch once a breaker has tripped: everything is cancelled from here on."""
         is_due = self.guard.breakers.tripped or self._now_ns >= self.guard.judge_due_ns
         if is_due and (self.phase in _OPEN or self.phase is Phase.STARTING):
             reason = self.guard.judge(self._now_ns, opened=self._opened)
@@ -536,7 +536,7 @@ class Trader:
             self.phase = self._open_phase()
             self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
-    def _read(self) -> None:
+    def _send_reads(self) -> None:
         for walk, request in self._account.wanted(self._now_ns):
             if not self.out.send(request, Priority.READ, f"read {walk.kind}", self._now_ns):
                 return
@@ -574,7 +574,7 @@ HANDLERS: Final[Mapping[type[m.Event], Callable[[Trader, Any], None]]] = {
     m.ResumeRequested: Trader._on_resume,
     m.LatchSet: lambda self, event: self._latch(event.reason, ours=False),
     m.LatchCleared: lambda self, event: self._unlatch(looked=event.looked),
-    m.Reconfigured: lambda self, event: self.reconfiguration.apply(event, self._now_ns),
+    m.Reconfigured: lambda self, event: self.reconfiguration.on_reconfigured(event, self._now_ns),
     m.ConfigRefused: lambda self, event: self.reconfiguration.refuse(event),
     m.StrategyOverran: lambda self, event: self.quoting.supervision.overran(event, self._now_ns),
     m.JournalFailed: Trader._on_journal_failed,

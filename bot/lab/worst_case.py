@@ -311,7 +311,7 @@ def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswe
 def _exposure(event: GivenEvent) -> Exposure:
     rates = ((rung, event.rate_of(rung)) for rung in event.rungs)
     return Exposure(
-        [RungTerms.of(MarketId(rung.label), rate, rate) for rung, rate in rates],
+        [RungTerms.at_rates(MarketId(rung.label), rate, rate) for rung, rate in rates],
         Cents(event.cash_cents),
         [(rung.yes_qty, rung.no_qty) for rung in event.rungs],
         [

@@ -212,7 +212,7 @@ def test_a_later_balance_counts_what_it_shows_and_what_left_since():
 
 def test_two_series_of_one_account_share_its_cash():
     cash = BuyingPower()
-    cash.shown(Cents(400), 0, 1)
+    cash.on_balance(Cents(400), 0, 1)
     of = Account()
     own, rate = made.own(price=40, qty=10), max(of.rung.maker_rate, of.rung.taker_rate)
     cash.on_create(own, rate, T0)

@@ -82,7 +82,7 @@ def test_a_window_agrees_with_a_list_of_everything(steps, span_ns, limit):
                 assert window.total(look_ns) == naive
         naive = sum(each for at_ns, each in everything if now_ns - span_ns < at_ns)
         assert (window.total(now_ns) + amount <= limit) == (naive + amount <= limit)
-        window.add(amount, now_ns)
+        window.add_amount(amount, now_ns)
         everything.append((now_ns, amount))
 
 
@@ -92,20 +92,20 @@ def test_a_window_keeps_at_most_one_entry_more_than_its_limit(steps, span_ns, li
     window, now_ns = Window(span_ns, limit), 0
     for wait_ns, amount in steps:
         now_ns += wait_ns
-        window.add(amount, now_ns)
+        window.add_amount(amount, now_ns)
         assert len(window) <= limit + 1
 
 
 def test_what_lies_a_whole_span_back_is_out_and_a_nanosecond_less_is_in():
     window = Window(NS_PER_SECOND, 5)
-    window.add(2, T0)
+    window.add_amount(2, T0)
     assert window.total(T0 + NS_PER_SECOND - 1) == 2
     assert window.total(T0 + NS_PER_SECOND) == 0
 
 
 def test_looking_ahead_changes_nothing():
     window = Window(NS_PER_SECOND, 5)
-    window.add(2, T0)
+    window.add_amount(2, T0)
     window.total(T0 + MINUTE)
     assert window.total(T0) == 2
 

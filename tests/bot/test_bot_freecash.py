@@ -64,7 +64,7 @@ class World:
 
     def __post_init__(self):
         self.shown = [(0, self.available)]
-        self.cash.shown(self.available, self.now - LAG, self.now)
+        self.cash.on_balance(self.available, self.now - LAG, self.now)
 
     def pick(self, at, able):
         found = [own for own in self.orders if able(own)]
@@ -167,7 +167,7 @@ class World:
         begun, self.read = self.read, None
         last = max(place for place, (ns, _) in enumerate(self.shown) if ns <= begun - LAG)
         some = self.shown[last:]
-        self.cash.shown(some[at % len(some)][1], begun - LAG, self.now)
+        self.cash.on_balance(some[at % len(some)][1], begun - LAG, self.now)
 
     def truth(self):
         """What is free once all that is under way has arrived, if none of that lets anything go."""
@@ -258,23 +258,23 @@ def test_without_any_balance_nothing_is_bounded():
 
 def test_what_sells_needs_no_cash_even_where_less_than_none_is_free():
     cash = BuyingPower()
-    cash.shown(-5, 0, 1)
+    cash.on_balance(-5, 0, 1)
     assert cash.suffices(0)
     assert not cash.suffices(1)
 
 
 def test_a_balance_shows_an_order_that_was_answered_before_it_was_asked_for_and_no_younger_one():
     cash = BuyingPower()
-    cash.shown(1_000, 0, 1)
+    cash.on_balance(1_000, 0, 1)
     resting(cash, 10, 40, 100)
     resting(cash, 10, 30, 101)
-    cash.shown(600, 100, 150)
+    cash.on_balance(600, 100, 150)
     assert cash.cents == 600 - cost(10, 30)
 
 
 def test_a_refused_create_locks_nothing_at_once():
     cash = BuyingPower()
-    cash.shown(1_000, 0, 1)
+    cash.on_balance(1_000, 0, 1)
     own = resting(cash, 10, 40, 100)
     own.is_live = False
     assert cash.cents == 1_000
@@ -282,7 +282,7 @@ def test_a_refused_create_locks_nothing_at_once():
 
 def test_of_an_order_that_is_over_what_it_bought_is_spent_and_no_more():
     cash = BuyingPower()
-    cash.shown(1_000, 0, 1)
+    cash.on_balance(1_000, 0, 1)
     own = resting(cash, 10, 40, 100)
     own.is_live, own.filled = False, 3
     assert 1_000 - cash.cents == 3 * 40 + cost(10, 40) - 400
@@ -290,13 +290,13 @@ def test_of_an_order_that_is_over_what_it_bought_is_spent_and_no_more():
 
 def test_what_a_cancel_lets_go_is_free_where_it_left_after_the_balance_was_answered():
     cash = BuyingPower()
-    cash.shown(1_000, 0, 100)
+    cash.on_balance(1_000, 0, 100)
     own = Order(10, 40, pending="cancel", remaining=10)
     cash.on_cancel(own, 101)
     assert cash.cents == 1_000
     own.is_live, own.pending = False, ""
     assert cash.cents == 1_400
-    cash.shown(1_200, 50, 150)
+    cash.on_balance(1_200, 50, 150)
     assert cash.cents == 1_200  # it may be in that one, or not
 
 
@@ -305,7 +305,7 @@ def test_what_filled_before_a_change_of_size_is_locked_again_and_counted_from_wh
     cash = BuyingPower()
     own = Order(10, 40)
     own.pending, own.remaining = "", 10
-    cash.shown(600, 100, 150)
+    cash.on_balance(600, 100, 150)
     own.last_write_ns, own.pending = 200, "amend"
     cash.on_amend(own, FREE, Amend(qty=Qty(5)), 200)
     assert cash.suffices(600)
@@ -313,7 +313,7 @@ def test_what_filled_before_a_change_of_size_is_locked_again_and_counted_from_wh
     assert (cash.cents, cash.suffices(600)) == (600 - 4 * 40, False)
     own.remaining, own.pending, own.last_write_ns = 5, "", 210
     assert cash.cents == 600 - 4 * 40
-    cash.shown(800, 300, 350)
+    cash.on_balance(800, 300, 350)
     assert cash.cents == 800
 
 
@@ -322,7 +322,7 @@ def test_what_fills_after_a_change_of_size_or_beside_a_refused_one_locks_nothing
         cash = BuyingPower()
         own = Order(10, 40)
         own.pending, own.remaining = "", 10
-        cash.shown(600, 100, 150)
+        cash.on_balance(600, 100, 150)
         cash.on_amend(own, FREE, Amend(qty=Qty(5)), 200)
         own.remaining, own.filled, own.last_write_ns = remaining, filled, 210
         refused_cents = 2 * 40 if remaining == 8 else 0  # nobody tells it from one that filled
@@ -331,6 +331,6 @@ def test_what_fills_after_a_change_of_size_or_beside_a_refused_one_locks_nothing
 
 def test_a_balance_begun_before_the_newest_one_is_not_taken():
     cash = BuyingPower()
-    cash.shown(1_000, 100, 200)
-    cash.shown(5_000, 99, 300)
+    cash.on_balance(1_000, 100, 200)
+    cash.on_balance(5_000, 99, 300)
     assert cash.cents == 1_000

@@ -1,11 +1,14 @@
 """A rung of a ladder that has resolved: what the others are worth no longer hangs on it."""
 
+from collections.abc import Mapping
+
 import msgspec
 import pytest
 
 from bot.core import messages as m
 from bot.core.distribution import decided
 from bot.core.execution.kill_switch import KillSwitch
+from bot.core.fair_value.flow import FlowModel
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.report import EventReport
 from bot.core.settings import PaceSettings
@@ -13,6 +16,7 @@ from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty
+from venue.wire.names import MarketId
 
 YES, NO = Outcome.YES, Outcome.NO
 
@@ -88,9 +92,14 @@ def test_the_stale_book_of_a_resolved_rung_gives_no_money_away():
 def test_prints_are_counted_over_the_rungs_that_still_trade(monkeypatch):
     thin = traded(60, 50, 40)
     counts: list[int] = []
-    monkeypatch.setattr(
-        type(ladder(thin).learner), "looked", lambda _self, rungs, _now_ns: counts.append(rungs)
-    )
+    model = type(ladder(thin).learner)
+    on_decision = model.on_decision
+
+    def counted(self: FlowModel, fairs: Mapping[MarketId, float | None], now_ns: int) -> object:
+        counts.append(len(fairs) - list(fairs.values()).count(None))
+        return on_decision(self, fairs, now_ns)
+
+    monkeypatch.setattr(model, "on_decision", counted)
     move(thin, 51, 41)
     resolve(thin, 0)
     move(thin, 52, 42)

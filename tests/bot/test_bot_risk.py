@@ -34,7 +34,7 @@ def ids(count: int) -> list[MarketId]:
 
 def terms(rates: list[str]) -> list[RungTerms]:
     pairs = zip(ids(len(rates)), rates, strict=True)
-    return [RungTerms.of(key, FeeRate.parse("0"), FeeRate.parse(rate)) for key, rate in pairs]
+    return [RungTerms.at_rates(key, FeeRate.parse("0"), FeeRate.parse(rate)) for key, rate in pairs]
 
 
 def limits(event: int = 10**9, position: int = 10**6, order: int = 10**6) -> RiskSettings:

@@ -22,14 +22,14 @@ def free(count: int) -> Exposure:
 
 
 def test_without_fees_a_bid_may_lose_its_price_and_an_ask_the_rest_of_the_dollar() -> None:
-    free_of_fees = RungTerms.of(M0, FeeRate.parse("0"), FeeRate.parse("0"))
+    free_of_fees = RungTerms.at_rates(M0, FeeRate.parse("0"), FeeRate.parse("0"))
     assert free_of_fees.bid_loss_cents == tuple(range(100))
     assert free_of_fees.ask_loss_cents == (0, *range(99, 0, -1))
 
 
 def test_the_dearer_rate_counts_by_the_fee_of_one_share() -> None:
     for rates in (("0.0175", "0.07"), ("0.07", "0.0175")):
-        dear = RungTerms.of(M0, *(FeeRate.parse(rate) for rate in rates))
+        dear = RungTerms.at_rates(M0, *(FeeRate.parse(rate) for rate in rates))
         assert (dear.bid_loss_cents[50], dear.ask_loss_cents[50]) == (52, 52)
         assert (dear.bid_loss_cents[40], dear.ask_loss_cents[40]) == (42, 62)
 

@@ -199,12 +199,12 @@ def test_a_lowered_limit_scales_burst_reserve_and_rate_until_another_is_shown(
     of = purse()
     of.spend(Priority.READ, 0)
     of.answered(None, 0, 1, limit)
-    shown = of.shown(2 * SECOND)
+    shown = of.report(2 * SECOND)
     assert (shown.burst, shown.reserve, shown.rate_per_second) == (burst, reserve, per_second)
     assert of.tokens(2 * SECOND) == burst or limit < 2
     of.spend(Priority.CANCEL, 4 * SECOND)
     of.answered(None, 4 * SECOND, 2, 500)
-    assert of.shown(4 * SECOND).burst == 400
+    assert of.report(4 * SECOND).burst == 400
 
 
 # --- somebody else on the key ---------------------------------------------------------------------
@@ -222,11 +222,11 @@ def test_tokens_missing_for_two_seconds_are_somebody_elses_and_the_rate_falls_to
         assert not of.foreign.is_found
         read(of, 250, tenth * SECOND // 10)
     assert of.foreign.is_found
-    assert of.shown(2 * SECOND).rate_per_second == 100
+    assert of.report(2 * SECOND).rate_per_second == 100
     assert of.spend(Priority.CREATE, 2 * SECOND)
     of.answered(490, 3 * SECOND, of.spent, 500)
     assert not of.foreign.is_found
-    assert of.shown(3 * SECOND).rate_per_second == 200
+    assert of.report(3 * SECOND).rate_per_second == 200
 
 
 def test_counts_that_another_denies_and_counts_of_a_429_find_nobody():

@@ -101,7 +101,7 @@ def numbers(trader: Trader) -> set[int]:
             ladder._curfew.halve_ns // NS_PER_MS,
             ladder.news._settings.pull_ns // NS_PER_MS,
         }
-    found |= {each._limits.rung_position_qty for each in quoting.weighing._cutters.values()}
+    found |= {each._limits.rung_position_qty for each in quoting.weighing._trimmers.values()}
     return found
 
 

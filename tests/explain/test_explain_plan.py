@@ -162,7 +162,7 @@ def an_order_of_50_at_10() -> tuple[Exposure, OpenExposure, Bounds]:
     """Nothing is held, a dollar may be lost, 40 shares may be held."""
     market = MarketId("r")
     free = FeeRate.parse("0")
-    exposure = Exposure([RungTerms.of(market, free, free)], Cents(0), [(0, 0)])
+    exposure = Exposure([RungTerms.at_rates(market, free, free)], Cents(0), [(0, 0)])
     limits = limits_in_force(
         RiskSettings(
             event_loss_cents=Cents(100),

@@ -47,9 +47,9 @@ def no_exposure(weighing: PortfolioRisk, ladder: EventQuoter) -> None:
         rung.weighed = False
 
 
-def no_cut(weighing: PortfolioRisk, ladder: EventQuoter, *_: Any) -> None:
-    if (cutter := weighing._cutters.get(ladder.event.event_ticker)) is not None:
-        cutter._held = None
+def no_trim(weighing: PortfolioRisk, ladder: EventQuoter, *_: Any) -> None:
+    if (trimmer := weighing._trimmers.get(ladder.event.event_ticker)) is not None:
+        trimmer._held = None
 
 
 def no_proof(ladder: EventQuoter, *_: Any) -> None:
@@ -78,7 +78,7 @@ def forgotten(name: str, value: Any) -> Forget:
 ANEW = (
     before(QuotingEngine, "_plan_ladder", no_plan),
     before(PortfolioRisk, "exposure", no_exposure),
-    before(PortfolioRisk, "cut", no_cut),
+    before(PortfolioRisk, "trim", no_trim),
     before(EventQuoter, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
     before(ExternalBook, "settled", no_others),

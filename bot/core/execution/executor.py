@@ -3,7 +3,7 @@
 Cancels go first. Then the candidates for a token, the most valuable first: amends, creates, and
 reads of orders that may have filled; where orders are few for what is wanted, a side without any
 before more of another. Each is admitted by every limit at the instant it leaves.
-Nothing is queued: what cannot leave is wished for anew once something has changed.
+Nothing is queued: a request that cannot leave is planned again once something has changed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,7 +70,7 @@ def sides_first(rows: Iterable[Ranked], desk: OrderManager) -> list[Ranked]:
 
 
 def _nearness(row: Ranked) -> tuple[int, float]:
-    """Ticks by which a purchase would stand behind the best price of others on its side, below zero
+    """Ticks by which a purchase would be behind the best price of others on its side, below zero
     for anything else; and less its worth of each cent that it costs."""
     _, _, rung, candidate = row
     if rung is None or not isinstance(candidate, CreateAction) or candidate.side is Side.SELL:
@@ -115,7 +115,7 @@ _SAID: Final[Mapping[HeldBack, str]] = {
     HeldBack.BLOCKED: REFUSED_BEFORE,
     HeldBack.LATCHED: "latched",
 }
-"""For a person; what is not here has its own words."""
+"""For a person; every other reason has its own words."""
 
 
 class OrderExecutor:
@@ -160,14 +160,14 @@ class OrderExecutor:
     def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
         """A balance was answered now, asked for at `begun_ns`."""
         from_ns = begun_ns - self._settings.staleness.read_lag_ns
-        self._cash.shown(balance.available_cents, from_ns, now_ns)
+        self._cash.on_balance(balance.available_cents, from_ns, now_ns)
 
     def _meets_unshown(self, rung: MarketQuoter, wish: Action) -> bool:
-        """Whether a quote would trade at once with what others show by now, and not with what the
-        strategy was shown when it was asked last.
+        """True if a quote would trade at once with the book of others now, but not with the one
+        that the strategy saw last.
 
-        While a write of ours is under way the view stands still. A quote that fills on arrival
-        would be sent again at each answer meanwhile, at a price that nobody has looked at.
+        While a write of ours is in flight the view is stale. A quote that fills on arrival would
+        be sent again at each answer meanwhile, at a price that the strategy has not seen.
         """
         if isinstance(wish, CreateAction):
             side, price = wish.book_side, wish.price
@@ -224,8 +224,8 @@ class OrderExecutor:
         cancel_all(self._desk, self._quoting, self.venue, phase, now_ns)
 
     def _may_give_way(self, rung: MarketQuoter, wish: CancelAction, now_ns: int) -> bool:
-        """Whether an order may go so that another one takes its place; else it would come back as
-        it is, or smaller, at the back, or late. The limit that holds it is counted."""
+        """True if an order may be cancelled for a replacement. Else it would come back as it is, or
+        smaller, at the back, or late. The limit that blocks it is counted."""
         if not self._may_follow(rung):
             # Only a write opens a venue that takes none: nothing is given up for it.
             return self._denied(rung, wish) if self.venue.reopens_ns is not None else False
@@ -237,7 +237,7 @@ class OrderExecutor:
         return self._out.purse.can_replace(now_ns)
 
     def _may_follow(self, rung: MarketQuoter) -> bool:
-        """Whether anything new may leave behind a cancel."""
+        """True if a new order may follow a cancel."""
         return rung.may_send and self.venue.reopens_ns is None
 
     def _no_room(self, rung: MarketQuoter, wish: CancelAction, now_ns: int) -> str:
@@ -269,13 +269,15 @@ class OrderExecutor:
         """Takes, then amends, creates and targeted reads, the most valuable first; each costs one
         token.
 
-        wishes, takes: none where nothing may be quoted. What a limit holds back is told to its
-        rung, so that it is not wished for again before something has changed. Where a take left,
-        the plan of the rung no longer stands: it is made anew before anything else leaves there.
+        wishes, takes: none where nothing may be quoted. The rung drops a wish that a
+        limit holds back until something has changed. After a take the rung is planned again
+        before anything else leaves there.
         """
         suspects = self._suspected
         suspected = suspects.due(now_ns) if now_ns >= suspects.due_ns else ()
-        taken = [rung for rung, take in takes if self._take(rung, take, now_ns)] if takes else ()
+        taken = (
+            [rung for rung, take in takes if self._send_take(rung, take, now_ns)] if takes else ()
+        )
         able = [row for row in wishes if row[0].may_send and row[0] not in taken] if wishes else ()
         self._report_resting()
         if not (able or suspected):
@@ -297,7 +299,7 @@ class OrderExecutor:
                 if self.venue.reopens_ns is not None:
                     self.venue.on_probe(now_ns)
             elif isinstance(candidate, AmendAction) and self._flees(rung, candidate):
-                # It may not move, but it must not be picked off where it stands.
+                # It may not move, but it must not be picked off meanwhile.
                 why = "beyond the fair price, and it cannot be moved in time"
                 self._cancel(rung, candidate.order, why, now_ns)
 
@@ -387,7 +389,7 @@ class OrderExecutor:
         return self._denied(rung, wish) if reason in _COUNTED else False
 
     def _flees(self, rung: MarketQuoter, wish: AmendAction) -> bool:
-        """Whether an order that is to step back is cancelled where that has to wait."""
+        """True if an order that is to step back is cancelled when its amend has to wait."""
         own, price = wish.order, wish.amend.price
         if self.venue.is_halted or rung.fair is None or price is None:
             return False
@@ -396,8 +398,8 @@ class OrderExecutor:
         is_beyond = sign * own.yes_price > sign * rung.fair.value_cents
         return is_beyond and sign * canonical(own.outcome, price) < sign * own.yes_price
 
-    def _take(self, rung: MarketQuoter, take: Take, now_ns: int) -> bool:
-        """Whether an order of a take left. What cannot leave now is dropped, and counted."""
+    def _send_take(self, rung: MarketQuoter, take: Take, now_ns: int) -> bool:
+        """True if an order of a take left. What cannot leave now is dropped, and counted."""
         orders = self._desk.live(rung.market_id)
         fate = barred(take, orders)
         if fate is not None:
@@ -492,7 +494,7 @@ class OrderExecutor:
 
     def _denied(self, rung: MarketQuoter, wish: Action) -> bool:
         """A wish is held back by a limit. Where other events have taken since what this one was
-        decided by, it is decided anew: else it would wish for the same until something moves."""
+        decided by, it is decided again: otherwise it would plan the same until something moves."""
         rung.denied(wish)
         decided_cents = rung.ladder.loss_limit_cents
         if decided_cents is not None:

@@ -89,7 +89,7 @@ class KillSwitch:
         if text is not None:
             self._out.hold("cancels_fail", text)
 
-    def filled(self, fresh: Sequence[model.Fill], now_ns: int) -> None:
+    def on_fills(self, fresh: Sequence[model.Fill], now_ns: int) -> None:
         """Fills were booked that had not been: what the fills breakers count."""
         ours = [fill.qty for fill in fresh if self._quoting.is_ours(fill.market_id)]
         if ours:
@@ -98,7 +98,7 @@ class KillSwitch:
     def judge(self, now_ns: int, *, opened: bool) -> str:
         """The name and the numbers of a trip; empty when there is none.
 
-        opened: whether the books are open, so that there is a profit to speak of.
+        opened: True once the books are open; there is no profit before.
         """
         if self.breakers.tripped or now_ns < self.judge_due_ns:
             return self.breakers.tripped
@@ -126,13 +126,13 @@ class KillSwitch:
                 elif fair is not None:
                     marks[rung.market_id] = fair.value_cents
                 elif rung.book.last_price is not None and not (
-                    rung.is_over and rung.market_id in marks  # the last belief stands
+                    rung.is_over and rung.market_id in marks  # keep the last belief
                 ):
                     marks[rung.market_id] = float(rung.book.last_price)
                 elif rung.market_id not in marks:
                     unmarked[rung.market_id] = book.holdings(rung.market_id)
         if len(marks) > known:
-            # A mark stays where it stands in the map: the new ones are the last. What was bought
+            # A mark keeps its place in the map: the new ones are the last. What was bought
             # since the last look counted with its cost: that it is worth something is no gain.
             for market_id, mark in islice(marks.items(), known, None):
                 held = self._unmarked.get(market_id, book.holdings(market_id))
@@ -140,7 +140,7 @@ class KillSwitch:
         self._unmarked = unmarked
         return book.pnl_cents(marks)
 
-    def forget(self, rungs: Iterable[MarketId]) -> None:
+    def forget_marks(self, rungs: Iterable[MarketId]) -> None:
         """Nothing is held of these rungs any more, and nothing ever will be."""
         for market_id in rungs:
             self._marks.pop(market_id, None)
@@ -148,7 +148,7 @@ class KillSwitch:
     # --- the latch --------------------------------------------------------------------------------
 
     def latch(self, reason: str, now_ns: int, *, ours: bool) -> None:
-        """Let nothing new leave from here on. The first reason stands.
+        """Let nothing new leave from here on. The first reason is kept.
 
         ours: a breaker of this run tripped, so the shell keeps the reason for the next run.
         """
@@ -161,7 +161,7 @@ class KillSwitch:
 
     def latch_by(self, contradiction: Contradiction, now_ns: int) -> None:
         """Latch because the books contradict each other, whatever latched before: only a reset
-        that opens the books anew ends it."""
+        that opens the books again ends it."""
         sentence = contradiction.sentence
         self._latch(sentence, now_ns)
         self._out.note(
@@ -180,7 +180,7 @@ class KillSwitch:
         self._seen_flat = False
 
     def unlatch(self, *, looked: bool) -> None:
-        """The latch is gone. looked: a person has taken it away, so that all is counted anew."""
+        """The latch is gone. looked: a person has removed it, so all is counted from nothing."""
         if looked and self.latched:
             self.breakers.rearm()
         self.latched = ""

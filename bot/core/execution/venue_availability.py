@@ -12,7 +12,7 @@ _PROBE_NS: Final = 5 * NS_PER_SECOND
 
 
 class VenueAvailability:
-    """Whether the venue takes writes. While it does not, one write every five seconds probes."""
+    """The venue's own suspension. While it takes no writes, one every five seconds probes."""
 
     def __init__(self, note: Callable[..., None]) -> None:
         """note: as `Outbox.note`."""

@@ -1,4 +1,4 @@
-"""What one call of the trader wishes for: requests paid from the purse, notes, and the counters.
+"""Requests paid from the budget of their key, notes, findings and counters of one trader.
 
 Each credential has a purse of its own, and stops by itself when the venue refuses it: reads go on
 the read key if there is one, cancels on the standby key while the trade key is refused.
@@ -96,9 +96,8 @@ class _Credential:
 class Outbox:
     """Collects effects; the one place that makes request ids and takes tokens.
 
-    writes_max: as many writes may be under way, a few hanging ones apart, before a cancel waits for
-    an answer to one of them: what finds no connection outside would stand in a line there, and be
-    told to come to nothing.
+    writes_max: so many writes may be in flight, a few that hang not counted, before a cancel waits.
+    A request that finds no connection outside would queue there until its timeout.
     """
 
     def __init__(
@@ -140,16 +139,16 @@ class Outbox:
         return self._trade.user
 
     def purse_of(self, key: Key) -> RequestBudget | None:
-        """What is spent on a credential, for another trader to share; None without such a key."""
+        """The budget of a key, for another trader to share; None without such a key."""
         credential = self._credentials.get(key)
         return None if credential is None else credential.purse
 
     def note(self, level: str, name: str, /, **fields: str | int) -> None:
-        """Tell a person or a metric; see `Noted`."""
+        """Log for a person or a metric; see `Noted`."""
         self.effects.append(Noted(level, name, dict(fields)))
 
     def find(self, name: str, text: str) -> None:
-        """Keep a finding until it is cleared; told once, when it is new."""
+        """Keep a finding until it is cleared; logged once, when it is new."""
         if name not in self.findings:
             self.note("error", name, text=text)
         self.findings[name] = text
@@ -160,7 +159,7 @@ class Outbox:
             self.note("info", f"{name}_cleared")
 
     def hold(self, name: str, text: str) -> None:
-        """A finding as it stands now: kept while there is a text, cleared where there is none."""
+        """Keep a finding while there is a text, else clear it."""
         if text:
             self.find(name, text)
         else:
@@ -227,7 +226,7 @@ class Outbox:
         return True
 
     def _is_full(self, now_ns: int) -> bool:
-        """Whether as many writes are under way as may be, a few that hang apart."""
+        """True if as many writes are in flight as may be, a few that hang not counted."""
         if self.writes_in_flight < self.writes_max:
             return False
         hang = sum(
@@ -293,7 +292,7 @@ class Outbox:
         return pending
 
     def _count_reject(self, request: Request, answer: Rejected, now_ns: int) -> None:
-        """What is our own fault counts; funds, states and pace do not."""
+        """Only rejects that are our own fault count: not funds, states and rate limits."""
         if self.breakers is None or kind_of(request) == "read" or not answer.status:
             return
         if row_for(answer.status, answer.code).culprit is Culprit.CALLER:
@@ -361,7 +360,7 @@ def _joined(purse: RequestBudget | None, budget: BudgetSettings) -> _Credential:
 
 
 def _is_fit(request: Request) -> bool:
-    """Whether the id that a request names may stand in a path: with another one it never leaves."""
+    """True if the id that a request names is valid in a path; with another one it never leaves."""
     if isinstance(request, AmendResting | CancelResting | ReadOrder):
         return is_order_id(request.order_id)
     if isinstance(request, ReadSeries):

@@ -56,12 +56,12 @@ class RejectHistory:
         keep_newest(self._times, key, times[-OFTEN:], SIDES_MAX)
 
     def is_blocked(self, request: Write) -> bool:
-        """Whether just this was refused before as something that cannot succeed."""
+        """True if just this was rejected before as something that cannot succeed."""
         asked = _asked(request)
         return asked is not None and asked in self.blocked
 
     def often(self, own: OwnOrder, now_ns: int) -> bool:
-        """Whether this side of its rung was refused three times within the last minute."""
+        """True if this side of its rung was rejected three times within the last minute."""
         times = self._times.get((own.market_id, own.book_side), ())
         return len(times) == OFTEN and times[0] > now_ns - OFTEN_WITHIN_NS
 
@@ -177,7 +177,7 @@ class ForeignCancels:
             )
 
     def age(self, now_ns: int) -> None:
-        """Time has passed: what is a minute old counts no more."""
+        """Drop cancels of more than a minute ago."""
         self._drop_old(now_ns)
         if not self._recent_ns:
             self._out.clear(CANCELLED_BY_OTHERS)

@@ -71,7 +71,7 @@ class MarketQuoter:
         self.book = Book()
         self.others = ExternalBook(self.book)
         self.maker_rate, self.taker_rate = rates_of(market)
-        self.terms = RungTerms.of(market.market_id, self.maker_rate, self.taker_rate)
+        self.terms = RungTerms.at_rates(market.market_id, self.maker_rate, self.taker_rate)
         self.strike = strike_dollars(market.strike_value, market.strike_unit)
         self.traded = TradedPrice()
         self.fair: Fair | None = None
@@ -151,7 +151,7 @@ class MarketQuoter:
         changed = rates != (self.maker_rate, self.taker_rate)
         if changed:
             self.maker_rate, self.taker_rate = rates
-            self.terms = RungTerms.of(self.market_id, *rates)
+            self.terms = RungTerms.at_rates(self.market_id, *rates)
         is_same = market.state is self.market.state and grid_of(market) == grid_of(self.market)
         self.ladder.dirty |= changed or not is_same
         self.market = market

@@ -1,6 +1,4 @@
-"""What the events of the series may lose, and what the limits leave each of them beside the
-others.
-"""
+"""The exposure of each event of the series, and what the limits leave it next to the others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -75,8 +73,8 @@ class PortfolioRisk:
         self.account.opened(self.member)
 
     def await_others(self, now_ns: int) -> bool:
-        """Whether the books of ours are open, and those of another series are still to be: until
-        then what ours may lose does not grow."""
+        """True while our books are open and those of another series are not: our exposure must not
+        grow until then."""
         if self._opened_ns is not None and not self.is_together:
             is_late = now_ns >= self._opened_ns + TOGETHER_NS
             self.is_together = is_late or self.account.all_opened
@@ -87,7 +85,7 @@ class PortfolioRisk:
         return self._awaits_others
 
     def anew(self, ladder: EventQuoter) -> None:
-        """What an event may lose is to be reckoned from what is held, from nothing."""
+        """Holdings changed: the exposure of the event is computed from nothing."""
         self._exposures.pop(ladder.event.event_ticker, None)
         ladder.unweighed = True
 
@@ -180,7 +178,7 @@ class PortfolioRisk:
 
     def leaves_more(self, ladder: EventQuoter) -> bool:
         """True if the other events leave more room to one that `is_cut` than when its quotes were
-        trimmed. Nothing else tells it what they give back.
+        trimmed. It is not notified in any other way.
 
         What another series gives back counts once the event is decided for another reason: each
         would otherwise follow every order that the other replaces, for ever.
@@ -214,7 +212,7 @@ class PortfolioRisk:
         return room >= after.qty_max
 
     def _resting_wanted(self, ladder: EventQuoter) -> Cents:
-        """What the wanted quotes of an event would lose, both sides; without any, what is live."""
+        """What the wanted quotes of an event would lose, both sides; if none, the live orders."""
         wanted = self._wanted(ladder)
         return (self.exposure(ladder) if wanted is None else wanted).resting_cents
 

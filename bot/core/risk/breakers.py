@@ -1,10 +1,10 @@
 """The breakers: what no strategy, however mad, can make this process do.
 
-They stand outside the strategy and outside the limits of loss: rates of writes, creates, notional,
-fills and refusals in exact sliding windows, money lost, and the age of what is not known. What
-would pass a limit is not sent, and the breaker has tripped; everything else is noticed at the next
-judgement. A tripped breaker stays so until `rearm`. The caps on one single create are compiled: no
-configuration can lift them.
+They are independent of the strategy and of the loss limits: rates of writes, creates, notional,
+fills and rejects in exact sliding windows, money lost, and the age of unknown orders. A write that
+would pass a limit is not sent and trips its breaker; everything else trips at the next judgement. A
+tripped breaker stays so until `rearm`. The caps on one single create are compiled: no configuration
+can lift them.
 """
 
 import itertools
@@ -62,8 +62,8 @@ def limits_of(settings: BreakerSettings, risk: RiskSettings) -> BreakerSettings:
 class Window:
     """The sum of what was added within the last `span_ns`, exact up to `limit`.
 
-    What lies `span_ns` back is out. Entries are kept only as far as the sum needs them to stand
-    above the limit, so at most `limit` + 1 are kept, and whether it does is always exact.
+    An entry leaves after `span_ns`. Old entries are dropped once the newer ones alone exceed the
+    limit, so at most `limit` + 1 are kept, and the comparison with the limit is always exact.
     """
 
     def __init__(self, span_ns: int, limit: int) -> None:
@@ -77,7 +77,7 @@ class Window:
         """Entries kept."""
         return len(self._entries)
 
-    def add(self, amount: int, now_ns: int) -> None:
+    def add_amount(self, amount: int, now_ns: int) -> None:
         """Count `amount` >= 1 at this instant. Time never steps back."""
         while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
             self._total -= self._entries.popleft()[1]
@@ -105,7 +105,7 @@ class CircuitBreakers:
     """All of them. `now_ns` never steps back.
 
     tripped: the name and the numbers of the first that tripped; empty while none has. trips: how
-    often each one did since the start. limits: what stands in force.
+    often each one did since the start. limits: those in force.
     """
 
     def __init__(self, limits: BreakerSettings) -> None:
@@ -154,24 +154,24 @@ class CircuitBreakers:
 
     def on_send(self, request: Request, now_ns: int) -> None:
         """A write has left. A re-send of a create is a write only."""
-        self._writes.add(1, now_ns)
+        self._writes.add_amount(1, now_ns)
         if isinstance(request, Create) and not request.again:
-            self._creates.add(1, now_ns)
-            self._notional.add(notional_of(request), now_ns)
+            self._creates.add_amount(1, now_ns)
+            self._notional.add_amount(notional_of(request), now_ns)
 
     # --- seeing -----------------------------------------------------------------------------------
 
     def on_reject(self, now_ns: int) -> None:
         """The venue found a write of ours wrong: a bug of ours."""
-        self._rejects.add(1, now_ns)
+        self._rejects.add_amount(1, now_ns)
 
     def on_fills(self, count: int, qty: int, now_ns: int) -> None:
         """Fills were booked: so many, of so many shares together; each >= 1."""
-        self._fills.add(count, now_ns)
-        self._filled_qty.add(qty, now_ns)
+        self._fills.add_amount(count, now_ns)
+        self._filled_qty.add_amount(qty, now_ns)
 
     def rebase(self, cents: int) -> None:
-        """Profit is reckoned anew from here by so much: no loss and no gain."""
+        """Shift the reference of profit by so much, which is neither loss nor gain."""
         if self._opening_cents is not None:
             self._opening_cents += cents
             self._peak_cents += cents
@@ -221,7 +221,7 @@ class CircuitBreakers:
             window.limit = getattr(limits, name)
 
     def rearm(self) -> None:
-        """A person has looked: count from nothing, and profit from where it stands next."""
+        """A person has looked: count from nothing, and profit from its next value."""
         self.tripped = ""
         for window in self._windows.values():
             window.clear()

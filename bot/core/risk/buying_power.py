@@ -1,10 +1,10 @@
-"""The cash that new orders may still lock: what the newest balance showed, less what left since.
+"""The cash that new orders may still lock: the newest balance less the writes since.
 
 A balance is seconds old, and may lag. A write that had no clear answer when the balance was asked
 for, or a lag before, may not be in it: what such writes lock is taken off besides, in full and at
-their own prices, until a later balance shows it. So all that is handed out never comes to more than
-what is free. What a cancel lets go that left after the balance was answered is free once it is
-over; sales, payouts, and orders that shrink are when a balance shows them.
+their own prices, until a later balance shows it. So the cash handed out never exceeds the free
+cash. Cash of an order whose cancel left after the balance was answered is free once the order is
+closed; sales, payouts, and orders that shrink are when a balance shows them.
 
 Shares held are sold without cash. Somebody else's orders on the account are seen with the next
 balance: until then the venue refuses what they have taken.
@@ -36,7 +36,7 @@ _UNBOUNDED: Final = Cents(2**62)
 
 
 class CashOrder(Protocol):
-    """An order of ours, as far as it tells what it locks. Two are equal when they are one."""
+    """An order of ours, as far as it locks cash. Two are equal when they are one."""
 
     last_write_ns: int
 
@@ -66,11 +66,11 @@ class CashOrder(Protocol):
 
     @property
     def is_live(self) -> bool:
-        """Whether it may still lock cash."""
+        """True while it may still lock cash."""
 
     @property
     def is_decided(self) -> bool:
-        """Whether every write about it has a clear answer, the last at `last_write_ns`."""
+        """True if every write about it has a clear answer, the last at `last_write_ns`."""
 
 
 class _Write(msgspec.Struct, frozen=True):
@@ -104,9 +104,9 @@ class BuyingPower:
         self._from_ns = self._answered_ns = -1
         self._since: dict[CashOrder, _Since] = {}
 
-    # --- what is known ----------------------------------------------------------------------------
+    # --- balance and writes -----------------------------------------------------------------------
 
-    def shown(self, available_cents: Cents, from_ns: int, now_ns: int) -> None:
+    def on_balance(self, available_cents: Cents, from_ns: int, now_ns: int) -> None:
         """A balance was answered now. from_ns: what had an answer by then is surely in it."""
         if from_ns < self._from_ns:
             return  # one that was begun later is known already
@@ -147,7 +147,7 @@ class BuyingPower:
     def _keep(self, own: CashOrder, write: _Write) -> None:
         self._since.setdefault(own, _Since(own.filled, [])).writes.append(write)
 
-    # --- what is free -----------------------------------------------------------------------------
+    # --- free cash --------------------------------------------------------------------------------
 
     def suffices(self, cents: int) -> bool:
         """True if so much more may be locked now; none always may."""
@@ -166,9 +166,8 @@ class BuyingPower:
 
     @property
     def cents(self) -> int:
-        """What is free, added up from what left since the balance; may be below zero. Without any
-        balance nothing is bounded here: nothing is quoted before one is known, nor for long after
-        the newest one."""
+        """The free cash, in cents; may be below zero. Unbounded without any balance: nothing is
+        quoted before one is known, nor for long after the newest one."""
         if self._shown_cents is None:
             return _UNBOUNDED
         return self._shown_cents - sum(self._taken(*row) for row in self._since.items())
@@ -196,7 +195,7 @@ def _least_locked(own: CashOrder, rate: FeeRate) -> int:
 
 def _locked_again(own: CashOrder, writes: list[_Write]) -> int:
     """What had filled before changes of an order's size: what then remained was set all the same
-    (S13). Of the last change the order itself tells how much that was, once it is decided."""
+    (S13). The order itself shows how much that was of the last change, once it is decided."""
     cents = 0
     for at, write in enumerate(writes):
         if write.size is None:
@@ -256,5 +255,5 @@ class AccountRisk:
 
     @property
     def all_opened(self) -> bool:
-        """Whether nobody's books are still to be opened."""
+        """True once every trader has opened its books."""
         return len(self._opened) == len(self._losses)

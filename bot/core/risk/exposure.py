@@ -14,7 +14,7 @@ of the dearer role, rounded up: no split of fills can cost more (S16, either rea
 A rung that has settled counts as one without shares, in every outcome: the impossible outcomes that
 this keeps in view can only make the answer more careful.
 
-The worst case trusts that the rungs are a ladder; the gross limits beside it do not. They count
+The worst case trusts that the rungs are a ladder; the gross limits do not. They count
 each rung by itself, as if any rung could fail while any other pays.
 
 Formulas: docs/pricing.md#section-1g.
@@ -81,7 +81,7 @@ class RungTerms(msgspec.Struct, frozen=True):
     ask_loss_cents: tuple[int, ...]
 
     @classmethod
-    def of(cls, market_id: MarketId, maker: FeeRate, taker: FeeRate) -> "RungTerms":
+    def at_rates(cls, market_id: MarketId, maker: FeeRate, taker: FeeRate) -> "RungTerms":
         """The terms of a rung with these two fee rates; make once and keep."""
         rate = max(maker, taker)
         prices = [Price(cents) for cents in range(PRICE_MIN, PRICE_MAX + 1)]
@@ -224,7 +224,7 @@ class Exposure:
         self._gross = self._sunk = 0  # the sums of those, while there are any
 
     def bare(self) -> "Exposure":
-        """What is held alone, nothing live; the two share nothing that changes."""
+        """A copy with the same holdings and nothing live; the two share nothing that changes."""
         copy = Exposure.__new__(Exposure)
         copy.rungs, copy.index, copy.net = self.rungs, self.index, self.net
         copy._outcomes, copy._least, copy._cash = self._outcomes, self._least, self._cash
@@ -269,7 +269,7 @@ class Exposure:
 
     @property
     def gross_cents(self) -> Cents:
-        """What is lost (a gain is below zero) if every rung goes the worse way by itself, and every
+        """The loss (a gain is below zero) if every rung goes the worse way by itself, and every
         live order fills that makes it worse. Never less than the loss of the worst outcome."""
         self._sum_rungs()
         return Cents(-self._sunk)
@@ -296,7 +296,7 @@ class Exposure:
             and self.net_qty <= bounds.net_qty
         )
 
-    # --- what is live -----------------------------------------------------------------------------
+    # --- live orders ------------------------------------------------------------------------------
 
     def add_order(self, live: OpenExposure) -> None:
         """Count an order as live. Raises KeyError for a market that is no rung of this event."""

@@ -78,7 +78,7 @@ def grid_of(market: Market) -> tuple[int, int, int]:
 
 
 def takes_any(market: Market) -> bool:
-    """Whether every price of 1..99 is one of this market's."""
+    """True if every price of 1..99 is one of this market's."""
     return grid_of(market) == _USUAL
 
 

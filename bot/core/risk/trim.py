@@ -6,7 +6,7 @@ level, the best of every rung and side before any second one: of the loss limit 
 cents, so that a share at 98 cents does not crowd out many at a few; of the others all get the same
 part of the shares that use them up.
 
-Most decisions move one rung: what is known of a rung is kept while its quotes are the same (the
+Most decisions move one rung: the result for a rung is cached while its quotes are the same (the
 same object is fastest).
 """
 
@@ -143,7 +143,7 @@ class QuoteTrimmer:
         quotes as last time has the same tuple; one whose quotes are all gone has none.
 
         quotes: the same mapping as last time, or another; never changed later. held: the exposure
-        of what is held; orders in it are not looked at. Raises KeyError for a market that is no
+        of the shares held; orders in it are ignored. Raises KeyError for a market that is no
         rung of the event.
         """
         if held is not self._held:
@@ -192,11 +192,11 @@ class QuoteTrimmer:
         return self._left
 
     def gains_by(self, loss_cents: Cents, resting_cents: Cents) -> bool:
-        """Whether the last cut was short of what the event may lose, or have resting, and this is
-        more of it, and of neither so much less that it would be short of that instead.
+        """True if the event loss or resting limit trimmed the last quotes, this is more of it, and
+        the other is not so much lower that it would trim them instead.
 
         Where all that is wanted comes to too many shares, or costs too much, more to lose is no
-        gain: what uses those up is shared anew then, and may leave less.
+        gain: the quotes that use those up are then shared again, and may get less.
         """
         if not self._is_shared or self._bounds is None:
             return False
@@ -209,18 +209,18 @@ class QuoteTrimmer:
 
     @property
     def resting_cents(self) -> Cents:
-        """What all that stood after the last cut would lose, both sides added up."""
+        """What all quotes left by the last trim would lose, both sides added up."""
         return Cents(0) if self._counted is None else self._counted.resting_cents
 
     @property
     def worst_cents(self) -> Cents:
-        """The worst case with what stood after the last cut: below zero is a loss."""
+        """The worst case with the quotes left by the last trim: below zero is a loss."""
         return Cents(0) if self._counted is None else self._counted.worst_cents
 
     @property
     def trims(self) -> tuple[Trim, ...]:
-        """What the last call cut, and why. A quote cut for several reasons is listed once: with
-        what the sharing was short of, else rung position, else order size."""
+        """What the last call trimmed, and why. A quote trimmed for several reasons is listed
+        once: with what the sharing was short of, else rung position, else order size."""
         found = []
         for market_id, market in self._markets.items():
             sizes = market.sizes if self._is_shared else market.caps
@@ -239,7 +239,7 @@ class QuoteTrimmer:
     # --- sharing ----------------------------------------------------------------------------------
 
     def _by_row(self) -> tuple[list[list[int]], list[list[int]]]:
-        """Caps and losses of the sheets by row and rung; 0 where there is no quote."""
+        """Caps and losses of the markets by row and rung; 0 where there is no quote."""
         rows = max((len(market.caps) for market in self._markets.values()), default=0)
         caps = [[0] * self._bare.rung_count for _ in range(rows)]
         losses = [[0] * self._bare.rung_count for _ in range(rows)]
@@ -253,7 +253,7 @@ class QuoteTrimmer:
 
         Of the loss limit every quote that would use it up may use the same cents, of each other
         bound the same part of its size; both in whole eighths of the size, so every rung keeps some
-        of its quotes when not all fit. Where that is less than a share, one stands if it fits.
+        of its quotes when not all fit. Where that is less than a share, one share stays if it fits.
         """
         caps, losses = self._by_row()
         work = self._bare.bare()
@@ -278,8 +278,8 @@ class QuoteTrimmer:
 class _LevelUnderTrim:
     """One level of every rung on its way through the bounds.
 
-    sizes: of the bids and of the asks, by rung. work: what is held, and what stands of better
-    levels; `count` counts this one too.
+    sizes: of the bids and of the asks, by rung. work: the shares held and the
+    better levels; `count` adds this one.
     """
 
     def __init__(
@@ -317,11 +317,12 @@ class _LevelUnderTrim:
             ]
 
     def share_sums(self) -> list[tuple[int, bool, TrimReason]]:
-        """Come within the bounds that do not hang on the outcome, one after the other. What was
-        cut: rung, whether a bid, why.
+        """Come within the bounds that are the same in every outcome, one after the other. Returns
+        the trimmed quotes: rung, True for a bid, and why.
 
-        What of a quote works a position off uses up nothing of a gross bound, and stands whole. The
-        other shares use up at least in proportion, so that the same part of all of them is enough.
+        The part of a quote that works a position off uses up nothing of a gross bound, and stays
+        whole. The other shares use up at least in proportion, so the same part of all of them is
+        enough.
         """
         work, bounds = self._work, self._bounds
         trimmed: list[tuple[int, bool, TrimReason]] = []
@@ -395,9 +396,9 @@ class _LevelUnderTrim:
         return trimmed
 
     def count(self, *, sums_fit: bool) -> None:
-        """Count what stands, and one share of each quote that came to nothing, while it fits.
+        """Count the sizes, and one share of each quote that came to nothing, while it fits.
 
-        sums_fit: whether the bounds that do not hang on the outcome hold whatever stands.
+        sums_fit: True if the bounds that are the same in every outcome hold for any sizes.
         """
         work = self._work
         if not sums_fit:
@@ -422,7 +423,7 @@ class _LevelUnderTrim:
             work.add_level(self.sizes, self._used())
 
     def _left(self, *, counted: bool) -> list[int]:
-        """What the loss limit leaves in each outcome once these sizes stand; counted: they are in
+        """What the loss limit leaves in each outcome with these sizes; counted: they are in
         `work` already."""
         limit = self._bounds.loss_cents
         if counted:
