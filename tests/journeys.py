@@ -87,6 +87,7 @@ def frame_to_amend() -> Trace:
     venue = FillingVenue()
     venue.start()
     venue.run(30)
+    venue.give(m.Tick())  # for the answers to the reads before
     venue.mids[MOVED] += 1
     frame = venue.book(MOVED)
     with Trace() as trace:

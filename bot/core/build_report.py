@@ -70,7 +70,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         breakers=trader.guard.breakers.levels(now_ns),
         profit=profit,
         flattening=quoting.flattening,
-        budget=out.purse.shown(now_ns),
+        budget=out.purse.report(now_ns),
         config=trader.reconfiguration.report(),
         fills=quoting.pnl.last_fills(),
         withheld=trader.withheld,
@@ -97,7 +97,7 @@ def _event(trader: "Trader", ladder: EventQuoter, now_ns: int) -> EventReport:
         implied=ladder.implied(trader.ledgers.settlement.known_winner),
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
-        cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.cuts(ladder))),
+        cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.trims(ladder))),
         stage=ladder.stage,
     )
 

@@ -55,7 +55,7 @@ class InconsistencyRow(NamedTuple):
 
 
 RUNBOOK: Final = "docs/runbooks/BooksContradict.md"
-"""What to do is the same for every kind: look, then `bot reset` opens the books anew."""
+"""The same for every kind: look, then `bot reset` opens the books again."""
 
 INCONSISTENCIES: Final[Mapping[Inconsistency, InconsistencyRow]] = {
     Inconsistency.FILL_MISSING: InconsistencyRow(
@@ -109,7 +109,7 @@ INCONSISTENCIES: Final[Mapping[Inconsistency, InconsistencyRow]] = {
 _NAMES: Final = frozenset(kind.value for kind in Inconsistency)
 
 KEPT_AS: Final = "contradiction: "
-"""What the sentence begins with where the latch file tells it to the next run: who latched."""
+"""The prefix of the sentence in the latch file, which says who latched."""
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ class Contradiction(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What is shown everywhere: what was seen, what it means for money, what to do."""
+        """Shown everywhere: the detection, its meaning for money, and what to do."""
         row = INCONSISTENCIES[self.kind]
         return (
             f"{self.kind}: {row.saw} ({self.evidence}); {row.money}. All orders are cancelled and "
@@ -146,14 +146,14 @@ class _Sign(msgspec.Struct):
 
 
 class InconsistencyMonitor:
-    """The signs under observation and the first contradiction, which stands until `reset`."""
+    """The signs under observation, and the first contradiction, which is kept until `reset`."""
 
     def __init__(self) -> None:
-        self._signs: dict[tuple[Inconsistency, str], _Sign] = {}
+        self.signs: dict[tuple[Inconsistency, str], _Sign] = {}
         self.contradiction: Contradiction | None = None
 
     def contradicts(self, kind: Inconsistency, evidence: str) -> None:
-        """A contradiction, without patience. The first one stands."""
+        """A contradiction, without patience. The first one is kept."""
         if self.contradiction is None:
             self.contradiction = Contradiction(kind, evidence)
 
@@ -172,12 +172,12 @@ class InconsistencyMonitor:
         after the first sign was seen counts against it. market_id: the market that takes no new
         exposure from here on; None for the whole account.
         """
-        sign = self._signs.get((kind, key))
+        sign = self.signs.get((kind, key))
         if sign is None:
-            if not INCONSISTENCIES[kind].patience or len(self._signs) >= SIGNS_MAX:
+            if not INCONSISTENCIES[kind].patience or len(self.signs) >= SIGNS_MAX:
                 self.contradicts(kind, evidence)
             else:
-                self._signs[kind, key] = _Sign(now_ns, evidence, market_id)
+                self.signs[kind, key] = _Sign(now_ns, evidence, market_id)
             return
         sign.evidence = evidence
         if begun_ns > sign.first_ns:
@@ -187,32 +187,27 @@ class InconsistencyMonitor:
 
     def on_sign_gone(self, kind: Inconsistency, key: str) -> None:
         """A read shows that a sign is over, if there was one."""
-        self._signs.pop((kind, key), None)
+        self.signs.pop((kind, key), None)
 
     def observes(self, kind: Inconsistency, key: str) -> bool:
         """True while a sign is under observation."""
-        return (kind, key) in self._signs
+        return (kind, key) in self.signs
 
     @property
     def observed(self) -> str:
         """The signs under observation, for a person; empty without one."""
-        shown = [f"{kind} ({sign.evidence})" for (kind, _), sign in self._signs.items()]
+        shown = [f"{kind} ({sign.evidence})" for (kind, _), sign in self.signs.items()]
         more = len(shown) - _SIGNS_SHOWN
         return ", ".join(shown[:_SIGNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
-    @property
-    def is_observing(self) -> bool:
-        """True while any sign is under observation."""
-        return bool(self._signs)
-
     def blocks(self, market_id: MarketId) -> str:
         """Why nothing may add exposure on a market now; empty when something may."""
-        for (kind, _), sign in self._signs.items():
+        for (kind, _), sign in self.signs.items():
             if sign.market_id is None or sign.market_id == market_id:
                 return f"{kind}: {sign.evidence}"
         return ""
 
     def reset(self) -> None:
-        """A person has looked, and the books are opened anew: nothing seen before counts."""
-        self._signs.clear()
+        """A person has looked, and the books are opened again: nothing seen before counts."""
+        self.signs.clear()
         self.contradiction = None

@@ -15,11 +15,12 @@ from bot.core.planning.actions import Action, CancelAction, CreateAction
 from bot.core.planning.diff import WorkingOrders
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.report import BreakerReport, Phase
+from bot.core.risk.buying_power import BuyingPower
 from bot.core.risk.exposure import Bounds, Exposure, OpenExposure
 from bot.core.risk.trim import Trim
 from bot.strategy.api import Levels, Quote, Take
 from venue.wire.limits import QTY_MAX
-from venue.wire.money import BookSide, Cents, Price, Qty, canonical
+from venue.wire.money import BookSide, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Act(enum.StrEnum):
-    """What is to become of an order."""
+    """What the plan does with an order."""
 
     CREATE = "create"
     AMEND = "amend"
@@ -45,7 +46,7 @@ class Room(msgspec.Struct, frozen=True):
 
 
 class PlannedAction(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of one order, canonical YES.
+    """The plan for one order, canonical YES.
 
     price, qty: as they shall be, of a cancel as they are. from_price, from_qty: of an amend, as
     they are. value_cents: of the request, by which those that wait for a token are ranked; turn:
@@ -96,7 +97,7 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 class EventPlan(msgspec.Struct, frozen=True):
     """One event. pulled: why its strategy is not asked at the moment, else empty. limits: how much
-    of each is used up by what is live and held."""
+    of each the live orders and holdings use up."""
 
     event_ticker: Ticker
     strategy: str
@@ -142,31 +143,29 @@ def rooms(
 ) -> tuple[Room, ...]:
     """What each limit of an event by itself leaves of an order, the tightest first. cash_qty: what
     the free cash leaves of it. instead_of: the order that it is a change of."""
-    if instead_of is not None:
-        exposure.remove(instead_of.exposure(instead_of.amend))
+    counted = None if instead_of is None else instead_of.exposure(instead_of.amend)
     found = [
-        Room(name, exposure.largest(candidate, msgspec.structs.replace(_BOUNDLESS, **{name: left})))
-        for name, left in msgspec.structs.asdict(bounds).items()
+        Room(name, Qty(max(0, min(candidate.qty_max, room))))
+        for name, room in exposure.rooms(candidate, bounds, counted)._asdict().items()
     ]
-    if instead_of is not None:
-        exposure.add(instead_of.exposure(instead_of.amend))
     if cash_qty is not None:
         found.append(Room("cash", cash_qty))
     return tuple(sorted(found, key=lambda room: room.qty))
 
 
+def affordable(
+    cash: BuyingPower, rung: MarketQuoter, candidate: OpenExposure, own: OwnOrder | None
+) -> Qty:
+    """The largest such order, up to the candidate's size, that the free cash pays. own: the order
+    that it is a change of."""
+    if candidate.side is not Side.BUY:
+        return candidate.qty_max
+    rate = max(rung.maker_rate, rung.taker_rate)
+    return Qty(cash.affordable(rate, candidate.price, candidate.qty_max, own))
+
+
 SHOWN_LEVELS: Final = 3
 """Of each side of a book."""
-
-_ANY: Final = 2**53
-_BOUNDLESS: Final = Bounds(
-    loss_cents=Cents(_ANY),
-    position_qty=Qty(_ANY),
-    net_qty=Qty(_ANY),
-    gross_qty=Qty(_ANY),
-    gross_cents=Cents(_ANY),
-    resting_cents=Cents(_ANY),
-)
 
 
 def plan_of(trader: "Trader", sending: "OrderExecutor", reserve: int, now_ns: int) -> TraderPlan:
@@ -238,7 +237,7 @@ class _Preview:
 
     def _rung(self, rung: MarketQuoter, pulled: str) -> RungPlan:
         yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
-        fair, cuts = rung.fair, self._weighing.cuts(rung.ladder)
+        fair, cuts = rung.fair, self._weighing.trims(rung.ladder)
         answered = {} if pulled or rung.blocked else rung.ladder.takes
         return RungPlan(
             market_id=rung.market_id,
@@ -313,7 +312,7 @@ class _Preview:
     def _room(
         self, rung: MarketQuoter, candidate: OpenExposure, own: OwnOrder | None = None
     ) -> Room:
-        cash_qty = self._sending.affording.room(rung, candidate, own)
+        cash_qty = affordable(self._weighing.account.cash, rung, candidate, own)
         exposure, bounds = self._weighing.exposure(rung.ladder), self._weighing.bounds(rung.ladder)
         return rooms(exposure, candidate, bounds, cash_qty, own)[0]
 

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from bot.core.execution.executor import OrderExecutor
-from bot.core.execution.pre_trade_checks import KillSwitch
+from bot.core.execution.kill_switch import KillSwitch
 from bot.core.fault_text import fault_text
 from bot.core.messages import ConfigRefused, Configuration, Reconfigured, StrategyChoice
 from bot.core.orders.manager import OrderManager
@@ -24,7 +24,7 @@ from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.guards import WindDownStage
 from bot.core.report import ConfigReport
-from bot.core.risk.effective_limits import no_looser
+from bot.core.risk.limits import no_looser
 from bot.core.settings import JOURNAL_NAMES, TraderSettings
 from bot.strategy.api import Strategy
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -74,7 +74,7 @@ class ConfigCanary:
       and not pulled by news unless the change was of the news settings.
 
     Time in which nothing may be quoted, or positions may only shrink, does not count.
-    left_ns: of the minute, what is still to come.
+    left_ns: the rest of the minute.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class Reconfiguration:
             named = msgspec.structs.replace(configured, settings=self.settings)
             self._in_force = self._proven = _InForce(named, self._in_force.make_strategy)
 
-    def apply(self, event: Reconfigured, now_ns: int) -> None:
+    def on_reconfigured(self, event: Reconfigured, now_ns: int) -> None:
         """Put a configuration in force, or say why not and change nothing."""
         self.heard += 1
         wanted = event.configured
@@ -249,7 +249,7 @@ class Reconfiguration:
         self._out.note("error", "config_refused", why=self.fault)
 
     def judge(self, now_ns: int, *, quoting: bool) -> None:
-        """Look at the change on trial. quoting: whether both sides may be quoted now."""
+        """Look at the change on trial. quoting: True while both sides may be quoted."""
         if self.trial is None:
             return
         why = self.trial.judge(self._guard.breakers.tripped, now_ns, quoting=quoting)

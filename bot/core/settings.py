@@ -41,7 +41,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Hard limits; each counts everything that may be live. `event_net_qty` to `resting_cents`
-    follow from the others where they are 0, see `effective_limits.limits_in_force`."""
+    follow from the others where they are 0, see `limits.limits_in_force`."""
 
     event_loss_cents: Cents = Cents(3_000)
     """Worst case over the outcomes of one event."""

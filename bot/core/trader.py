@@ -1,13 +1,14 @@
 """The trader: `receive(event, now_ns) -> effects`, a pure function of its event log.
 
-Update state on every event, decide on a Beat. STARTING (settle what an earlier run left, read the
+Update state on every event, decide on a tick. STARTING (settle what an earlier run left, read the
 account, cancel what rests) -> QUOTING <-> PAUSED -> STOPPING (cancel all, verify by a read) ->
 STOPPED. A breaker or a latch leads to LATCHED, which cancels and verifies likewise, and stays.
 
 See docs/design.md#law-2, #law-6, #law-8; docs/fault-model.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from bot.core import messages as m
 from bot.core.account.poller import AccountPoller, PagedRead, Resource
@@ -16,12 +17,13 @@ from bot.core.build_report import draw
 from bot.core.execution.cancel_all import WHY as NOTHING_RESTS_IN
 from bot.core.execution.cancel_all import cancel_all
 from bot.core.execution.executor import OrderExecutor
-from bot.core.execution.pre_trade_checks import KillSwitch, PreTradeChecks
+from bot.core.execution.kill_switch import KillSwitch
 from bot.core.execution.suspected_fills import SuspectedFills
 from bot.core.lifecycle.open_orders import OpenOrderSync
 from bot.core.orders.manager import OrderManager, is_news
-from bot.core.orders.order import OrderFinding, OwnOrder
-from bot.core.orders.outbox import NEVER_NS, Pending
+from bot.core.orders.order import OrderEvent, OrderFinding, OwnOrder
+from bot.core.orders.outbox import NEVER_NS, Outbox, Pending
+from bot.core.orders.reject_policy import POLICIES, RejectPolicy, Then
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.planning.actions import Action
 from bot.core.preview import TraderPlan, plan_of
@@ -29,18 +31,22 @@ from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import SUSPENDED_MIN_NS, MarketQuoter
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
+from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.risk.buying_power import AccountRisk
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Strategy
-from venue.wire.errors import Advice, Code
+from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
-_BEAT_NS = 100 * NS_PER_MS
-"""A Beat comes at least this often: staleness is noticed without an event."""
+_TICK_NS = 100 * NS_PER_MS
+"""A tick comes at least this often: staleness is noticed without an event."""
 
 _OVERDUE_NS = 10 * NS_PER_MS
+_SIDE_NS = 60 * NS_PER_SECOND
+"""How long a side of a market is suspended after a reject that is our fault."""
+
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "cancels_fail", "journal_failed", *_KEYS_REFUSED)
 _OPEN = (Phase.QUOTING, Phase.PAUSED)
@@ -64,7 +70,10 @@ class Trader:
         account_risk with those on the same account; None: our own. remake: makes another
         strategy, should one be wanted; None: there will be none."""
         self._staleness = settings.staleness
-        self.out = PreTradeChecks(settings.budget, settings.keys, purse, read_purse, standby_purse)
+        breakers = CircuitBreakers(limits_of(settings.breakers, settings.risk))
+        self.out = Outbox(
+            settings.budget, settings.keys, purse, read_purse, standby_purse, breakers
+        )
         self.desk = OrderManager(settings.staleness, self.out)
         self.ledgers = AccountReconciler(settings.staleness, self.desk, self.out)
         self.quoting = QuotingEngine(
@@ -76,15 +85,14 @@ class Trader:
             self.ledgers.on_fills_page,
             settings.other_series,
         )
-        self._hints = SuspectedFills(settings.staleness)
+        self._suspected = SuspectedFills(settings.staleness)
+        self.guard = KillSwitch(settings, breakers, self.desk, self.ledgers, self.quoting, self.out)
         self._sending = OrderExecutor(
-            settings, self.desk, self.ledgers, self.quoting, self._hints, self.out
+            settings, self.desk, self.ledgers, self.quoting, self._suspected, self.guard, self.out
         )
         self._custody = OpenOrderSync(
             settings, self.desk, self.ledgers, self.quoting, self._account, self.out
         )
-        self.guard = KillSwitch(settings, self.desk, self.ledgers, self.quoting, self.out)
-        self.out.guard = self.guard
         self.reconfiguration = Reconfiguration(
             settings,
             make_strategy,
@@ -103,8 +111,11 @@ class Trader:
         self._pause_wanted = False
         self._opened = False
         self._contradicted = False  # latched because the books contradict each other
-        self._stirred = True  # since the last whole beat more than frames came, or some of it waits
-        self._due_ns = 0  # when there is a whole beat in any case
+        self._stirred = True  # more than frames came since the last whole tick, or some of it waits
+        self._due_ns = 0  # when there is a whole tick in any case
+        self._upkeep_due_ns = 0  # when what no frame changes may have something to do
+        self._quiet_until_ns = 0  # of that, when all but orders, fills and lists may
+        self._account_due_ns = 0  # when a list of the account is to be read
         # Quoting, breakers and suspected fills learn of these before the next event:
         self._booked: list[tuple[AccountChange, int]] = []  # with the time of the read
         self._cancelled: dict[MarketId, bool] = {}  # True if a cancel was sent there
@@ -128,8 +139,14 @@ class Trader:
             self.quoting.feed.on_pause(gap_ns, self._now_ns)
             self._account.on_resume(self._now_ns)
             self._stirred = True
-        self._dispatch(event)
-        self._stop_for_contradiction()
+        if not isinstance(event, _QUIET):
+            self._stirred = True
+        HANDLERS[type(event)](self, event)
+        contradiction = self.out.inconsistencies.contradiction
+        if contradiction is not None and not self._contradicted:
+            self._contradicted = True
+            self.guard.latch_by(contradiction, self._now_ns)
+            self._enter(Phase.LATCHED)
         return self.out.effects
 
     @property
@@ -153,66 +170,59 @@ class Trader:
             return f"{self.phase}: {self.guard.latched}" if self.guard.latched else str(self.phase)
         return "; ".join(self.out.findings[name] for name in self._blocking())
 
-    def _dispatch(self, event: m.Event) -> None:
-        now_ns = self._now_ns
-        if not isinstance(event, (m.Tick, m.BookUpdate, m.Trade, m.ImpliedValueSeen, m.FeedAlive)):
-            self._stirred = True
-        match event:
-            case m.Tick():
-                self._beat()
-            case m.BookUpdate() | m.Trade():
-                self.out.counters.frames += 1
-                if self.quoting.on_market_data(event, now_ns):
-                    self._hints.on_frame(event, self.desk.live(event.market_id), now_ns)
-                    self._due_ns = min(self._due_ns, self._hints.next_due_ns)
-            case m.ImpliedValueSeen():
-                self.out.counters.frames += 1
-                self.quoting.on_implied_value(event, now_ns)
-            case m.Response():
-                self._replied(event)
-            case m.FeedAlive() | m.SubscriptionAccepted():
-                self.quoting.feed.on_feed_alive(now_ns)
-            case m.FeedOpened():
-                self.out.note("info", "feed_opened")
-                self.quoting.feed.on_feed_opened(now_ns)
-            case m.FeedClosed():
-                self.out.note("warning", "feed_closed", reason=event.reason)
-                self.quoting.feed.on_feed_closed()
-            case m.MalformedFrame():
-                self.out.counters.frames_garbled += 1
-                self.quoting.feed.on_malformed_frame(event.known, now_ns)
-            case m.SubscriptionRefused():
-                self.out.note("error", "subscription_refused", code=event.code)
-                self.quoting.feed.on_subscription_refused(now_ns)
-            case m.Started():
-                self._started(event)
-            case m.StopRequested():
-                self._stop(event.reason)
-            case m.PauseRequested():
-                self._wanted(Phase.PAUSED, "")
-                self.out.note("info", "paused", reason=event.reason)
-            case m.FlattenRequested():
-                self._wanted(Phase.QUOTING, event.reason or "asked for")
-                self.out.note("info", "flattening", reason=event.reason)
-            case m.ResumeRequested():
-                self._wanted(Phase.QUOTING, "")
-                said = {"reason": event.reason} if event.reason else {}
-                self.out.note("info", "resumed", **said)
-            case m.LatchSet():
-                self._latch(event.reason, ours=False)
-            case m.LatchCleared():
-                self._unlatch(looked=event.looked)
-            case m.Reconfigured():
-                self.reconfiguration.apply(event, now_ns)
-            case m.ConfigRefused():
-                self.reconfiguration.refuse(event)
-            case m.StrategyOverran():
-                self.quoting.supervisor.on_overrun(event, now_ns)
-            case m.JournalFailed():
-                self.out.find("journal_failed", event.reason)
-                self._stop("the journal cannot be written")
+    # --- events -----------------------------------------------------------------------------------
 
-    def _started(self, event: m.Started) -> None:
+    def _on_frame(self, event: m.BookUpdate | m.Trade) -> None:
+        self.out.counters.frames += 1
+        if not self.quoting.on_market_data(event, self._now_ns):
+            return
+        self._suspected.on_frame(event, self.desk.live(event.market_id), self._now_ns)
+        if self._suspected.next_due_ns < NEVER_NS:
+            self._account.sweep_soon(self._now_ns)
+            self._account_due_ns = self._account.next_due_ns
+            self._due_ns = min(self._due_ns, self._suspected.next_due_ns)
+            self._upkeep_due_ns = min(self._upkeep_due_ns, self._due_ns, self._account_due_ns)
+
+    def _on_implied_value(self, event: m.ImpliedValueSeen) -> None:
+        self.out.counters.frames += 1
+        self.quoting.on_implied_value(event, self._now_ns)
+
+    def _on_feed_alive(self, _: m.FeedAlive | m.SubscriptionAccepted) -> None:
+        self.quoting.feed.on_feed_alive(self._now_ns)
+
+    def _on_feed_opened(self, _: m.FeedOpened) -> None:
+        self.out.note("info", "feed_opened")
+        self.quoting.feed.on_feed_opened(self._now_ns)
+
+    def _on_feed_closed(self, event: m.FeedClosed) -> None:
+        self.out.note("warning", "feed_closed", reason=event.reason)
+        self.quoting.feed.on_feed_closed()
+
+    def _on_malformed_frame(self, event: m.MalformedFrame) -> None:
+        self.out.counters.frames_garbled += 1
+        self.quoting.feed.on_malformed_frame(event.known, self._now_ns)
+
+    def _on_subscription_refused(self, event: m.SubscriptionRefused) -> None:
+        self.out.note("error", "subscription_refused", code=event.code)
+        self.quoting.feed.on_subscription_refused(self._now_ns)
+
+    def _on_pause(self, event: m.PauseRequested) -> None:
+        self._wanted(Phase.PAUSED, "")
+        self.out.note("info", "paused", reason=event.reason)
+
+    def _on_flatten(self, event: m.FlattenRequested) -> None:
+        self._wanted(Phase.QUOTING, event.reason or "asked for")
+        self.out.note("info", "flattening", reason=event.reason)
+
+    def _on_resume(self, event: m.ResumeRequested) -> None:
+        self._wanted(Phase.QUOTING, "")
+        self.out.note("info", "resumed", **({"reason": event.reason} if event.reason else {}))
+
+    def _on_journal_failed(self, event: m.JournalFailed) -> None:
+        self.out.find("journal_failed", event.reason)
+        self._stop("the journal cannot be written")
+
+    def _on_started(self, event: m.Started) -> None:
         self._sending.nonce = event.boot_nonce
         self.reconfiguration.began(event.configured)
         self.started_ns = self.quoting.began_ns = self._now_ns
@@ -251,16 +261,8 @@ class Trader:
         self.guard.latch(reason, self._now_ns, ours=ours)
         self._enter(Phase.LATCHED)
 
-    def _stop_for_contradiction(self) -> None:
-        """Latch if the event just taken in contradicts the books."""
-        contradiction = self.out.inconsistencies.contradiction
-        if contradiction is not None and not self._contradicted:
-            self._contradicted = True
-            self.guard.latch_by(contradiction, self._now_ns)
-            self._enter(Phase.LATCHED)
-
     def _unlatch(self, *, looked: bool) -> None:
-        """The latch is gone; where a contradiction had set it, the books are opened anew."""
+        """The latch is gone; after a contradiction the books are opened again."""
         if self._contradicted and not looked:
             return
         self.guard.unlatch(looked=looked)
@@ -283,13 +285,15 @@ class Trader:
             ladder.want({}, pulled=True)
         self.out.note("info", "stopping", reason=reason)
 
-    def _replied(self, event: m.Response) -> None:
+    def _on_response(self, event: m.Response) -> None:
         pending = self.out.answered(event, self._now_ns)
         if pending is None:
             self.out.note("warning", "answer_without_request", request_id=event.request_id)
             return
         request = pending.request
         if pending.own is not None:
+            if isinstance(request, m.CancelResting):
+                self.guard.cancel_answered(pending.own, event.answer, self._now_ns)
             answer = self.desk.check_response(pending, event.answer)
             self._order_answered(pending, pending.own, answer)
         elif isinstance(request, m.ReadBook):
@@ -310,44 +314,52 @@ class Trader:
             self.quoting.suspend_market(own.market_id, OrderFinding.UNREADABLE, self._now_ns)
         is_read = isinstance(pending.request, m.ReadOrder)
         if isinstance(answer, m.Ok) and is_read:
-            self._hints.on_read(pending.begun_ns, own)
+            self._suspected.on_read(pending.begun_ns, own)
         elif isinstance(answer, m.Ok):
-            self._sending.venue.takes(pending.request, pending.begun_ns)
+            self._sending.venue.on_accept(pending.request, pending.begun_ns)
             if isinstance(answer.body, (m.OrderBody, m.CancelBody)):
                 again = isinstance(pending.request, m.Create) and pending.request.again
                 self.quoting.on_own_write(answer.body.order, self._now_ns, may_be_old=again)
         if own.filled > self.ledgers.booked_qty(own):
             self._account.schedule_by(Resource.FILLS, self._now_ns)
-        if row is None or is_read:
-            return
-        assert isinstance(answer, m.Rejected)
-        if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
+        if row is not None and not is_read:
+            assert isinstance(answer, m.Rejected)
+            self._after_reject(pending, own, answer, POLICIES[row.advice])
+
+    def _after_reject(
+        self, pending: Pending, own: OwnOrder, answer: m.Rejected, policy: RejectPolicy
+    ) -> None:
+        """Carry out `RejectPolicy.then`."""
+        now_ns, quoting, code = self._now_ns, self.quoting, answer.code
+        request = pending.request
+        if policy.of_change is OrderEvent.TOO_LATE and isinstance(request, m.CancelResting):
             # A halted venue says that it is halted, before that.
-            self._sending.venue.takes(pending.request, pending.begun_ns)
-        create = pending.request if isinstance(pending.request, m.Create) else None
-        if row.advice is Advice.PARK_VENUE:
-            self._sending.venue.refuses(answer.code, self._now_ns)
-        elif row.advice is Advice.PARK_MARKET:
-            self.quoting.suspend_market(own.market_id, answer.code, self._now_ns)
-            self._account.schedule_by(
-                Resource.SERIES,
-                self._now_ns + SUSPENDED_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS,
-            )
-        elif row.advice is Advice.REREAD_FUNDS:
-            often = self.desk.rejects.often(own, self._now_ns)
-            self.quoting.suspend_for_funds(own, answer.code, self._now_ns, often=often)
-            self._account.schedule_by(Resource.BALANCE, self._now_ns)
-            self._account.schedule_by(Resource.POSITIONS, self._now_ns)
-        elif row.advice is Advice.FIX and not (create is not None and create.again):
-            # The refusal of a create sent again speaks of that sending alone.
-            self.out.note("error", "request_refused", code=answer.code, message=answer.message)
-            asked = create.order.qty if create is not None else Qty(0)
-            if answer.code == Code.INVALID_QTY and asked > 1:
-                self.quoting.limit_order_qty(own.market_id, asked)
-                return
-            self.quoting.suspend_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
-        elif row.advice is Advice.GIVE_UP and self.desk.rejects.often(own, self._now_ns):
-            self.quoting.suspend_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
+            self._sending.venue.on_accept(request, pending.begun_ns)
+        is_first = not (isinstance(request, m.Create) and request.again)
+        is_often = self.desk.rejects.often(own, now_ns)
+        match policy.then:
+            case Then.NOTHING:
+                pass
+            case Then.SUSPEND_VENUE:
+                self._sending.venue.on_reject(code, now_ns)
+            case Then.SUSPEND_MARKET:
+                quoting.suspend_market(own.market_id, code, now_ns)
+                at_ns = now_ns + SUSPENDED_MIN_NS + self._staleness.read_lag_ns + NS_PER_MS
+                self._account.schedule_by(Resource.SERIES, at_ns)
+            case Then.SUSPEND_FOR_FUNDS:
+                quoting.suspend_for_funds(own, code, now_ns, often=is_often)
+                self._account.schedule_by(Resource.BALANCE, now_ns)
+                self._account.schedule_by(Resource.POSITIONS, now_ns)
+            case Then.SUSPEND_SIDE if is_first:
+                # The reject of a create sent again is about that sending alone.
+                self.out.note("error", "request_refused", code=code, message=answer.message)
+                asked = request.order.qty if isinstance(request, m.Create) else Qty(0)
+                if code == Code.INVALID_QTY and asked > 1:
+                    quoting.limit_order_qty(own.market_id, asked)
+                else:
+                    quoting.suspend_side(own.market_id, own.book_side, code, _SIDE_NS, now_ns)
+            case Then.SUSPEND_SIDE_IF_OFTEN if is_often:
+                quoting.suspend_side(own.market_id, own.book_side, code, _SIDE_NS, now_ns)
 
     def _walked(self, walk: PagedRead) -> None:
         match walk.kind:
@@ -368,7 +380,7 @@ class Trader:
                 self.desk.drop_booked(self.ledgers.booked_qty, self._now_ns)
             case Resource.RESTING:
                 self._custody.on_orders_list(walk.rows, walk.begun_ns, self._now_ns, self.phase)
-                self._hints.on_read(walk.begun_ns)
+                self._suspected.on_read(walk.begun_ns)
 
     def _learn(self) -> None:
         """Quoting, breakers and suspected fills learn what the last event booked and cancelled."""
@@ -379,9 +391,9 @@ class Trader:
                 self.quoting.may_go(market_id)
         self._cancelled.clear()
         for change, at_ns in self._booked:
-            self.guard.filled(change.fills, at_ns)
+            self.guard.on_fills(change.fills, at_ns)
             self.quoting.learn(change, at_ns)
-            self._hints.on_fills_booked(self.ledgers.booked_qty, at_ns)
+            self._suspected.on_fills_booked(self.ledgers.booked_qty, at_ns)
         self._booked.clear()
 
     def _series_read(self, walk: PagedRead) -> None:
@@ -392,71 +404,118 @@ class Trader:
             beside, walk.begun_ns - self._staleness.read_lag_ns, self._now_ns
         )
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
-        self.guard.forget(self.quoting.take_series(ours, walk.begun_ns, self._now_ns))
+        self.guard.forget_marks(self.quoting.take_series(ours, walk.begun_ns, self._now_ns))
 
-    def _beat(self) -> None:
+    # --- the tick ---------------------------------------------------------------------------------
+
+    def _on_tick(self, _: m.Tick) -> None:
         if not self.started_ns or self.phase is Phase.STOPPED:
             return
-        now_ns = self._now_ns
-        if not self._stirred:
-            # Most beats follow a frame that calls for nothing before its time: they end here.
-            due_ns = min(self._due_ns, self.quoting.due_ns(now_ns))
-            if now_ns < due_ns:
-                self.out.effects.append(m.WakeAt(due_ns))
-                return
-        out, quoting, sending = self.out, self.quoting, self._sending
+        now_ns, out, quoting = self._now_ns, self.out, self.quoting
+        due_ns = 0 if self._stirred else min(self._due_ns, quoting.due_ns(now_ns))
+        if now_ns < due_ns:
+            out.effects.append(m.WakeAt(due_ns))  # most ticks follow a frame that changes nothing
+            return
+        needs_upkeep = self._stirred or now_ns >= self._upkeep_due_ns
         quoting.feed.watch(now_ns)
+        if needs_upkeep:
+            self._before_deciding()
+        may_quote = self.may_quote
+        wishes, again_ns = self._decide(may_quote=may_quote)
+        if needs_upkeep:
+            out.probe_key(now_ns)
+        self._sending.cancel(wishes, now_ns)
+        needs_upkeep = needs_upkeep or bool(out.findings)
+        if needs_upkeep:
+            self._recover_and_read()
+        in_flight = out.writes_in_flight
+        self._sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
+        if may_quote and self.guard.breakers.tripped:
+            self._trip()  # by a request that has just left, or was to
+            self._learn()
+        if out.writes_in_flight > in_flight:
+            quoting.weighing.on_sent()
+        if not (needs_upkeep and self._is_over(may_quote=may_quote)):
+            self._schedule_wake(again_ns)
+        # What could not be carried out is tried again at the first occasion.
+        self._stirred = bool(wishes or out.findings) or self.phase not in _OPEN
+
+    def _schedule_wake(self, again_ns: int) -> None:
+        orders_ns, fills_ns = self.desk.next_due_ns(), self._suspected.next_due_ns
+        soonest_ns = min(orders_ns, fills_ns, self._account_due_ns)
+        self._upkeep_due_ns = min(self._quiet_until_ns, soonest_ns)
+        soonest_ns = min(again_ns, soonest_ns)
+        # An overdue request could not be sent just now; retrying at once would be a busy loop.
+        pause_ns = NS_PER_MS if soonest_ns > self._now_ns else _OVERDUE_NS
+        tick_ns = min(self._now_ns + _TICK_NS, soonest_ns)
+        self._due_ns = max(self._now_ns + pause_ns, tick_ns)
+        self.out.effects.append(m.WakeAt(self._due_ns))
+
+    def _before_deciding(self) -> None:
+        """What only time, an answer or an operator can change, and what a decision depends on."""
         if self.phase is Phase.STARTING:
             self._start_up()
         self._trip()
-        if quoting.flattening and self.phase is Phase.QUOTING:
+        if self.quoting.flattening and self.phase is Phase.QUOTING:
             self._rest_when_flat()
-        quoting.weighing.await_others(now_ns)
-        if now_ns >= self._account.unread_due_ns:
-            self._custody.check_unread(now_ns)
-        out.hold("inconsistency_observed", out.inconsistencies.observed)
-        may_quote = self.phase is Phase.QUOTING and not (out.findings and self._blocking())
-        self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
+        self.quoting.weighing.await_others(self._now_ns)
+        if self._now_ns >= self._account.unread_due_ns:
+            self._custody.check_unread(self._now_ns)
+        self.out.hold("inconsistency_observed", self.out.inconsistencies.observed)
+        both_sides = self.may_quote and not self.quoting.flattening
+        self.reconfiguration.judge(self._now_ns, quoting=both_sides)
         self._clear()
         self._learn()
-        wishes, again_ns = self._decided(may_quote=may_quote)
-        out.probe_key(now_ns)
-        sending.cancel(wishes, now_ns)
-        self.desk.send_due(now_ns)
+
+    def _recover_and_read(self) -> None:
+        self.desk.send_due(self._now_ns)
         self._doubt()
-        self._read()
-        before = out.writes_in_flight
-        sending.spend(wishes if may_quote else (), now_ns, quoting.takes if may_quote else ())
-        if may_quote and self.guard.breakers.tripped:
-            self._trip()  # over what has just left
-            self._learn()
+        self._send_reads()
+
+    def _is_over(self, *, may_quote: bool) -> bool:
+        """Say what has been reached, and find out until when upkeep has nothing to do. True once
+        the run has ended."""
+        now_ns, out, quoting = self._now_ns, self.out, self.quoting
         if may_quote and self.first_two_sided_ns is None and quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             out.note("info", "two_sided_everywhere")
-        if out.writes_in_flight > before:
-            quoting.weighing.weigh()
         if self.phase is Phase.LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
         if self.phase is Phase.STOPPING and self._custody.is_drained(now_ns):
             self.phase = Phase.STOPPED
             out.effects.append(self._custody.left_over())
+            return True
+        self._account_due_ns = self._account.next_due_ns
+        heard_ns = quoting.feed.heard_ns
+        if (
+            heard_ns is None
+            or quoting.flattening
+            or not quoting.weighing.is_together
+            or self.reconfiguration.trial is not None
+            or self.desk.unknown
+            or self.desk.unsettled
+        ):
+            self._quiet_until_ns = 0  # each tick may be the one that decides it
         else:
-            self._due_ns = self._wake_ns(again_ns)
-            out.effects.append(m.WakeAt(self._due_ns))
-        # What is not carried out yet is tried anew at the first occasion.
-        self._stirred = bool(wishes or out.findings) or self.phase not in _OPEN
+            self._quiet_until_ns = min(
+                self.guard.judge_due_ns,
+                self._account.unread_due_ns,
+                quoting.feed.reads_due_ns,
+                heard_ns + self._staleness.feed_silence_ns + 1,
+            )
+        return False
 
-    def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
-        """What is wished for now, and when to look again; no plan stands in the way of stopping."""
+    def _decide(self, *, may_quote: bool) -> tuple[Sequence[tuple[MarketQuoter, Action]], int]:
+        """The actions wanted now, and when to decide again; while stopping there are none."""
         if self.phase is Phase.STOPPING:
             self.quoting.pnl.on_tick(self._now_ns, is_open=self.ledgers.is_open)
-            return (), self._now_ns + _BEAT_NS
+            return (), self._now_ns + _TICK_NS
         if self.out.findings or self.quoting.flattening:
             self._sending.pull_growth()
         return self.quoting.decide(may_quote, self._now_ns)
 
     def _trip(self) -> None:
-        """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
+        """Latch once a breaker has tripped: everything is cancelled from here on."""
         is_due = self.guard.breakers.tripped or self._now_ns >= self.guard.judge_due_ns
         if is_due and (self.phase in _OPEN or self.phase is Phase.STARTING):
             reason = self.guard.judge(self._now_ns, opened=self._opened)
@@ -464,9 +523,14 @@ class Trader:
                 self._latch(reason, ours=True)
 
     def _rest_when_flat(self) -> None:
-        if not len(self.desk.live_orders) and self.quoting.is_flat():
+        if not self.desk.live_orders and self.quoting.is_flat():
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
+
+    @property
+    def may_quote(self) -> bool:
+        """True while new orders may leave."""
+        return self.phase is Phase.QUOTING and not (self.out.findings and self._blocking())
 
     def _blocking(self) -> list[str]:
         """The findings that forbid every new order."""
@@ -476,19 +540,12 @@ class Trader:
         """Read fills and orders sooner where they are in doubt."""
         heard_ns = self.quoting.feed.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._staleness.feed_silence_ns
-        is_hinted = self._hints.next_due_ns != NEVER_NS
-        if is_hinted or silent or self.out.findings or self.desk.unknown or self.desk.unsettled:
+        is_suspected = self._suspected.next_due_ns < NEVER_NS
+        if is_suspected or silent or self.out.findings or self.desk.unknown or self.desk.unsettled:
             self._account.sweep_soon(self._now_ns)
-        if is_hinted and self._hints.prefers_lists(self._now_ns):
+        if is_suspected and self._suspected.prefers_lists(self._now_ns):
             self._account.schedule_by(Resource.FILLS, self._now_ns)
             self._account.schedule_by(Resource.RESTING, self._now_ns)
-
-    def _wake_ns(self, again_ns: int) -> int:
-        desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns
-        soonest = min(again_ns, desk_ns, hints_ns, self._account.next_due_ns)
-        # What is overdue could not be sent just now; asking at once again would be a busy loop.
-        pause_ns = NS_PER_MS if soonest > self._now_ns else _OVERDUE_NS
-        return max(self._now_ns + pause_ns, min(self._now_ns + _BEAT_NS, soonest))
 
     def _start_up(self) -> None:
         """Leave STARTING once the account is known and nothing of an earlier run is left."""
@@ -499,7 +556,7 @@ class Trader:
             self.phase = self._open_phase()
             self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
-    def _read(self) -> None:
+    def _send_reads(self) -> None:
         is_due = self._now_ns >= self._account.next_due_ns
         for walk, request in self._account.due(self._now_ns) if is_due else ():
             if not self.out.send(request, Priority.READ, f"read {walk.kind}", self._now_ns):
@@ -514,3 +571,33 @@ class Trader:
     def left_over(self) -> m.DrainComplete:
         """What a drain that ran out of time leaves behind, for the operator."""
         return self._custody.left_over()
+
+
+_QUIET: Final = (m.Tick, m.BookUpdate, m.Trade, m.ImpliedValueSeen, m.FeedAlive)
+"""Events after which the next tick needs no upkeep."""
+
+HANDLERS: Final[Mapping[type[m.Event], Callable[[Trader, Any], None]]] = {
+    m.Tick: Trader._on_tick,
+    m.BookUpdate: Trader._on_frame,
+    m.Trade: Trader._on_frame,
+    m.ImpliedValueSeen: Trader._on_implied_value,
+    m.Response: Trader._on_response,
+    m.FeedAlive: Trader._on_feed_alive,
+    m.SubscriptionAccepted: Trader._on_feed_alive,
+    m.SubscriptionRefused: Trader._on_subscription_refused,
+    m.FeedOpened: Trader._on_feed_opened,
+    m.FeedClosed: Trader._on_feed_closed,
+    m.MalformedFrame: Trader._on_malformed_frame,
+    m.Started: Trader._on_started,
+    m.StopRequested: lambda self, event: self._stop(event.reason),
+    m.PauseRequested: Trader._on_pause,
+    m.FlattenRequested: Trader._on_flatten,
+    m.ResumeRequested: Trader._on_resume,
+    m.LatchSet: lambda self, event: self._latch(event.reason, ours=False),
+    m.LatchCleared: lambda self, event: self._unlatch(looked=event.looked),
+    m.Reconfigured: lambda self, event: self.reconfiguration.on_reconfigured(event, self._now_ns),
+    m.ConfigRefused: lambda self, event: self.reconfiguration.refuse(event),
+    m.StrategyOverran: lambda self, event: self.quoting.supervisor.on_overrun(event, self._now_ns),
+    m.JournalFailed: Trader._on_journal_failed,
+}
+"""What each event does."""

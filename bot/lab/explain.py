@@ -14,12 +14,11 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.build_report import limits_used
-from bot.core.execution.cash_check import CashCheck
 from bot.core.market_data.market_state import frame_of_read
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
-from bot.core.preview import SHOWN_LEVELS, Room, rooms, why_pulled
+from bot.core.preview import SHOWN_LEVELS, Room, affordable, rooms, why_pulled
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.reconfigure import Remake
 from bot.core.report import BreakerReport, Phase
@@ -408,8 +407,8 @@ class Explainer:
             qty = max(qty, own.remaining)
         own_price = canonical(life.outcome, price)
         candidate = OpenExposure(life.market_id, life.outcome, life.own_side, own_price, qty)
-        affordable = CashCheck(weighing.account.cash).room(rung, candidate, own)
-        left = rooms(exposure, candidate, bounds, affordable, own)
+        cash_qty = affordable(weighing.account.cash, rung, candidate, own)
+        left = rooms(exposure, candidate, bounds, cash_qty, own)
         return Limits(None, deed.qty, left, used, worst_cents)
 
     # --- the picture ------------------------------------------------------------------------------
@@ -447,7 +446,7 @@ class Explainer:
             takes=ladder.takes.get(market_id, ()) if was_asked and not ladder.health.fault else (),
             wanted=rung.wanted,
             steady=tuple(rung.planned),
-            cuts=tuple(cut for cut in quoting.weighing.cuts(ladder) if cut.market_id == market_id),
+            cuts=tuple(cut for cut in quoting.weighing.trims(ladder) if cut.market_id == market_id),
             limits=self._limits_then(step, deed, wish),
             choice=None if deed is None else self._choice(step, rung, deed, life, wish),
             token=None if deed is None else self._token(step, deed),

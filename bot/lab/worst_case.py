@@ -17,13 +17,16 @@ from bot.config.strict_yaml import YamlFault, read_yaml
 from bot.config.validation import typed
 from bot.core.build_report import limits_used
 from bot.core.report import BreakerReport, EventReport
-from bot.core.risk.effective_limits import (
+from bot.core.risk.exposure import (
+    Bounds,
+    Exposure,
+    RungTerms,
     bounds_of,
     event_limit_cents,
-    limits_in_force,
+    live_of,
     series_loss_cents,
 )
-from bot.core.risk.exposure import Bounds, Exposure, RungTerms, live_of
+from bot.core.risk.limits import limits_in_force
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
@@ -298,7 +301,7 @@ def answers(events: Sequence[GivenEvent], risk: RiskSettings) -> list[EventAnswe
 def _exposure(event: GivenEvent) -> Exposure:
     rates = ((rung, event.rate_of(rung)) for rung in event.rungs)
     return Exposure(
-        [RungTerms.of(MarketId(rung.label), rate, rate) for rung, rate in rates],
+        [RungTerms.at_rates(MarketId(rung.label), rate, rate) for rung, rate in rates],
         Cents(event.cash_cents),
         [(rung.yes_qty, rung.no_qty) for rung in event.rungs],
         [
@@ -313,7 +316,8 @@ def _answer(event: GivenEvent, exposure: Exposure, bounds: Bounds) -> EventAnswe
     over = any(abs(rung.yes_qty - rung.no_qty) > bounds.position_qty for rung in event.rungs)
     labels = [rung.label.removeprefix(f"{event.event}-") for rung in event.rungs]
     names = _outcome_names(labels)
-    cents = zip(names, exposure.outcome_cents, exposure.worst_outcome_cents, strict=True)
+    worst_cents = map(Cents, exposure.worst_by_outcome())
+    cents = zip(names, exposure.outcome_cents, worst_cents, strict=True)
 
     def live(rung: GivenRung, side: BookSide) -> int:
         return sum(

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.execution.cash_check import CashCheck
 from bot.core.orders.order import OrderEvent
 from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
+from bot.core.preview import affordable
 from bot.core.risk.buying_power import BuyingPower
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
@@ -105,7 +105,7 @@ def test_a_take_that_is_all_or_none_waits_for_the_cash_of_all():
     of = with_cash(400)
     fok = msgspec.structs.replace(create(40, qty=11), time_in_force=TimeInForce.FOK)
     ioc = msgspec.structs.replace(create(40, qty=11), time_in_force=TimeInForce.IOC)
-    assert of.sending._allowed(of.rung, fok, T0)[0] < 11
+    assert of.sending.checks.may_send(of.rung, fok, T0).qty < 11
     [sent] = of.spend(ioc)
     assert sent.order.qty == 10
 
@@ -205,23 +205,23 @@ def test_a_later_balance_counts_what_it_shows_and_what_left_since():
     [own] = of.desk.live(made.MARKET)
     own.on_write_body(made.shown(own, order_id="1"), T0 + 1)
     shows(of, 400, T0 + LAG_NS)  # it lags: the order need not be in it
-    assert of.sending.affording.cash.cents == 0
+    assert of.sending.checks.cash.cents == 0
     shows(of, 400, T0 + LAG_NS + 1)
-    assert of.sending.affording.cash.cents == 400
+    assert of.sending.checks.cash.cents == 400
 
 
 def test_two_series_of_one_account_share_its_cash():
     cash = BuyingPower()
-    cash.shown(Cents(400), 0, 1)
+    cash.on_balance(Cents(400), 0, 1)
     of = Account()
-    one, other = CashCheck(cash), CashCheck(cash)
-    own = made.own(price=40, qty=10)
-    one.created(of.rung, own, T0)
-    assert other.qty(of.rung, create(40), 10) == 0
+    own, rate = made.own(price=40, qty=10), max(of.rung.maker_rate, of.rung.taker_rate)
+    cash.on_create(own, rate, T0)
+    assert cash.affordable(rate, Price(40), 10) == 0
 
 
 @pytest.mark.parametrize(("cents", "qty"), [(0, 0), (399, 9), (10**7, 10_000)])
 def test_a_person_is_told_how_many_shares_the_cash_bears(cents, qty):
     of = with_cash(cents)
-    assert of.sending.affording.room(of.rung, of.rung.live(create(40), 10_000)) == qty
-    assert of.sending.affording.room(of.rung, of.rung.live(sale(), 10_000)) == 10_000
+    cash = of.sending.checks.cash
+    assert affordable(cash, of.rung, of.rung.live(create(40), 10_000), None) == qty
+    assert affordable(cash, of.rung, of.rung.live(sale(), 10_000), None) == 10_000

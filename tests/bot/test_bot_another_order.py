@@ -275,7 +275,7 @@ def test_an_order_that_rests_after_its_end_is_cancelled_and_told(venue):
     venue.go(15)
     assert not venue.orders
     assert "closed_order_listed" in venue.notes
-    assert not venue.trader.out.inconsistencies.is_observing, "it is listed no more"
+    assert not venue.trader.out.inconsistencies.signs, "it is listed no more"
 
 
 def test_a_drain_does_not_end_while_an_order_rests_after_its_end(venue):
@@ -312,7 +312,7 @@ def test_one_list_of_a_stale_replica_brings_nothing_back(venue):
     venue.go(60)
     assert len(venue.writes()) == writes + 1, "a cancel that changes nothing"
     assert venue.trader.out.inconsistencies.contradiction is None
-    assert not venue.trader.out.inconsistencies.is_observing
+    assert not venue.trader.out.inconsistencies.signs
 
 
 def test_an_order_that_lists_go_on_to_show_after_its_end_is_a_contradiction(venue):

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.risk.bounds import lowered, taken
+from bot.core.risk.limits import lowered, taken
 from bot.strategy.api import Quote
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin

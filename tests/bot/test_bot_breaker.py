@@ -5,6 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
+from bot.core.orders.outbox import Outbox
+from bot.core.orders.request_budget import Priority
 from bot.core.risk.breakers import (
     ORDER_NOTIONAL_CENTS_CAP,
     TICKS_THROUGH_CAP,
@@ -12,7 +14,7 @@ from bot.core.risk.breakers import (
     Window,
     limits_of,
 )
-from bot.core.settings import BreakerSettings, RiskSettings
+from bot.core.settings import BreakerSettings, BudgetSettings, RiskSettings
 from tests.bot import made
 from tests.bot.made import T0
 from venue.wire import codec
@@ -79,8 +81,8 @@ def test_a_window_agrees_with_a_list_of_everything(steps, span_ns, limit):
             if naive <= limit:
                 assert window.total(look_ns) == naive
         naive = sum(each for at_ns, each in everything if now_ns - span_ns < at_ns)
-        assert window.fits(amount, now_ns) == (naive + amount <= limit)
-        window.add(amount, now_ns)
+        assert (window.total(now_ns) + amount <= limit) == (naive + amount <= limit)
+        window.add_amount(amount, now_ns)
         everything.append((now_ns, amount))
 
 
@@ -90,20 +92,20 @@ def test_a_window_keeps_at_most_one_entry_more_than_its_limit(steps, span_ns, li
     window, now_ns = Window(span_ns, limit), 0
     for wait_ns, amount in steps:
         now_ns += wait_ns
-        window.add(amount, now_ns)
+        window.add_amount(amount, now_ns)
         assert len(window) <= limit + 1
 
 
 def test_what_lies_a_whole_span_back_is_out_and_a_nanosecond_less_is_in():
     window = Window(NS_PER_SECOND, 5)
-    window.add(2, T0)
+    window.add_amount(2, T0)
     assert window.total(T0 + NS_PER_SECOND - 1) == 2
     assert window.total(T0 + NS_PER_SECOND) == 0
 
 
 def test_looking_ahead_changes_nothing():
     window = Window(NS_PER_SECOND, 5)
-    window.add(2, T0)
+    window.add_amount(2, T0)
     window.total(T0 + MINUTE)
     assert window.total(T0) == 2
 
@@ -116,7 +118,7 @@ def test_a_mad_strategy_passes_as_many_creates_as_the_limit_and_not_one_more():
     for step in range(1_000):
         now_ns = T0 + step * NS_PER_SECOND // 1_000
         if guard.admits(create(number=step), now_ns):
-            guard.saw_send(create(number=step), now_ns)
+            guard.on_send(create(number=step), now_ns)
             passed += 1
     assert passed == 60
     assert guard.tripped == "creates_per_minute: 61, at most 60"
@@ -139,7 +141,7 @@ def test_the_rates_of_a_bot_of_twenty_orders_let_sixty_creates_pass():
 def test_what_would_pass_a_rate_is_held_back_and_trips(limit, request_of):
     guard = breakers(**limit)
     assert guard.admits(create(), T0)
-    guard.saw_send(create(), T0)
+    guard.on_send(create(), T0)
     assert not guard.admits(request_of(), T0)
     assert guard.tripped.startswith(next(iter(limit)))
 
@@ -147,16 +149,18 @@ def test_what_would_pass_a_rate_is_held_back_and_trips(limit, request_of):
 @pytest.mark.parametrize("free", [CANCEL, create(again=True), m.ReadBalance()])
 def test_cancels_reads_and_resends_pass_a_tripped_breaker(free):
     guard = breakers(creates_per_minute=1)
-    guard.saw_send(create(), T0)
-    assert not guard.admits(create(), T0)
-    assert guard.admits(free, T0)
-    assert not guard.admits(AMEND, T0 + 10 * MINUTE), "it stays tripped whatever time passes"
+    guard.on_send(create(), T0)
+    out = Outbox(BudgetSettings(), breakers=guard)
+    assert not out.send(create(), Priority.CREATE, "", T0)
+    assert out.send(free, Priority.CANCEL, "", T0)
+    late_ns = T0 + 10 * MINUTE
+    assert not out.send(AMEND, Priority.AMEND, "", late_ns), "it stays tripped whatever time passes"
 
 
 def test_a_resend_is_no_new_create_but_a_write():
     guard = breakers(creates_per_minute=1, writes_per_second=2)
-    guard.saw_send(create(again=True), T0)
-    guard.saw_send(create(again=True), T0)
+    guard.on_send(create(again=True), T0)
+    guard.on_send(create(again=True), T0)
     used = {level.name: level.used for level in guard.levels(T0)}
     assert (used["creates_per_minute"], used["writes_per_second"]) == (0, 2)
 
@@ -164,7 +168,7 @@ def test_a_resend_is_no_new_create_but_a_write():
 def test_more_cancels_than_writes_are_allowed_trip_though_they_leave():
     guard = breakers()
     for _ in range(11):
-        guard.saw_send(CANCEL, T0)
+        guard.on_send(CANCEL, T0)
     assert guard.judge(None, 0, T0) == "writes_per_second: 11, at most 10"
 
 
@@ -178,7 +182,7 @@ def test_more_cancels_than_writes_are_allowed_trip_though_they_leave():
 def test_creates_that_leave_beyond_their_rate_trip_too(count, wanted, named):
     guard = breakers(writes_per_second=1_000)
     for _ in range(count):
-        guard.saw_send(create(**wanted), T0)
+        guard.on_send(create(**wanted), T0)
     assert guard.judge(None, 0, T0) == named
 
 
@@ -187,9 +191,9 @@ def test_creates_that_leave_beyond_their_rate_trip_too(count, wanted, named):
 
 def test_nothing_trips_while_every_limit_is_kept_to_the_last():
     guard = breakers()
-    guard.saw_fills(5, 40, T0)
+    guard.on_fills(5, 40, T0)
     for _ in range(3):
-        guard.saw_reject(T0)
+        guard.on_reject(T0)
     assert guard.judge(0, MINUTE, T0) == ""
     assert guard.judge(-500, MINUTE, T0) == ""
 
@@ -197,10 +201,10 @@ def test_nothing_trips_while_every_limit_is_kept_to_the_last():
 @pytest.mark.parametrize(
     ("see", "named"),
     [
-        (lambda guard: guard.saw_fills(6, 6, T0), "fills_per_minute: 6, at most 5"),
-        (lambda guard: guard.saw_fills(1, 41, T0), "filled_qty_per_minute: 41, at most 40"),
+        (lambda guard: guard.on_fills(6, 6, T0), "fills_per_minute: 6, at most 5"),
+        (lambda guard: guard.on_fills(1, 41, T0), "filled_qty_per_minute: 41, at most 40"),
         (
-            lambda guard: [guard.saw_reject(T0 + step) for step in range(4)],
+            lambda guard: [guard.on_reject(T0 + step) for step in range(4)],
             "rejects_per_minute: 4, at most 3",
         ),
     ],
@@ -255,7 +259,7 @@ def test_an_order_unknown_for_too_long_trips():
 def test_the_first_reason_stands():
     guard = breakers()
     first = guard.judge(None, 2 * MINUTE, T0)
-    guard.saw_fills(50, 50, T0)
+    guard.on_fills(50, 50, T0)
     assert guard.judge(None, 0, T0) == first
     assert guard.trips == {"unknown_age_ns": 1}
 
@@ -263,7 +267,7 @@ def test_the_first_reason_stands():
 def test_rearming_forgets_the_rates_and_reckons_profit_anew():
     guard = breakers()
     guard.judge(0, 0, T0)
-    guard.saw_fills(6, 6, T0)
+    guard.on_fills(6, 6, T0)
     assert guard.judge(-900, 0, T0)
     guard.rearm()
     assert guard.judge(-900, 0, T0) == ""

@@ -10,17 +10,14 @@ from pydantic import ValidationError
 from bot.config.bot_config import in_ns
 from bot.config.checks import beyond_caps
 from bot.config.sections import Breakers
-from bot.core import messages as m
+from bot.core.execution.pre_trade_checks import HeldBack
 from bot.core.risk.breakers import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.strategy.api import Strategy
 from tests.bot import made
-from tests.bot.made import T0
-from venue.wire import codec
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import Ticker
-from venue.wire.requests import Amend
 
 
 def test_a_file_that_says_nothing_of_breakers_has_the_traders_own_defaults():
@@ -87,10 +84,9 @@ NUMBERS = st.integers(0, 10**7)
     outcome=st.sampled_from(list(Outcome)),
     side=st.sampled_from(list(Side)),
     best=st.tuples(st.integers(1, 49), st.integers(50, 99)),
-    amends=st.booleans(),
 )
 def test_no_settings_let_an_order_past_a_compiled_cap(
-    order_qty, notional, ticks, price, qty, outcome, side, best, amends
+    order_qty, notional, ticks, price, qty, outcome, side, best
 ):
     risk = RiskSettings(
         event_loss_cents=Cents(10**9),
@@ -105,22 +101,18 @@ def test_no_settings_let_an_order_past_a_compiled_cap(
     )
     bid, ask = best
     bids, asks = ((Price(bid), Qty(1)),), ((Price(ask), Qty(1)),)
-    trader.quoting.rung = lambda _market_id: SimpleNamespace(
+    own = made.own(outcome=outcome, side=side, price=price, qty=qty)
+    rung = SimpleNamespace(
         market_id=made.MARKET,
         state=SimpleNamespace(bids=bids, asks=asks, without_own=lambda _own: (bids, asks)),
         is_side_suspended=lambda _side, _now_ns: False,
     )
-    own = made.own(outcome=outcome, side=side, price=price, qty=qty)
-    request = (
-        m.AmendResting(own.order_id, Amend(price=Price(price)))
-        if amends
-        else m.Create(own.intent.order, codec.encode_new_order(own.intent.order), False)
-    )
+    checks = trader._sending.checks
+    verdict = checks.within_caps(rung, own.book_side, own.outcome, own.price, qty)
     through = own.yes_price - ask if own.book_side is BookSide.BID else bid - own.yes_price
-    if trader.guard.admits(request, own, T0):
+    if verdict.reason is None:
         assert qty <= ORDER_QTY_CAP
         assert price * qty <= ORDER_NOTIONAL_CENTS_CAP
         assert through <= min(ticks, TICKS_THROUGH_CAP)
-        assert trader.guard.beyond_caps == 0
     else:
-        assert trader.guard.beyond_caps + bool(trader.guard.breakers.tripped) == 1
+        assert verdict.reason is HeldBack.CAP

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.risk.effective_limits import bounds_of, limits_in_force
-from bot.core.risk.exposure import Bounds, Exposure
+from bot.core.risk.exposure import Bounds, Exposure, bounds_of
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, TrimReason
 from bot.strategy.api import Quote, Resting
 from tests.bot.test_bot_risk import ask, bid, limits
@@ -22,13 +22,13 @@ def cutter(order: int = 10**6) -> QuoteTrimmer:
 
 def kept(quotes: Resting, held: Exposure, of: Bounds) -> dict[MarketId, tuple[Quote, ...]]:
     """What stands of the quotes."""
-    return cutter().cut(quotes, held, of)
+    return cutter().trim(quotes, held, of)
 
 
 def reasons(cut: QuoteTrimmer) -> dict[MarketId, set[TrimReason]]:
     """Why quotes of each rung were cut."""
     out: dict[MarketId, set[TrimReason]] = {}
-    for each in cut.cuts:
+    for each in cut.trims:
         out.setdefault(each.market_id, set()).add(each.reason)
     return out
 
@@ -38,45 +38,45 @@ def reasons(cut: QuoteTrimmer) -> dict[MarketId, set[TrimReason]]:
 
 def test_before_anything_was_cut_nothing_rests_and_nothing_is_told() -> None:
     fresh = cutter()
-    assert (fresh.resting_cents, fresh.cuts) == (0, ())
+    assert (fresh.resting_cents, fresh.trims) == (0, ())
 
 
 def test_what_rests_is_counted_whether_all_fits_or_is_shared() -> None:
     quotes = {M0: (bid(50, 16), ask(60, 10)), M1: (bid(50, 16),)}
     cut, held = cutter(), two(0, NONE, NONE)
-    cut.cut(quotes, held, bounds())
+    cut.trim(quotes, held, bounds())
     assert cut.resting_cents == 800 + 400 + 800
-    cut.cut({M0: (bid(50, 16),), M1: (bid(50, 16),)}, held, bounds(loss_cents=960))
+    cut.trim({M0: (bid(50, 16),), M1: (bid(50, 16),)}, held, bounds(loss_cents=960))
     assert cut.resting_cents == 400 + 400
 
 
 def test_the_worst_case_is_told_whether_all_fits_or_is_shared() -> None:
     cut, held = cutter(), two(-100, NONE)
     assert cut.worst_cents == 0
-    cut.cut({M0: (bid(50, 16),)}, held, bounds())
+    cut.trim({M0: (bid(50, 16),)}, held, bounds())
     assert cut.worst_cents == -900
-    cut.cut({M0: (bid(50, 16),)}, held, bounds(loss_cents=500))
+    cut.trim({M0: (bid(50, 16),)}, held, bounds(loss_cents=500))
     assert cut.worst_cents == -500
 
 
 def test_a_rung_that_is_wanted_no_more_is_left_out_though_nothing_else_changed() -> None:
     quotes = {M0: (bid(50, 16),), M1: (bid(40, 16),)}
     cut, held = cutter(), two(0, NONE, NONE)
-    assert cut.cut(quotes, held, bounds()) == quotes
-    assert cut.cut({M0: quotes[M0]}, held, bounds()) == {M0: quotes[M0]}
+    assert cut.trim(quotes, held, bounds()) == quotes
+    assert cut.trim({M0: quotes[M0]}, held, bounds()) == {M0: quotes[M0]}
     assert cut.resting_cents == 800
 
 
 def test_the_same_shares_at_a_dearer_price_are_counted_anew() -> None:
     cut, held = cutter(), two(0, NONE)
-    assert cut.cut({M0: (bid(50, 16),)}, held, bounds(loss_cents=800)) == {M0: (bid(50, 16),)}
-    assert cut.cut({M0: (bid(60, 16),)}, held, bounds(loss_cents=800)) == {M0: (bid(60, 12),)}
+    assert cut.trim({M0: (bid(50, 16),)}, held, bounds(loss_cents=800)) == {M0: (bid(50, 16),)}
+    assert cut.trim({M0: (bid(60, 16),)}, held, bounds(loss_cents=800)) == {M0: (bid(60, 12),)}
 
 
 def test_more_shares_that_lose_the_same_are_counted_anew() -> None:
     cut, held = cutter(), two(0, NONE)
-    assert cut.cut({M0: (bid(50, 16),)}, held, bounds(net_qty=16)) == {M0: (bid(50, 16),)}
-    assert cut.cut({M0: (bid(40, 20),)}, held, bounds(net_qty=16)) == {M0: (bid(40, 15),)}
+    assert cut.trim({M0: (bid(50, 16),)}, held, bounds(net_qty=16)) == {M0: (bid(50, 16),)}
+    assert cut.trim({M0: (bid(40, 20),)}, held, bounds(net_qty=16)) == {M0: (bid(40, 15),)}
 
 
 def test_a_share_beyond_a_bound_of_shares_is_one_too_many() -> None:
@@ -88,9 +88,9 @@ def test_a_rung_that_a_sharing_leaves_whole_keeps_its_quotes_and_its_reason() ->
     # A bid of the lowest rung and an ask of the highest never lose together.
     cut, held = cutter(order=10), two(0, NONE, NONE)
     quotes = {M0: (bid(50, 16),), M1: (ask(50, 8),)}
-    first = cut.cut(quotes, held, bounds(loss_cents=500))
+    first = cut.trim(quotes, held, bounds(loss_cents=500))
     assert (first[M0], reasons(cut)) == ((bid(50, 10),), {M0: {TrimReason.ORDER_QTY}})
-    second = cut.cut({M0: quotes[M0], M1: (ask(20, 8),)}, held, bounds(loss_cents=500))
+    second = cut.trim({M0: quotes[M0], M1: (ask(20, 8),)}, held, bounds(loss_cents=500))
     assert second[M0] is first[M0]
     assert second[M1] == (ask(20, 6),)
     assert reasons(cut) == {M0: {TrimReason.ORDER_QTY}, M1: {TrimReason.EVENT_LOSS}}
@@ -99,19 +99,19 @@ def test_a_rung_that_a_sharing_leaves_whole_keeps_its_quotes_and_its_reason() ->
 def test_quotes_that_were_wanted_before_are_cut_to_what_is_held_now() -> None:
     cut = QuoteTrimmer(limits_in_force(limits(position=20)))
     quotes, others, holds = {M0: (bid(50, 16),)}, {M0: (bid(40, 16),)}, two(0, (12, 0))
-    assert cut.cut(quotes, two(0, NONE), bounds()) == quotes
-    assert cut.cut(others, holds, bounds()) == {M0: (bid(40, 8),)}
-    assert cut.cut(quotes, holds, bounds()) == {M0: (bid(50, 8),)}
+    assert cut.trim(quotes, two(0, NONE), bounds()) == quotes
+    assert cut.trim(others, holds, bounds()) == {M0: (bid(40, 8),)}
+    assert cut.trim(quotes, holds, bounds()) == {M0: (bid(50, 8),)}
     assert cut.resting_cents == 400
 
 
 def test_quotes_that_were_wanted_before_are_shared_by_the_bounds_of_now() -> None:
     cut, held = cutter(), two(0, NONE, NONE)
     quotes = {M0: (bid(50, 16),), M1: (bid(50, 16),)}
-    assert cut.cut(quotes, held, bounds(loss_cents=800))[M0] == (bid(50, 8),)
-    cut.cut({M0: (bid(49, 16),), M1: (bid(50, 16),)}, held, bounds())
-    assert cut.cut(quotes, held, bounds(loss_cents=400))[M0] == (bid(50, 4),)
-    assert cut.cut(quotes, held, bounds()) == quotes
+    assert cut.trim(quotes, held, bounds(loss_cents=800))[M0] == (bid(50, 8),)
+    cut.trim({M0: (bid(49, 16),), M1: (bid(50, 16),)}, held, bounds())
+    assert cut.trim(quotes, held, bounds(loss_cents=400))[M0] == (bid(50, 4),)
+    assert cut.trim(quotes, held, bounds()) == quotes
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,15 @@ def test_what_the_others_want_counts_when_one_rung_wants_something_else_or_no_mo
 ) -> None:
     first = {M0: (bid(50, 16),), M1: (bid(50, 16),), M2: (bid(50, 4),)}
     cut, held = cutter(), two(0, NONE, NONE, NONE)
-    assert cut.cut(first, held, bounds()) == first
-    left = cut.cut(then, held, of)
+    assert cut.trim(first, held, bounds()) == first
+    left = cut.trim(then, held, of)
     assert left == kept(then, held, of) != then
 
 
 def test_a_rung_that_is_wanted_no_more_once_other_shares_are_held_is_left_out() -> None:
     cut, quotes = cutter(), {M0: (bid(50, 16),), M1: (bid(40, 16),)}
-    cut.cut(quotes, two(0, NONE, NONE), bounds())
-    assert cut.cut({M0: quotes[M0]}, two(0, (1, 0), NONE), bounds()) == {M0: quotes[M0]}
+    cut.trim(quotes, two(0, NONE, NONE), bounds())
+    assert cut.trim({M0: quotes[M0]}, two(0, (1, 0), NONE), bounds()) == {M0: quotes[M0]}
 
 
 # --- levels ---------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_past_a_gross_bound_a_quote_keeps_what_may_be_sent_by_itself() -> None:
     both = {M0: (bid(80, 4), ask(84, 4)), M1: (ask(50, 2),)}
     cut = cutter()
     held = two(-271, (3, 2), NONE)  # 71 cents are lost in NO; 3 of the asks lose 19 in YES
-    assert cut.cut(both, held, bounds(gross_cents=17)) == {M0: (ask(84, 2),), M1: ()}
+    assert cut.trim(both, held, bounds(gross_cents=17)) == {M0: (ask(84, 2),), M1: ()}
     assert reasons(cut) == {M0: {TrimReason.EVENT_GROSS}, M1: {TrimReason.EVENT_GROSS}}
     wide = {M0: (bid(40, 9), ask(60, 25))}
     assert kept(wide, two(0, (10, 0)), bounds(gross_qty=4)) == {M0: (ask(60, 14),)}
@@ -253,7 +253,7 @@ def test_where_nothing_may_be_lost_not_a_share_of_a_cent_stands() -> None:
 def test_a_quote_that_fits_a_passed_gross_bound_to_the_share_was_not_cut_by_it() -> None:
     cut = cutter(order=5)
     held = {M0: (ask(60, 8),)}
-    assert cut.cut(held, two(0, (3, 0)), bounds(gross_qty=2)) == {M0: (ask(60, 5),)}
+    assert cut.trim(held, two(0, (3, 0)), bounds(gross_qty=2)) == {M0: (ask(60, 5),)}
     assert reasons(cut) == {M0: {TrimReason.ORDER_QTY}}
 
 
@@ -313,7 +313,7 @@ ONE_BID = {M0: (bid(50, 16),)}
 def gains(*asked: tuple[int, int], **cut_to: int) -> list[bool]:
     """Whether a cut of the bid to these bounds gains by each of these: loss, and what rests."""
     cut = cutter()
-    cut.cut(ONE_BID, two(0, NONE), bounds(**cut_to))
+    cut.trim(ONE_BID, two(0, NONE), bounds(**cut_to))
     return [cut.gains_by(Cents(loss), Cents(rests)) for loss, rests in asked]
 
 

@@ -15,7 +15,9 @@ def test_a_side_parked_for_another_reason_stays_so_after_it_was_short_of_funds()
         r for each in trader.quoting.ladders for r in each.rungs if r.market_id == own.market_id
     )
     now_ns = world.now_ns
-    trader.quoting.suspend_side(own, "invalid_request", 60 * SECOND, now_ns)
+    trader.quoting.suspend_side(
+        own.market_id, own.book_side, "invalid_request", 60 * SECOND, now_ns
+    )
     trader.quoting.suspend_for_funds(own, "insufficient_balance", now_ns + SECOND)
     assert rung.is_side_suspended(BookSide.BID, now_ns + 59 * SECOND)
     assert not rung.is_side_suspended(BookSide.BID, now_ns + 61 * SECOND)

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.risk.buying_power import BuyingPower
-from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee, reserve_cents
+from venue.wire.money import FeeRate, FeeUnits, Price, Qty, Side, fill_fee, reserve_cents
+from venue.wire.requests import Amend
 
-RATE = FeeRate.parse("0.0700")
+RATE, FREE = FeeRate.parse("0.0700"), FeeRate.parse("0")
 LAG = 20
 NONE = FeeUnits(0)
 
@@ -30,7 +31,9 @@ class Order:
     last_write_ns: int = 0
     is_live: bool = True
     pending: str = "create"
-    amend: int = 0
+    moves_to: int = 0
+    side: Side = Side.BUY
+    amend: Amend | None = None
     remaining: int = 0
     landed: bool = False
     left: int = 0  # at the venue, from here on
@@ -61,7 +64,7 @@ class World:
 
     def __post_init__(self):
         self.shown = [(0, self.available)]
-        self.cash.shown(self.available, self.now - LAG, self.now)
+        self.cash.on_balance(self.available, self.now - LAG, self.now)
 
     def pick(self, at, able):
         found = [own for own in self.orders if able(own)]
@@ -78,7 +81,7 @@ class World:
         if self.cash.suffices(cost(qty, price)):
             own = Order(qty, price, last_write_ns=self.now)
             self.orders.append(own)
-            self.cash.created(own, cost(qty, price), cost(qty, price) - qty * price, self.now)
+            self.cash.on_create(own, RATE, self.now)
 
     def amend(self, at, price):
         own = self.pick(at, lambda own: own.is_live and not own.pending)
@@ -87,14 +90,16 @@ class World:
         remaining = own.qty - own.filled
         more = cost(remaining, price) - cost(remaining, own.price) + 1
         if self.cash.suffices(more):
-            own.pending, own.amend = "amend", price
-            self.cash.amended(own, more, self.now)
+            own.pending, own.moves_to = "amend", price
+            own.remaining = remaining
+            self.cash.on_amend(own, RATE, Amend(price=Price(price)), self.now)
 
     def cancel(self, at):
         own = self.pick(at, lambda own: own.is_live and not own.pending)
         if own is not None:
             own.pending = "cancel"
-            self.cash.cancelled(own, (own.qty - own.filled) * own.price, self.now)
+            own.remaining = own.qty - own.filled
+            self.cash.on_cancel(own, self.now)
 
     # what becomes of it
 
@@ -109,7 +114,7 @@ class World:
         elif not own.over:
             before = own.locked
             if own.pending == "amend":
-                own.at = own.amend
+                own.at = own.moves_to
                 self.moved(before - own.locked)
             else:
                 own.left, own.over = 0, True
@@ -138,7 +143,7 @@ class World:
             return
         if own.pending == "amend":
             own.price = own.at
-        own.pending, own.landed, own.amend, own.last_write_ns = "", False, 0, self.now
+        own.pending, own.landed, own.moves_to, own.last_write_ns = "", False, 0, self.now
         self.learn(own)
 
     def learn(self, own):
@@ -162,7 +167,7 @@ class World:
         begun, self.read = self.read, None
         last = max(place for place, (ns, _) in enumerate(self.shown) if ns <= begun - LAG)
         some = self.shown[last:]
-        self.cash.shown(some[at % len(some)][1], begun - LAG, self.now)
+        self.cash.on_balance(some[at % len(some)][1], begun - LAG, self.now)
 
     def truth(self):
         """What is free once all that is under way has arrived, if none of that lets anything go."""
@@ -171,7 +176,7 @@ class World:
             if own.pending == "create" and not own.landed:
                 locked += cost(own.qty, own.price)
             elif own.pending == "amend" and not own.landed and not own.over:
-                locked += max(0, cost(own.left, own.amend, own.fees) - own.locked)
+                locked += max(0, cost(own.left, own.moves_to, own.fees) - own.locked)
         return self.available - locked
 
 
@@ -243,7 +248,7 @@ def test_of_what_is_free_most_is_handed_out():
 def resting(cash, qty, price, at):
     """An order whose create was answered by `at`."""
     own = Order(qty, price, pending="", last_write_ns=at)
-    cash.created(own, cost(qty, price), cost(qty, price) - qty * price, at)
+    cash.on_create(own, RATE, at)
     return own
 
 
@@ -253,23 +258,23 @@ def test_without_any_balance_nothing_is_bounded():
 
 def test_what_sells_needs_no_cash_even_where_less_than_none_is_free():
     cash = BuyingPower()
-    cash.shown(-5, 0, 1)
+    cash.on_balance(-5, 0, 1)
     assert cash.suffices(0)
     assert not cash.suffices(1)
 
 
 def test_a_balance_shows_an_order_that_was_answered_before_it_was_asked_for_and_no_younger_one():
     cash = BuyingPower()
-    cash.shown(1_000, 0, 1)
+    cash.on_balance(1_000, 0, 1)
     resting(cash, 10, 40, 100)
     resting(cash, 10, 30, 101)
-    cash.shown(600, 100, 150)
+    cash.on_balance(600, 100, 150)
     assert cash.cents == 600 - cost(10, 30)
 
 
 def test_a_refused_create_locks_nothing_at_once():
     cash = BuyingPower()
-    cash.shown(1_000, 0, 1)
+    cash.on_balance(1_000, 0, 1)
     own = resting(cash, 10, 40, 100)
     own.is_live = False
     assert cash.cents == 1_000
@@ -277,7 +282,7 @@ def test_a_refused_create_locks_nothing_at_once():
 
 def test_of_an_order_that_is_over_what_it_bought_is_spent_and_no_more():
     cash = BuyingPower()
-    cash.shown(1_000, 0, 1)
+    cash.on_balance(1_000, 0, 1)
     own = resting(cash, 10, 40, 100)
     own.is_live, own.filled = False, 3
     assert 1_000 - cash.cents == 3 * 40 + cost(10, 40) - 400
@@ -285,13 +290,13 @@ def test_of_an_order_that_is_over_what_it_bought_is_spent_and_no_more():
 
 def test_what_a_cancel_lets_go_is_free_where_it_left_after_the_balance_was_answered():
     cash = BuyingPower()
-    cash.shown(1_000, 0, 100)
-    own = Order(10, 40, pending="cancel")
-    cash.cancelled(own, 400, 101)
+    cash.on_balance(1_000, 0, 100)
+    own = Order(10, 40, pending="cancel", remaining=10)
+    cash.on_cancel(own, 101)
     assert cash.cents == 1_000
     own.is_live, own.pending = False, ""
     assert cash.cents == 1_400
-    cash.shown(1_200, 50, 150)
+    cash.on_balance(1_200, 50, 150)
     assert cash.cents == 1_200  # it may be in that one, or not
 
 
@@ -300,15 +305,15 @@ def test_what_filled_before_a_change_of_size_is_locked_again_and_counted_from_wh
     cash = BuyingPower()
     own = Order(10, 40)
     own.pending, own.remaining = "", 10
-    cash.shown(600, 100, 150)
+    cash.on_balance(600, 100, 150)
     own.last_write_ns, own.pending = 200, "amend"
-    cash.amended(own, -200, 200, 5, 40)
+    cash.on_amend(own, FREE, Amend(qty=Qty(5)), 200)
     assert cash.suffices(600)
     own.filled, own.remaining = 4, 6  # told before the answer: it may have come first
     assert (cash.cents, cash.suffices(600)) == (600 - 4 * 40, False)
     own.remaining, own.pending, own.last_write_ns = 5, "", 210
     assert cash.cents == 600 - 4 * 40
-    cash.shown(800, 300, 350)
+    cash.on_balance(800, 300, 350)
     assert cash.cents == 800
 
 
@@ -317,8 +322,8 @@ def test_what_fills_after_a_change_of_size_or_beside_a_refused_one_locks_nothing
         cash = BuyingPower()
         own = Order(10, 40)
         own.pending, own.remaining = "", 10
-        cash.shown(600, 100, 150)
-        cash.amended(own, -200, 200, 5, 40)
+        cash.on_balance(600, 100, 150)
+        cash.on_amend(own, FREE, Amend(qty=Qty(5)), 200)
         own.remaining, own.filled, own.last_write_ns = remaining, filled, 210
         refused_cents = 2 * 40 if remaining == 8 else 0  # nobody tells it from one that filled
         assert cash.cents == 600 - refused_cents
@@ -326,6 +331,6 @@ def test_what_fills_after_a_change_of_size_or_beside_a_refused_one_locks_nothing
 
 def test_a_balance_begun_before_the_newest_one_is_not_taken():
     cash = BuyingPower()
-    cash.shown(1_000, 100, 200)
-    cash.shown(5_000, 99, 300)
+    cash.on_balance(1_000, 100, 200)
+    cash.on_balance(5_000, 99, 300)
     assert cash.cents == 1_000

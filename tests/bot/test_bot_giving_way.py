@@ -81,7 +81,7 @@ def test_where_nothing_new_may_leave_no_order_gives_way(kept):
     if kept == "suspect":
         of.rung.state.suspect_since_ns = T0
     else:
-        of.sending.venue.refuses("venue_cancel_only", T0 - 9 * SECOND)
+        of.sending.venue.on_reject("venue_cancel_only", T0 - 9 * SECOND)
     told = of.sending.held_back(of.rung, merged(own), T0)
     assert told == "what is to take its place may not leave now"
     assert of.cancel(merged(own)) == []
@@ -91,7 +91,7 @@ def test_where_nothing_new_may_leave_no_order_gives_way(kept):
 def test_while_the_venue_is_parked_what_was_to_give_way_is_moved_and_that_opens_it_again():
     of = Account()
     own = of.rests(40)
-    of.sending.venue.refuses("venue_cancel_only", T0 - 9 * SECOND)
+    of.sending.venue.on_reject("venue_cancel_only", T0 - 9 * SECOND)
     (wish,) = plan([bid(41)], [own], no=10, now_ns=T0).actions
     assert of.cancel(wish) == []
     assert of.denied == [wish]  # so that its side is short

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from bot.core import messages as m
 from bot.core.account.poller import PagedRead, Resource
+from bot.core.execution.pre_trade_checks import HeldBack
 from bot.core.orders.request_budget import Priority
 from bot.core.report import Phase
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
@@ -26,7 +28,7 @@ from venue.wire.instant import from_ns
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.requests import QtyOrder, TimeInForce
 
 RISK = RiskSettings(
     event_loss_cents=Cents(20_000),
@@ -174,7 +176,7 @@ def test_a_mad_strategy_is_stopped_after_at_most_sixty_creates_and_within_a_seco
 def test_a_loss_beyond_its_limit_latches_once_and_the_reason_is_kept(monkeypatch):
     world = quoting()
     trader = world.process.trader
-    limit = trader.guard.limits.loss_cents
+    limit = trader.guard.breakers.limits.loss_cents
     world.driver.run_until(world.now_ns + SECOND)
     monkeypatch.setattr(trader.ledgers.book, "pnl_cents", lambda _marks: -limit - 1)
     trader.guard.breakers.judge(0, 0, world.now_ns)
@@ -287,10 +289,12 @@ def test_a_fill_that_cannot_be_booked_counts_for_no_breaker_however_often_it_is_
     ],
 )
 def test_only_what_is_our_own_fault_counts_as_a_reject(status, code, counts):
-    guard = Trader(TraderSettings(series_ticker=SERIES, risk=RISK), lambda: Strategy(None)).guard
-    guard.refused(m.CancelResting(OrderId("1")), m.Rejected(status, code, ""), T0)
-    guard.refused(m.ReadBalance(), m.Rejected(status, code, ""), T0)
-    used = {level.name: level.used for level in guard.breakers.levels(T0)}
+    out = Trader(TraderSettings(series_ticker=SERIES, risk=RISK), lambda: Strategy(None)).out
+    for request in (m.CancelResting(OrderId("1")), m.ReadBalance()):
+        assert out.send(request, Priority.CANCEL, "", T0)
+    for request_id in list(out.pending):
+        out.answered(m.Response(request_id, m.Rejected(status, code, ""), None), T0)
+    used = {level.name: level.used for level in out.breakers.levels(T0)}
     assert used["rejects_per_minute"] == counts
 
 
@@ -332,24 +336,6 @@ def test_a_price_far_through_the_book_is_held_back_and_counted():
     assert far, "the crowd asks for less than 89 somewhere"
     assert 1 <= trader.guard.beyond_caps <= 8 * len(trader.quoting.active_rungs())
     assert creates(world) == 0 or len(far) < len(trader.quoting.active_rungs())
-
-
-def test_a_compiled_cap_holds_whatever_the_settings_say():
-    risk = RiskSettings(
-        event_loss_cents=Cents(10**8),
-        series_loss_cents=Cents(10**8),
-        rung_position_qty=Qty(10**6),
-        order_qty=Qty(10**6),
-    )
-    trader = Trader(TraderSettings(series_ticker=SERIES, risk=risk), lambda: Strategy(None))
-    own = made.own(qty=10_001, price=1)
-    create = m.Create(own.intent.order, own.intent.body, False)
-    assert not trader.out.send(create, Priority.CREATE, "fat", T0, own)
-    dear = made.own(qty=10_000, price=99)
-    assert trader.out.send(
-        m.Create(dear.intent.order, dear.intent.body, False), Priority.CREATE, "", T0, dear
-    )
-    assert trader.guard.beyond_caps == 1
 
 
 # --- latched --------------------------------------------------------------------------------------
@@ -476,11 +462,10 @@ def test_a_latched_door_lets_only_cancels_reads_and_resends_out():
     trader = Trader(TraderSettings(series_ticker=SERIES, risk=RISK), lambda: Strategy(None))
     trader.receive(m.Started("0" * 20, (), latched="breaker: loss"), T0)
     own = made.own()
-    first = m.Create(own.intent.order, own.intent.body, False)
-    amend = m.AmendResting(OrderId("1001"), Amend(price=Price(41)))
     again = m.Create(own.intent.order, own.intent.body, True)
-    assert not trader.out.send(first, Priority.CREATE, "", T0, own)
-    assert not trader.out.send(amend, Priority.AMEND, "", T0, own)
+    checks, rung = trader._sending.checks, SimpleNamespace()
+    verdict = checks.within_caps(rung, own.book_side, own.outcome, own.price, own.remaining)
+    assert verdict.reason is HeldBack.LATCHED
     assert trader.out.send(again, Priority.RECOVER, "", T0, own)
     assert trader.out.send(m.CancelResting(OrderId("1001")), Priority.CANCEL, "", T0, own)
     assert trader.out.send(m.ReadBalance(), Priority.READ, "", T0)

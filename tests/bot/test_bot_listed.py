@@ -176,7 +176,7 @@ def test_a_stop_cancels_everything_though_no_plan_can_be_made(venue, monkeypatch
         raise ValueError("a bug of ours")
 
     monkeypatch.setattr(venue.trader.quoting, "decide", fail)
-    monkeypatch.setattr(venue.trader.quoting.weighing, "weigh", fail)
+    monkeypatch.setattr(venue.trader.quoting.weighing, "on_sent", fail)
     with pytest.raises(ValueError, match="a bug"):
         venue.go(1)
     assert venue.stop() == m.DrainComplete((), ())

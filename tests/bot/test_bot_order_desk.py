@@ -378,7 +378,7 @@ def test_a_fill_that_a_later_read_shows_again_leaves_no_sign():
     for filled, lag in ((1, 2), (1, 3), (4, 4)):
         shown = made.shown(made.own(), filled=filled, remaining=10 - filled)
         of.on_order_row(own, shown, T0 + lag * LAG_NS, T0 + lag * LAG_NS, by_id=True)
-    assert not out.inconsistencies.is_observing
+    assert not out.inconsistencies.signs
     assert own.contradicted_ns is None
 
 

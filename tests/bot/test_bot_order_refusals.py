@@ -4,7 +4,8 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder, State
-from bot.core.orders.rejects import LATCHED_MAX, OFTEN_WITHIN_NS, SIDES_MAX, RejectHistory
+from bot.core.orders.reject_policy import POLICIES
+from bot.core.orders.rejects import BLOCKED_MAX, OFTEN_WITHIN_NS, SIDES_MAX, RejectHistory
 from tests.bot import made
 from tests.bot.desks import create
 from tests.bot.made import T0
@@ -16,50 +17,54 @@ BUG = CODES[Code.INVALID_PRICE]
 FUNDS = CODES[Code.INSUFFICIENT_BALANCE]
 
 
+def test_every_advice_says_what_the_bot_does_after_it():
+    assert set(POLICIES) == set(Advice)
+
+
 def refused(of: RejectHistory, own: OwnOrder, row: Row = BUG, now_ns: int = T0) -> None:
     """A create of this order is refused."""
     of.refused(own, create(own), row, now_ns)
 
 
 @pytest.mark.parametrize("code", list(Code))
-def test_a_create_is_latched_exactly_when_it_can_never_succeed(code):
+def test_a_create_is_blocked_exactly_when_it_can_never_succeed(code):
     of, own = RejectHistory(), made.own(State.PENDING_NEW)
     refused(of, own, CODES[code])
     hopeless = CODES[code].advice in (Advice.FIX, Advice.GIVE_UP)
-    assert of.is_latched(create(own)) is hopeless
+    assert of.is_blocked(create(own)) is hopeless
 
 
 def test_the_latch_knows_a_create_under_any_id_and_no_other_create():
     of = RejectHistory()
     refused(of, made.own(State.PENDING_NEW, number=1))
-    assert of.is_latched(create(made.own(State.PENDING_NEW, number=2)))
+    assert of.is_blocked(create(made.own(State.PENDING_NEW, number=2)))
     for other in ({"price": 41}, {"qty": 11}, {"side": Side.SELL}):
-        assert not of.is_latched(create(made.own(State.PENDING_NEW, **other)))
+        assert not of.is_blocked(create(made.own(State.PENDING_NEW, **other)))
 
 
 def test_a_re_send_is_never_latched_for_the_first_one_may_have_landed():
     of, own = RejectHistory(), made.own(State.NEW_UNKNOWN)
     of.refused(own, create(own, again=True), BUG, T0)
-    assert not of.is_latched(create(own))
+    assert not of.is_blocked(create(own))
     refused(of, own)
-    assert not of.is_latched(create(own, again=True))
+    assert not of.is_blocked(create(own, again=True))
 
 
 @pytest.mark.parametrize("row", [BUG, FUNDS])
-def test_an_amend_is_latched_for_its_order_alone(row):
+def test_an_amend_is_blocked_for_its_order_alone(row):
     of, own = RejectHistory(), made.own()
     request = m.AmendResting(own.order_id, Amend(qty=Qty(4)))
     of.refused(own, request, row, T0)
-    assert of.is_latched(request)
-    assert not of.is_latched(m.AmendResting(own.order_id, Amend(qty=Qty(5))))
-    assert not of.is_latched(m.AmendResting("9", Amend(qty=Qty(4))))
+    assert of.is_blocked(request)
+    assert not of.is_blocked(m.AmendResting(own.order_id, Amend(qty=Qty(5))))
+    assert not of.is_blocked(m.AmendResting("9", Amend(qty=Qty(4))))
 
 
 def test_a_cancel_may_always_be_repeated():
     of, own = RejectHistory(), made.own()
     request = m.CancelResting(own.order_id)
     of.refused(own, request, BUG, T0)
-    assert not of.is_latched(request)
+    assert not of.is_blocked(request)
     assert not of.often(own, T0)
 
 
@@ -103,11 +108,11 @@ def test_pace_halts_and_silence_are_no_refusals(code):
 
 def test_the_oldest_latch_and_side_are_forgotten_beyond_their_bounds():
     of = RejectHistory()
-    orders = [made.own(State.PENDING_NEW, qty=number + 1) for number in range(LATCHED_MAX + 1)]
+    orders = [made.own(State.PENDING_NEW, qty=number + 1) for number in range(BLOCKED_MAX + 1)]
     for own in orders:
         refused(of, own)
-    assert not of.is_latched(create(orders[0]))
-    assert of.is_latched(create(orders[1]))
+    assert not of.is_blocked(create(orders[0]))
+    assert of.is_blocked(create(orders[1]))
     for number in range(SIDES_MAX + 1):
         for _ in range(3):
             orders[number].market_id = str(number)

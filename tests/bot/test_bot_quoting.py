@@ -150,7 +150,7 @@ def test_fees_that_changed_in_a_read_that_breaks_off_count_in_the_limits_once_it
     read_rungs(series, T0 + 1, dearer, unreadable)
     read_rungs(series, T0 + 2, dearer, rungs[1])
     # 50 cents, and half of a quarter of a dollar
-    assert series.weighing.exposure(ladder).share_losses(0, is_bid=True)[50] == 63
+    assert series.weighing.exposure(ladder).rungs[0].bid_loss_cents[50] == 63
 
 
 def test_a_strike_that_the_venue_corrects_puts_the_ladder_in_order_anew():
@@ -163,7 +163,7 @@ def test_a_strike_that_the_venue_corrects_puts_the_ladder_in_order_anew():
     read_rungs(series, T0 + 1, corrected, *rungs[1:])
     ids = [rungs[1].market_id, rungs[0].market_id, rungs[2].market_id]
     assert [rung.market_id for rung in ladder.rungs] == ids
-    assert [series.weighing.exposure(ladder).index_of(each) for each in ids] == [0, 1, 2]
+    assert [series.weighing.exposure(ladder).index[each] for each in ids] == [0, 1, 2]
     assert series.weighing.exposure(ladder) is not exposure
     assert ladder.curve is not curve
     assert ladder.strategy is not strategy
@@ -179,7 +179,7 @@ def test_a_corrected_strike_amid_a_read_that_breaks_off_counts_once_it_is_whole(
     read_rungs(series, T0 + 2, corrected, rungs[1])
     (ladder,) = series.ladders
     assert [rung.strike for rung in ladder.rungs] == [200.0, 300.0]
-    assert series.weighing.exposure(ladder).index_of(rungs[0].market_id) == 1
+    assert series.weighing.exposure(ladder).index[rungs[0].market_id] == 1
 
 
 def test_a_ladder_whose_strikes_become_alike_is_not_understood_until_they_are_apart():
@@ -304,10 +304,11 @@ def test_an_event_is_decided_within_what_others_leave_of_the_series_as_they_are_
     [rung] = one.rungs
     rung.blocked = ""
     quote = Quote(BookSide.BID, Price(60), Qty(10))  # 61 cents a share, the fee included
-    admitted = series.weighing.cut(one, {rung.market_id: (quote,)}, Cents(1_000))
+    bounds = series.weighing.bounds(one, wanted=True)
+    admitted = series.weighing.trim(one, {rung.market_id: (quote,)}, bounds)
     one.want(admitted, pulled=pulled)
-    assert series.weighing.loss_limit_cents(other, wanted=True) == left
-    assert series.weighing.loss_limit_cents(other) == 1_000
+    assert series.weighing.bounds(other, wanted=True).loss_cents == left
+    assert series.weighing.bounds(other).loss_cents == 1_000
 
 
 def test_a_fill_of_a_rung_that_is_not_listed_counts_against_its_event():

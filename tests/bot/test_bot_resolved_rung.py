@@ -1,11 +1,12 @@
 """A rung of a ladder that has resolved: what the others are worth no longer hangs on it."""
 
+
 import msgspec
 import pytest
 
 from bot.core import messages as m
 from bot.core.distribution import decided
-from bot.core.execution.pre_trade_checks import KillSwitch
+from bot.core.execution.kill_switch import KillSwitch
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.report import EventReport
 from bot.core.settings import PaceSettings

@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.risk.effective_limits import (
+from bot.core.risk.exposure import (
+    Exposure,
+    OpenExposure,
+    RungTerms,
     bounds_of,
     event_limit_cents,
-    limits_in_force,
+    live_of,
+    loss_cents,
     series_loss_cents,
 )
-from bot.core.risk.exposure import Exposure, OpenExposure, RungTerms, live_of, loss_cents
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, Trim, TrimReason
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote, Resting
@@ -30,7 +34,7 @@ def ids(count: int) -> list[MarketId]:
 
 def terms(rates: list[str]) -> list[RungTerms]:
     pairs = zip(ids(len(rates)), rates, strict=True)
-    return [RungTerms.of(key, FeeRate.parse("0"), FeeRate.parse(rate)) for key, rate in pairs]
+    return [RungTerms.at_rates(key, FeeRate.parse("0"), FeeRate.parse(rate)) for key, rate in pairs]
 
 
 def limits(event: int = 10**9, position: int = 10**6, order: int = 10**6) -> RiskSettings:
@@ -104,7 +108,7 @@ def test_the_worst_case_equals_brute_force_over_every_partial_fill(
     rates, cash, holdings, lives = case
     exposure = Exposure(terms(rates), Cents(cash), holdings, lives)
     expected = brute_force(rates, cash, holdings, lives)
-    assert list(exposure.worst_outcome_cents) == expected
+    assert exposure.worst_by_outcome() == expected
     assert exposure.worst_cents == min(expected)
     assert list(exposure.outcome_cents) == brute_force(rates, cash, holdings, [])
 
@@ -129,13 +133,14 @@ def test_the_room_is_the_largest_size_that_stays_within_the_limit(
         )
     )
     exposure = Exposure(terms(rates), Cents(cash), holdings, lives)
-    room = exposure.room(candidate, Cents(limit))
+    bounds = bounds_of(limits_in_force(limits()), Cents(limit))
+    room = max(0, min(12, exposure.rooms(candidate, bounds).loss_cents))
 
     def end(qty: int) -> list[int]:
         sized = OpenExposure(
             candidate.market_id, candidate.outcome, candidate.side, candidate.price, qty
         )
-        return list(Exposure(terms(rates), cash, holdings, [*lives, sized]).worst_outcome_cents)
+        return Exposure(terms(rates), cash, holdings, [*lives, sized]).worst_by_outcome()
 
     # An outcome beyond the limit already must not get worse.
     floors = [min(-limit, now) for now in end(0)]
@@ -146,7 +151,7 @@ def test_the_room_is_the_largest_size_that_stays_within_the_limit(
 def test_a_purchase_loses_its_price_and_fee_where_the_rung_fails() -> None:
     rung = OpenExposure(MarketId("m1"), Outcome.YES, Side.BUY, Price(40), Qty(10))
     exposure = Exposure(terms(["0.0175"] * 3), Cents(0), [(0, 0)] * 3, [rung])
-    assert exposure.worst_outcome_cents == (-410, -410, 0, 0)
+    assert tuple(exposure.worst_by_outcome()) == (-410, -410, 0, 0)
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -155,7 +160,7 @@ def test_both_routes_of_an_ask_come_to_the_same_at_every_price(rate: str) -> Non
         by_sale = OpenExposure(MarketId("m0"), Outcome.YES, Side.SELL, Price(price), Qty(3))
         by_purchase = OpenExposure(MarketId("m0"), Outcome.NO, Side.BUY, Price(100 - price), Qty(3))
         ends = [
-            Exposure(terms([rate]), Cents(0), [(5, 0)], [live]).worst_outcome_cents
+            tuple(Exposure(terms([rate]), Cents(0), [(5, 0)], [live]).worst_by_outcome())
             for live in (by_sale, by_purchase)
         ]
         assert ends[0] == ends[1]
@@ -182,11 +187,11 @@ def test_an_order_taken_out_leaves_what_was_before_it(
     rates, cash, holdings, lives = case
     exposure = Exposure(terms(rates), Cents(cash), holdings, lives)
     extra = OpenExposure(MarketId("m0"), Outcome.NO, Side.BUY, Price(33), Qty(7))
-    before = exposure.worst_outcome_cents, exposure.gross_qty
-    exposure.add(extra)
-    assert exposure.worst_outcome_cents[-1] < before[0][-1]
-    exposure.remove(extra)
-    assert (exposure.worst_outcome_cents, exposure.gross_qty) == before
+    before = tuple(exposure.worst_by_outcome()), exposure.gross_qty
+    exposure.add_order(extra)
+    assert tuple(exposure.worst_by_outcome())[-1] < before[0][-1]
+    left = exposure.without(extra)
+    assert (tuple(left.worst_by_outcome()), left.gross_qty) == before
 
 
 def test_an_order_on_a_strange_market_and_uneven_input_are_refused() -> None:
@@ -217,7 +222,8 @@ def test_position_room_counts_holdings_and_live_orders_on_the_same_side(
     lives = [] if live is None else [live_of(key, live)]
     exposure = Exposure(terms(["0"]), Cents(0), [holding], lives)
     candidate = live_of(key, Quote(side, Price(50), Qty(1_000)))
-    assert exposure.position_room(candidate, Qty(20)) == room
+    bounds = bounds_of(limits_in_force(limits(position=20)), Cents(0))
+    assert max(0, exposure.rooms(candidate, bounds).position_qty) == room
 
 
 def test_the_reach_of_a_rung_looks_both_ways() -> None:
@@ -235,7 +241,7 @@ def cut(
     """What a cutter that has seen nothing yet leaves of the quotes, and what it cut."""
     in_force = limits_in_force(risk)
     cutter = QuoteTrimmer(in_force)
-    return cutter.cut(quotes, held, bounds_of(in_force, loss_limit_cents)), list(cutter.cuts)
+    return cutter.trim(quotes, held, bounds_of(in_force, loss_limit_cents)), list(cutter.trims)
 
 
 def with_quotes(held: Exposure, quotes: Resting) -> Exposure:
@@ -243,7 +249,7 @@ def with_quotes(held: Exposure, quotes: Resting) -> Exposure:
     exposure = held.bare()
     for key, wanted in quotes.items():
         for quote in wanted:
-            exposure.add(live_of(key, quote))
+            exposure.add_order(live_of(key, quote))
     return exposure
 
 
@@ -262,7 +268,7 @@ def test_quotes_within_every_limit_come_back_as_they_are() -> None:
 
 def test_cutting_leaves_the_exposure_as_it_is_and_looks_at_no_order_in_it() -> None:
     exposure = flat(1)
-    exposure.add(live_of(MarketId("m0"), bid(50, 10)))
+    exposure.add_order(live_of(MarketId("m0"), bid(50, 10)))
     quotes = {MarketId("m0"): (bid(48, 10),)}
     assert cut(quotes, exposure, limits(), Cents(490)) == (quotes, [])
     assert exposure.worst_cents == -510
@@ -370,7 +376,7 @@ def test_what_is_kept_is_within_every_limit_and_every_cut_is_told(
     kept, cuts = cut(quotes, Exposure(rungs, Cents(cash), held), bounds, Cents(limit))
     lives = [live_of(key, quote) for key, wanted in kept.items() for quote in wanted]
     after = Exposure(rungs, Cents(cash), held, lives)
-    for worst, was in zip(after.worst_outcome_cents, before.outcome_cents, strict=True):
+    for worst, was in zip(tuple(after.worst_by_outcome()), before.outcome_cents, strict=True):
         assert worst >= min(-limit, was)
     for index, (yes, no) in enumerate(held):
         mine = kept[ids(5)[index]]

@@ -115,13 +115,13 @@ def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -
     assert world.driver.run_until(world.now_ns + 10 * SECOND, lambda: trader.phase is Phase.QUOTING)
     assert account.all_opened is False
     for ladder in trader.quoting.ladders:
-        assert weighing.loss_limit_cents(ladder) == -weighing.worst_cents(ladder)
+        assert weighing.bounds(ladder).loss_cents == -weighing.worst_cents(ladder)
     world.driver.run_until(world.now_ns + SECOND)
     assert {order.order_id for order in world.auditor.truth.resting()} == kept
     account.opened(other)
     world.driver.run_until(world.now_ns + SECOND)
     for ladder in trader.quoting.ladders:
-        assert weighing.loss_limit_cents(ladder) == 20_000
+        assert weighing.bounds(ladder).loss_cents == 20_000
 
 
 # --- kill on drawdown -----------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_shares_that_are_marked_down_kill_though_nothing_was_sold(name: str) -> 
     trader = world.process.trader
     limits = BreakerSettings(**{name: 300})
     trader.guard.breakers.limits = msgspec.structs.replace(
-        trader.guard.limits, **{name: getattr(limits, name)}
+        trader.guard.breakers.limits, **{name: getattr(limits, name)}
     )
     rung = trader.quoting.active_rungs()[0]
     marked = [80.0, 80.0, 77.1, 76.9]

@@ -17,7 +17,7 @@ from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side, fee_cent
 from venue.wire.requests import Amend
 
 RATE = FeeRate.parse("0.07")
-TERMS = RungTerms.of(MARKET, RATE, RATE)
+TERMS = RungTerms.at_rates(MARKET, RATE, RATE)
 
 
 def fates(own: OwnOrder, price: int, qty: int, amend: Amend) -> list[list[tuple[int, int]]]:

@@ -28,7 +28,8 @@ FEES = np.array(
 RUNGS_MAX, ORDERS_MAX = 6, 12
 IDS = [MarketId(f"m{rung}") for rung in range(RUNGS_MAX)]
 TERMS = [
-    [RungTerms.of(key, FeeRate.parse("0"), FeeRate.parse(rate)) for rate in RATES] for key in IDS
+    [RungTerms.at_rates(key, FeeRate.parse("0"), FeeRate.parse(rate)) for rate in RATES]
+    for key in IDS
 ]
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.core.risk.exposure import Exposure, OpenExposure, RungTerms, live_of
+from bot.core.risk.exposure import Exposure, OpenExposure, RungTerms, bounds_of, live_of
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import Trim, TrimReason
 from bot.strategy.api import Quote
 from tests.bot.test_bot_risk import ask, bid, cut, flat, ids, limits, terms, with_quotes
@@ -21,30 +22,35 @@ def free(count: int) -> Exposure:
 
 
 def test_without_fees_a_bid_may_lose_its_price_and_an_ask_the_rest_of_the_dollar() -> None:
-    free_of_fees = RungTerms.of(M0, FeeRate.parse("0"), FeeRate.parse("0"))
+    free_of_fees = RungTerms.at_rates(M0, FeeRate.parse("0"), FeeRate.parse("0"))
     assert free_of_fees.bid_loss_cents == tuple(range(100))
     assert free_of_fees.ask_loss_cents == (0, *range(99, 0, -1))
 
 
 def test_the_dearer_rate_counts_by_the_fee_of_one_share() -> None:
     for rates in (("0.0175", "0.07"), ("0.07", "0.0175")):
-        dear = RungTerms.of(M0, *(FeeRate.parse(rate) for rate in rates))
+        dear = RungTerms.at_rates(M0, *(FeeRate.parse(rate) for rate in rates))
         assert (dear.bid_loss_cents[50], dear.ask_loss_cents[50]) == (52, 52)
         assert (dear.bid_loss_cents[40], dear.ask_loss_cents[40]) == (42, 62)
+
+
+def loss_room(exposure: Exposure, live: OpenExposure) -> int:
+    """What a loss limit of ten dollars leaves."""
+    return exposure.rooms(live, bounds_of(limits_in_force(limits()), Cents(1_000))).loss_cents
 
 
 def test_the_room_of_a_bid_is_not_narrowed_by_outcomes_in_which_it_gains() -> None:
     # Outcomes at 0, -1000, -1000: a bid of the lowest rung loses in the first alone.
     exposure = Exposure(terms(["0"] * 2), Cents(-1_000), [(0, 10), (0, 0)])
-    assert exposure.room(live_of(M0, bid(50, 99)), Cents(1_000)) == 20
-    assert exposure.room(live_of(M1, bid(50, 99)), Cents(1_000)) == 0
+    assert loss_room(exposure, live_of(M0, bid(50, 99))) == 20
+    assert loss_room(exposure, live_of(M1, bid(50, 99))) == 0
 
 
 def test_the_room_of_an_ask_is_not_narrowed_by_outcomes_in_which_it_gains() -> None:
     # Outcomes at -1000, -1000, 0: an ask of the upper rung loses in the last alone.
     exposure = Exposure(terms(["0"] * 2), Cents(-1_000), [(0, 0), (10, 0)])
-    assert exposure.room(live_of(M1, ask(50, 99)), Cents(1_000)) == 20
-    assert exposure.room(live_of(M0, ask(50, 99)), Cents(1_000)) == 0
+    assert loss_room(exposure, live_of(M1, ask(50, 99))) == 20
+    assert loss_room(exposure, live_of(M0, ask(50, 99))) == 0
 
 
 # --- adding and removing --------------------------------------------------------------------------
@@ -55,11 +61,11 @@ def test_the_room_of_an_ask_is_not_narrowed_by_outcomes_in_which_it_gains() -> N
 def test_an_order_of_every_kind_can_be_taken_out_again(outcome: Outcome, side: Side) -> None:
     exposure = flat(2)
     live = OpenExposure(M1, outcome, side, Price(30), Qty(7))
-    exposure.add(live)
+    exposure.add_order(live)
     assert exposure.gross_qty == 7
-    exposure.remove(live)
-    assert exposure.worst_outcome_cents == (0, 0, 0)
-    assert exposure.gross_qty == 0
+    left = exposure.without(live)
+    assert left.worst_by_outcome() == [0, 0, 0]
+    assert (left.gross_qty, exposure.gross_qty) == (0, 7)
 
 
 # --- sharing a limit ------------------------------------------------------------------------------
@@ -89,7 +95,7 @@ def test_an_ask_of_an_upper_rung_is_not_cut_by_the_outcomes_below_it() -> None:
 
 def test_the_one_share_that_stands_after_all_counts_on_its_own_side() -> None:
     kept, _ = cut({key: (bid(50, 3),) for key in ids(3)}, free(3), limits(), Cents(110))
-    assert with_quotes(free(3), kept).worst_outcome_cents == (-100, -50, 0, 0)
+    assert with_quotes(free(3), kept).worst_by_outcome() == [-100, -50, 0, 0]
 
 
 def test_one_share_stands_where_exactly_its_loss_is_left_and_none_a_cent_below() -> None:

@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.risk.effective_limits import bounds_of, event_limit_cents, limits_in_force
-from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, live_of
+from bot.core.risk.exposure import (
+    Bounds,
+    Exposure,
+    OpenExposure,
+    bounds_of,
+    event_limit_cents,
+    live_of,
+)
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, TrimReason
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote
@@ -85,7 +92,7 @@ def test_the_room_grows_with_each_bound_and_shrinks_with_each_order(
     name = data.draw(st.sampled_from(Bounds.__struct_fields__))
     wider = msgspec.structs.replace(bounds, **{name: getattr(bounds, name) + 500})
     assert exposure.largest(wanted, wider) >= room
-    exposure.add(data.draw(lives()))
+    exposure.add_order(data.draw(lives()))
     # Beyond a gross bound nothing was admitted, so that there is no order to add.
     assert exposure.largest(wanted, bounds) <= room or not exposure.is_within_sums(bounds)
 
@@ -100,7 +107,7 @@ def test_what_was_admitted_leaves_every_bound_kept_or_no_further_passed(
     room = exposure.largest(wanted, bounds)
     if not room:
         return
-    exposure.add(msgspec.structs.replace(wanted, qty_max=room))
+    exposure.add_order(msgspec.structs.replace(wanted, qty_max=room))
     for now, before in zip(exposure.worst_by_outcome(), was[0], strict=True):
         assert now >= min(-bounds.loss_cents, before)
     assert exposure.gross_qty <= max(bounds.gross_qty, was[1])
@@ -112,7 +119,7 @@ def test_what_was_admitted_leaves_every_bound_kept_or_no_further_passed(
 def test_the_loss_apart_is_never_below_that_of_the_ladder(rates, holdings, orders, wanted):
     exposure = Exposure(terms(rates), Cents(-300), holdings, orders)
     assert exposure.gross_cents >= -exposure.worst_cents
-    exposure.add(wanted)
+    exposure.add_order(wanted)
     assert exposure.gross_cents >= -exposure.worst_cents
 
 
@@ -120,16 +127,17 @@ def test_the_loss_apart_is_never_below_that_of_the_ladder(rates, holdings, order
 def test_sums_kept_up_order_by_order_are_those_made_from_nothing(rates, holdings, orders, gone):
     kept = Exposure(terms(rates), Cents(-300), holdings, [*orders, *gone])
     for each in gone:
-        kept.remove(each)
+        kept = kept.without(each)
     fresh = Exposure(terms(rates), Cents(-300), holdings, orders)
-    for name in ("gross_qty", "gross_cents", "resting_cents", "net_qty", "worst_outcome_cents"):
+    for name in ("gross_qty", "gross_cents", "resting_cents", "net_qty"):
         assert getattr(kept, name) == getattr(fresh, name)
+    assert kept.worst_by_outcome() == fresh.worst_by_outcome()
 
 
 def test_a_copy_of_what_is_held_shares_nothing_that_changes() -> None:
     exposure = Exposure(terms(["0"]), Cents(0), [(5, 0)])
     bare = exposure.bare()
-    bare.add(live_of(M0, bid(40, 10)))
+    bare.add_order(live_of(M0, bid(40, 10)))
     assert (exposure.worst_cents, exposure.resting_cents, exposure.gross_qty) == (0, 0, 5)
     assert exposure.bare().worst_cents == 0
 
@@ -150,8 +158,8 @@ def two(cash: int, *holdings: tuple[int, int]) -> Exposure:
 
 def test_net_counts_the_rungs_together_and_each_side_by_itself() -> None:
     exposure = two(0, (10, 0), (0, 4))
-    exposure.add(live_of(M0, bid(40, 5)))
-    exposure.add(live_of(M1, ask(40, 20)))
+    exposure.add_order(live_of(M0, bid(40, 5)))
+    exposure.add_order(live_of(M1, ask(40, 20)))
     assert exposure.net_qty == 14  # 6 held, less 20 asked; with the bids alone 11
     assert exposure.largest(live_of(M1, bid(40, 99)), bounds(net_qty=15)) == 4
     assert exposure.largest(live_of(M1, ask(40, 99)), bounds(net_qty=15)) == 1
@@ -160,8 +168,8 @@ def test_net_counts_the_rungs_together_and_each_side_by_itself() -> None:
 def test_gross_counts_each_rung_without_its_sign_at_its_largest() -> None:
     exposure = two(0, (10, 0), (0, 4))
     assert exposure.gross_qty == 14
-    exposure.add(live_of(M0, bid(40, 5)))
-    exposure.add(live_of(M0, ask(40, 26)))
+    exposure.add_order(live_of(M0, bid(40, 5)))
+    exposure.add_order(live_of(M0, ask(40, 26)))
     assert exposure.gross_qty == 16 + 4
     # A bid of the first rung has room up to what its ask reaches already, and two shares beyond.
     assert exposure.largest(live_of(M0, bid(40, 99)), bounds(gross_qty=22)) == 3
@@ -170,8 +178,8 @@ def test_gross_counts_each_rung_without_its_sign_at_its_largest() -> None:
 
 def test_past_a_gross_bound_what_the_other_side_reaches_leaves_no_room() -> None:
     exposure = two(0, (0, 0))
-    exposure.add(live_of(M0, ask(60, 8)))
-    exposure.add(live_of(M0, bid(40, 1)))
+    exposure.add_order(live_of(M0, ask(60, 8)))
+    exposure.add_order(live_of(M0, bid(40, 1)))
     # The asks may be on their way out, or have filled unseen: with the bids alone there is 1 of 2.
     assert exposure.largest(live_of(M0, bid(40, 99)), bounds(gross_qty=2)) == 1
     assert exposure.largest(live_of(M0, bid(40, 99)), bounds(gross_cents=80)) == 1
@@ -201,8 +209,8 @@ def test_a_loss_apart_is_not_hedged_by_another_rung() -> None:
 
 def test_what_rests_counts_both_sides_at_what_they_would_lose() -> None:
     exposure = two(0, (0, 0))
-    exposure.add(live_of(M0, bid(40, 5)))
-    exposure.add(live_of(M0, ask(70, 10)))
+    exposure.add_order(live_of(M0, bid(40, 5)))
+    exposure.add_order(live_of(M0, ask(70, 10)))
     assert exposure.resting_cents == 200 + 300
     assert exposure.largest(live_of(M0, bid(50, 99)), bounds(resting_cents=600)) == 2
     assert exposure.largest(live_of(M0, bid(50, 99)), bounds(resting_cents=599)) == 1
@@ -266,14 +274,14 @@ def test_a_cutter_that_has_seen_other_quotes_cuts_as_one_that_has_not(
         if len(wishes) % 3 == 0:
             quotes.pop(sorted(quotes)[0])
         if len(wishes) % 4 == 0:  # others than `last` were cut meanwhile
-            cutter.cut({key: each[1:] for key, each in last.items()}, base, of)
+            cutter.trim({key: each[1:] for key, each in last.items()}, base, of)
         of = msgspec.structs.replace(of, loss_cents=bounds.loss_cents * (1 + turn % 2))
         fresh = QuoteTrimmer(risk)
-        assert cutter.cut(quotes, base, of) == fresh.cut(quotes, base, of)
-        assert cutter.cuts == fresh.cuts or sorted(cutter.cuts, key=str) == sorted(
-            fresh.cuts, key=str
+        assert cutter.trim(quotes, base, of) == fresh.trim(quotes, base, of)
+        assert cutter.trims == fresh.trims or sorted(cutter.trims, key=str) == sorted(
+            fresh.trims, key=str
         )
-        kept = fresh.cut(quotes, base, of)
+        kept = fresh.trim(quotes, base, of)
         after, before = with_quotes(base, kept), base
         for now, was in zip(after.worst_by_outcome(), before.worst_by_outcome(), strict=True):
             assert now >= min(-of.loss_cents, was)
@@ -281,8 +289,8 @@ def test_a_cutter_that_has_seen_other_quotes_cuts_as_one_that_has_not(
         assert after.gross_cents <= max(of.gross_cents, before.gross_cents)
         assert after.net_qty <= max(of.net_qty, before.net_qty)
         assert after.resting_cents <= of.resting_cents
-    again = cutter.cut(quotes, base, of)
-    assert cutter.cut({key: (*each,) for key, each in quotes.items()}, base, of) is again
+    again = cutter.trim(quotes, base, of)
+    assert cutter.trim({key: (*each,) for key, each in quotes.items()}, base, of) is again
 
 
 def _quotes(wishes: list[OpenExposure]) -> dict[MarketId, tuple[Quote, ...]]:
@@ -302,9 +310,9 @@ def test_a_rung_whose_cut_stays_the_same_keeps_the_very_same_quotes() -> None:
     cutter = QuoteTrimmer(risk)
     of = bounds_of(risk, Cents(960))
     quotes = {M0: (bid(50, 16),), M1: (bid(50, 16),)}
-    first = cutter.cut(quotes, nothing, of)
+    first = cutter.trim(quotes, nothing, of)
     assert first[M0] == (bid(50, 8),)
-    second = cutter.cut({M0: quotes[M0], M1: (bid(50, 15),)}, nothing, of)
+    second = cutter.trim({M0: quotes[M0], M1: (bid(50, 15),)}, nothing, of)
     assert second[M0] is first[M0]
 
 
@@ -313,10 +321,10 @@ def test_when_room_comes_back_everything_wanted_stands_again() -> None:
     nothing = Exposure(terms(["0"]), Cents(0), [(0, 0)])
     cutter = QuoteTrimmer(risk)
     quotes = {M0: (bid(50, 16), ask(60, 16))}
-    assert cutter.cut(quotes, nothing, bounds_of(risk, Cents(100))) != quotes
-    assert cutter.cuts
-    assert cutter.cut(quotes, nothing, bounds_of(risk, Cents(10_000))) == quotes
-    assert cutter.cuts == ()
+    assert cutter.trim(quotes, nothing, bounds_of(risk, Cents(100))) != quotes
+    assert cutter.trims
+    assert cutter.trim(quotes, nothing, bounds_of(risk, Cents(10_000))) == quotes
+    assert cutter.trims == ()
 
 
 def test_an_event_with_nothing_wanted_and_a_limit_passed_wants_nothing() -> None:
@@ -415,9 +423,9 @@ def test_what_is_left_to_be_wanted_may_be_sent_however_far_past_a_bound_what_is_
     }
     exposure = Exposure(terms(rates), Cents(cash), holdings)
     in_force = limits_in_force(limits(position=bounds.position_qty))
-    wanted = QuoteTrimmer(in_force).cut(quotes, exposure, bounds)
+    wanted = QuoteTrimmer(in_force).trim(quotes, exposure, bounds)
     for key, mine in wanted.items():
         for quote in mine:
             live = live_of(key, quote)
             assert exposure.largest(live, bounds) == quote.qty
-            exposure.add(live)
+            exposure.add_order(live)

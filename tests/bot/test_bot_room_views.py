@@ -8,7 +8,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.quoting.event_quoter import EventQuoter
-from bot.core.risk.bounds import taken
+from bot.core.risk.limits import taken
 from bot.core.settings import PaceSettings
 from bot.strategy.api import EventView, NonsenseQuotes, Quote, Quotes, RungView, Strategy, Take
 from strategies.fixed_spread import FixedSpread

@@ -8,6 +8,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.account.reconciler import AccountReconciler
 from bot.core.execution.executor import OrderExecutor
+from bot.core.execution.kill_switch import KillSwitch
 from bot.core.execution.suspected_fills import SuspectedFills
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder, State
@@ -16,6 +17,7 @@ from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.risk.breakers import CircuitBreakers, limits_of
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.strategy.api import Levels, Strategy
 from tests.bot import made
@@ -59,6 +61,7 @@ class Account:
             risk=RiskSettings(**{**limits, **(risk or {})}),
             pace=PaceSettings(**{"market_writes_burst": 400, "writes_burst": 400, **(pace or {})}),
         )
+        breakers = CircuitBreakers(limits_of(self.settings.breakers, self.settings.risk))
         self.out = Outbox(BudgetSettings())
         self.desk = OrderManager(self.settings.staleness, self.out)
         self.ledgers = AccountReconciler(self.settings.staleness, self.desk, self.out)
@@ -66,8 +69,11 @@ class Account:
             self.settings, lambda: Strategy(None), self.desk, self.ledgers, self.out
         )
         self.hints = SuspectedFills(self.settings.staleness)
+        kill_switch = KillSwitch(
+            self.settings, breakers, self.desk, self.ledgers, self.quoting, self.out
+        )
         self.sending = OrderExecutor(
-            self.settings, self.desk, self.ledgers, self.quoting, self.hints, self.out
+            self.settings, self.desk, self.ledgers, self.quoting, self.hints, kill_switch, self.out
         )
         self.sending.nonce = "boot"
         self.quoting.take_series([event()], T0, T0)
@@ -182,7 +188,7 @@ def test_a_read_of_an_order_that_may_have_filled_competes_by_its_shares():
 
 def test_a_read_leaves_where_nothing_may_be_written():
     of = Account()
-    of.sending.venue.refuses("venue_halted", T0)
+    of.sending.venue.on_reject("venue_halted", T0)
     own = of.rests(45)
     of.hints.on_frame(m.Trade(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
     assert of.spend(create()) == [m.ReadOrder(own.order_id)]
@@ -394,7 +400,7 @@ def test_an_order_that_must_step_back_is_cancelled_where_the_venue_takes_cancels
     of = Account()
     own = of.rests(40)
     of.rung.fair = SimpleNamespace(value_cents=39)  # type: ignore[assignment]
-    of.sending.venue.refuses(code, T0)
+    of.sending.venue.on_reject(code, T0)
     wish = move(own, 30)
     told = of.sending.held_back(of.rung, wish, T0)
     takes_cancels = code == "venue_cancel_only"

@@ -199,12 +199,12 @@ def test_a_lowered_limit_scales_burst_reserve_and_rate_until_another_is_shown(
     of = purse()
     of.spend(Priority.READ, 0)
     of.answered(None, 0, 1, limit)
-    shown = of.shown(2 * SECOND)
+    shown = of.report(2 * SECOND)
     assert (shown.burst, shown.reserve, shown.rate_per_second) == (burst, reserve, per_second)
     assert of.tokens(2 * SECOND) == burst or limit < 2
     of.spend(Priority.CANCEL, 4 * SECOND)
     of.answered(None, 4 * SECOND, 2, 500)
-    assert of.shown(4 * SECOND).burst == 400
+    assert of.report(4 * SECOND).burst == 400
 
 
 # --- somebody else on the key ---------------------------------------------------------------------
@@ -222,11 +222,11 @@ def test_tokens_missing_for_two_seconds_are_somebody_elses_and_the_rate_falls_to
         assert not of.foreign.is_found
         read(of, 250, tenth * SECOND // 10)
     assert of.foreign.is_found
-    assert of.shown(2 * SECOND).rate_per_second == 100
+    assert of.report(2 * SECOND).rate_per_second == 100
     assert of.spend(Priority.CREATE, 2 * SECOND)
     of.answered(490, 3 * SECOND, of.spent, 500)
     assert not of.foreign.is_found
-    assert of.shown(3 * SECOND).rate_per_second == 200
+    assert of.report(3 * SECOND).rate_per_second == 200
 
 
 def test_counts_that_another_denies_and_counts_of_a_429_find_nobody():
@@ -374,7 +374,7 @@ def written(of: WriteThrottle, market: MarketId, now_ns: int) -> int:
     """How many creates and amends of a market the pace bears at one instant."""
     count = 0
     while of.admits(market, now_ns):
-        of.wrote(market, now_ns)
+        of.on_write(market, now_ns)
         count += 1
     return count
 
@@ -405,7 +405,7 @@ def test_all_markets_together_bear_three_hundred_at_once_and_fifty_a_second():
 def test_cancels_pass_and_count():
     of = WriteThrottle(PACE)
     for _ in range(20):
-        of.wrote(MARKET, 0)
+        of.on_write(MARKET, 0)
     assert written(of, MARKET, 0) == 0
     assert written(of, MARKET, 500 * MS) == 1
 
@@ -413,5 +413,5 @@ def test_cancels_pass_and_count():
 def test_markets_whose_pace_is_kept_are_bounded():
     of = WriteThrottle(PACE)
     for number in range(MARKETS_MAX + 50):
-        of.wrote(MarketId(str(number)), number * SECOND)
+        of.on_write(MarketId(str(number)), number * SECOND)
     assert len(of._markets) == MARKETS_MAX

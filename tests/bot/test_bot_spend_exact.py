@@ -39,20 +39,6 @@ def test_a_new_purse_is_open():
     assert of.spend(Priority.CREATE, 5 * SECOND)
 
 
-@pytest.mark.parametrize(
-    ("lane", "urgent"),
-    [
-        (Priority.CANCEL, True),
-        (Priority.RECOVER, True),
-        (Priority.READ, False),
-        (Priority.AMEND, False),
-        (Priority.CREATE, False),
-    ],
-)
-def test_cancels_and_recovery_alone_are_urgent(lane, urgent):
-    assert lane.is_urgent is urgent
-
-
 # --- after an outage ------------------------------------------------------------------------------
 
 
@@ -185,11 +171,11 @@ def test_a_token_got_ends_the_claim_of_a_user_that_was_denied():
 def test_of_the_markets_whose_pace_is_kept_the_longest_unwritten_is_forgotten():
     of = WriteThrottle(PaceSettings(market_writes_burst=2, writes_burst=100_000))
     for number in range(MARKETS_MAX):
-        of.wrote(MarketId(str(number)), 0)
-        of.wrote(MarketId(str(number)), 0)
+        of.on_write(MarketId(str(number)), 0)
+        of.on_write(MarketId(str(number)), 0)
     newest = MarketId("one more")
-    of.wrote(newest, 0)
-    of.wrote(newest, 0)
+    of.on_write(newest, 0)
+    of.on_write(newest, 0)
     assert not of.admits(newest, 0)
     assert not of.admits(MarketId("1"), 0)
     assert of.admits(MarketId("0"), 0)
@@ -206,10 +192,10 @@ def test_the_pace_of_a_market_opens_when_both_it_and_the_account_do():
     )
     first, second = MarketId("a"), MarketId("b")
     assert of.opens_ns(first, SECOND) == SECOND
-    of.wrote(first, SECOND)
-    of.wrote(first, SECOND)
+    of.on_write(first, SECOND)
+    of.on_write(first, SECOND)
     assert of.opens_ns(first, SECOND) == 1_500 * MS
-    of.wrote(second, SECOND)
+    of.on_write(second, SECOND)
     assert of.opens_ns(second, SECOND) == 1_200 * MS
     assert of.opens_ns(first, SECOND) == 1_500 * MS
     assert not of.admits(second, 1_200 * MS - 1)

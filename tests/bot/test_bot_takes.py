@@ -11,7 +11,7 @@ from bot.core.orders.order import OrderEvent, OwnOrder, State
 from bot.core.planning.actions import free_shares
 from bot.core.quoting.takes import barred, routes
 from bot.core.report import TakeOutcome
-from bot.core.risk.bounds import takable
+from bot.core.risk.limits import takable
 from bot.core.settings import PaceSettings
 from bot.strategy.api import (
     EventView,

@@ -79,7 +79,7 @@ def test_an_event_that_wants_nothing_is_not_asked_for_what_others_leave_it(limit
 def test_an_event_that_was_cut_is_left_as_it_is_where_it_would_be_short_of_another_limit():
     limits = {"series_loss_cents": 1_000, "resting_cents": 1_000}
     series, _ = two_tight(limits)
-    cutter = series.weighing._cutters[series.ladders[1].event.event_ticker]
+    cutter = series.weighing._trimmers[series.ladders[1].event.event_ticker]
     bounds, gains = cutter._bounds, cutter.gains_by
     assert bounds is not None
     loss, resting = bounds.loss_cents, bounds.resting_cents

@@ -90,8 +90,8 @@ def numbers(trader: Trader) -> set[int]:
         quoting.weighing._limits.rung_position_qty,
         quoting._make_strategy().params.max_position_qty,
         trader._sending._settings.risk.rung_position_qty,
-        trader._sending._pace._settings.place_horizon_ns // NS_PER_MS,
-        trader.guard.limits.rejects_per_minute,
+        trader._sending.checks.throttle._settings.place_horizon_ns // NS_PER_MS,
+        trader.guard.breakers.limits.rejects_per_minute,
         trader.guard.breakers.limits.rejects_per_minute,
     }
     for ladder in quoting.ladders:
@@ -101,7 +101,7 @@ def numbers(trader: Trader) -> set[int]:
             ladder._curfew.halve_ns // NS_PER_MS,
             ladder.jump_guard._settings.pull_ns // NS_PER_MS,
         }
-    found |= {each._limits.rung_position_qty for each in quoting.weighing._cutters.values()}
+    found |= {each._limits.rung_position_qty for each in quoting.weighing._trimmers.values()}
     return found
 
 

@@ -139,10 +139,10 @@ def test_a_shorter_dwell_moves_an_order_that_was_too_young(venue):
 
 
 def test_a_bucket_of_writes_stays_as_far_below_full_as_it_was(venue):
-    pace = venue.trader._sending._pace
+    pace = venue.trader._sending.checks.throttle
     rung = venue.ladder.rungs[0]
     for _ in range(4):
-        pace.wrote(rung.market_id, venue.now_ns)
+        pace.on_write(rung.market_id, venue.now_ns)
     assert pace.admits(rung.market_id, venue.now_ns)
     venue.change(pace=msgspec.structs.replace(venue.settings.pace, market_writes_burst=4))
     assert not pace.admits(rung.market_id, venue.now_ns)
@@ -150,7 +150,7 @@ def test_a_bucket_of_writes_stays_as_far_below_full_as_it_was(venue):
 
 def test_what_is_beyond_a_breaker_when_its_limit_is_lifted_has_tripped_it(venue):
     for _ in range(31):
-        venue.trader.guard.breakers.saw_reject(venue.now_ns)
+        venue.trader.guard.breakers.on_reject(venue.now_ns)
     venue.change(breakers=BreakerSettings(rejects_per_minute=1_000))
     venue.run(1)
     assert venue.trader.guard.latched == "rejects_per_minute: 31, at most 30"
@@ -159,10 +159,10 @@ def test_what_is_beyond_a_breaker_when_its_limit_is_lifted_has_tripped_it(venue)
 def test_a_lifted_breaker_trips_at_its_new_limit(venue):
     venue.change(breakers=BreakerSettings(rejects_per_minute=40))
     for _ in range(40):
-        venue.trader.guard.breakers.saw_reject(venue.now_ns)
+        venue.trader.guard.breakers.on_reject(venue.now_ns)
     venue.run(1)
     assert not venue.trader.guard.latched
-    venue.trader.guard.breakers.saw_reject(venue.now_ns)
+    venue.trader.guard.breakers.on_reject(venue.now_ns)
     venue.run(1)
     assert venue.trader.guard.latched == "rejects_per_minute: 41, at most 40"
 

@@ -7,7 +7,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.reconfigure import TIGHTER
-from bot.core.risk.effective_limits import limits_in_force, no_looser
+from bot.core.risk.limits import limits_in_force, no_looser
 from bot.core.settings import BreakerSettings, NewsSettings
 from tests.config.changing import Changing, around
 from venue.wire.instant import NS_PER_MS
@@ -76,7 +76,7 @@ def test_half_of_the_quotes_is_enough(venue):
 def test_a_breaker_that_trips_brings_the_old_configuration_back_and_the_latch_stands(venue):
     venue.change(around(3))
     for _ in range(31):
-        venue.trader.guard.breakers.saw_reject(venue.now_ns)
+        venue.trader.guard.breakers.on_reject(venue.now_ns)
     venue.run(1)
     assert digest(venue) == "first"
     assert venue.trader.guard.latched
@@ -84,14 +84,14 @@ def test_a_breaker_that_trips_brings_the_old_configuration_back_and_the_latch_st
 
 def test_a_breaker_that_trips_again_once_it_was_reset_brings_the_old_configuration_back(venue):
     for _ in range(31):
-        venue.trader.guard.breakers.saw_reject(venue.now_ns)
+        venue.trader.guard.breakers.on_reject(venue.now_ns)
     venue.run(1)
     venue.change(around(3))
     venue.give(m.LatchCleared())
     venue.run(1)
     assert digest(venue) == "c1"
     for _ in range(31):
-        venue.trader.guard.breakers.saw_reject(venue.now_ns)
+        venue.trader.guard.breakers.on_reject(venue.now_ns)
     venue.run(1)
     assert digest(venue) == "first"
 

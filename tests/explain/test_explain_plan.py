@@ -11,8 +11,8 @@ from bot.cli.plan_text import dry_text
 from bot.core import messages as m
 from bot.core.preview import Act, TraderPlan, rooms
 from bot.core.report import Phase
-from bot.core.risk.effective_limits import bounds_of, limits_in_force
-from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, RungTerms
+from bot.core.risk.exposure import Bounds, Exposure, OpenExposure, RungTerms, bounds_of
+from bot.core.risk.limits import limits_in_force
 from bot.core.settings import RiskSettings
 from bot.core.trader import Trader
 from bot.io.clock import Clock
@@ -162,7 +162,7 @@ def an_order_of_50_at_10() -> tuple[Exposure, OpenExposure, Bounds]:
     """Nothing is held, a dollar may be lost, 40 shares may be held."""
     market = MarketId("r")
     free = FeeRate.parse("0")
-    exposure = Exposure([RungTerms.of(market, free, free)], Cents(0), [(0, 0)])
+    exposure = Exposure([RungTerms.at_rates(market, free, free)], Cents(0), [(0, 0)])
     limits = limits_in_force(
         RiskSettings(
             event_loss_cents=Cents(100),

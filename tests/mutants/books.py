@@ -11,7 +11,7 @@ from bot.core.account.reconciler import FillBooker
 from bot.core.orders.order import OwnOrder, State
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
-from bot.core.risk.exposure import Exposure, OpenExposure
+from bot.core.risk.exposure import Bounds, Exposure, OpenExposure
 from tests.mutants.bug import Bug, Patch
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Qty
@@ -94,9 +94,12 @@ ACCOUNTS: Final = (
 _exposure_of = OwnOrder.exposure
 
 
+_exposure, _bounds = PortfolioRisk.exposure, PortfolioRisk.bounds
+
+
 def _settled_only(self: PortfolioRisk, ladder: EventQuoter) -> Exposure:
     ladder.worst_cents = None
-    return self._held(ladder)
+    return _exposure(self, ladder).bare()
 
 
 def _not_counted(*states: State) -> Patch:
@@ -107,8 +110,9 @@ def _not_counted(*states: State) -> Patch:
     return Patch(OwnOrder, "exposure", exposure)
 
 
-def _one_event(self: PortfolioRisk, ladder: EventQuoter, *, wanted: bool = False) -> Cents:
-    return self._limits.event_loss_cents
+def _one_event(self: PortfolioRisk, ladder: EventQuoter, *, wanted: bool = False) -> Bounds:
+    of_all = _bounds(self, ladder, wanted=wanted)
+    return msgspec.structs.replace(of_all, loss_cents=self._limits.event_loss_cents)
 
 
 LIMITS: Final = (
@@ -132,6 +136,6 @@ LIMITS: Final = (
         (78,),
         "The series has no limit of its own beside those of its events.",
         ("B3",),
-        (Patch(PortfolioRisk, "loss_limit_cents", _one_event),),
+        (Patch(PortfolioRisk, "bounds", _one_event),),
     ),
 )

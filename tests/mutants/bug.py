@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from bot.core import messages as m
+from bot.core import trader
 from bot.core.orders.order import OrderEvent, OwnOrder
 from bot.core.orders.outbox import Pending
 from bot.core.trader import Trader
@@ -73,6 +74,10 @@ def misread(
         _order_answered(self, pending, own, answer)
 
     return Patch(Trader, "_order_answered", order_answered)
+
+
+def handles(kind: type[m.Event], handler: Callable[[Trader, Any], None]) -> Patch:
+    return Patch(trader, "HANDLERS", {**trader.HANDLERS, kind: handler})
 
 
 def forgets(when: Callable[[OwnOrder, OrderEvent], bool], ends_by: OrderEvent) -> Patch:

@@ -5,19 +5,19 @@ from typing import Final
 
 from msgspec import structs
 
-from bot.core.execution.pre_trade_checks import KillSwitch
-from bot.core.orders.order import OwnOrder
+from bot.core.execution.pre_trade_checks import PreTradeChecks
 from bot.core.quoting.engine import QuotingEngine
 from bot.core.quoting.event_quoter import EventQuoter
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.portfolio_risk import PortfolioRisk
+from bot.core.risk.exposure import Bounds
 from bot.core.settings import TraderSettings
 from bot.strategy.api import Resting, Strategy
 from tests.mutants.bug import Bug, Patch
-from venue.wire.money import Cents, Price, Qty
+from venue.wire.money import Qty
 
 _reconfigure = QuotingEngine.use_settings
-_cut = PortfolioRisk.cut
+_trim = PortfolioRisk.trim
 
 
 def _old_limits(
@@ -28,14 +28,14 @@ def _old_limits(
     self.weighing._limits = limits
 
 
-def _any_price(self: KillSwitch, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:
+def _any_price(self: PreTradeChecks, rung: MarketQuoter, yes_price: int, *, is_bid: bool) -> str:
     return ""
 
 
-def _half(self: PortfolioRisk, ladder: EventQuoter, quotes: Resting, loss_cents: Cents) -> Resting:
+def _half(self: PortfolioRisk, ladder: EventQuoter, quotes: Resting, bounds: Bounds) -> Resting:
     return {
         market: tuple(structs.replace(each, qty=Qty(-(-each.qty // 2))) for each in admitted)
-        for market, admitted in _cut(self, ladder, quotes, loss_cents).items()
+        for market, admitted in _trim(self, ladder, quotes, bounds).items()
     }
 
 
@@ -53,7 +53,7 @@ CHANGES: Final = (
         (71,),
         "A price leaves however far it is through the best one of others.",
         ("B3",),
-        (Patch(KillSwitch, "_through", _any_price),),
+        (Patch(PreTradeChecks, "_through", _any_price),),
         likely=("greed",),
         shape=(("variants", {"ticks_through": "0"}),),
     ),
@@ -62,6 +62,6 @@ CHANGES: Final = (
         (75,),
         "What may be lost is counted twice, and half of what could be quoted is.",
         ("B2",),
-        (Patch(PortfolioRisk, "cut", _half),),
+        (Patch(PortfolioRisk, "trim", _half),),
     ),
 )

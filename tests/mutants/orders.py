@@ -11,18 +11,18 @@ from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OrderEvent, OwnOrder, State
 from bot.core.orders.request_budget import WriteThrottle
 from bot.core.planning import diff as reconcile
-from bot.core.trader import Trader
-from tests.mutants.bug import FORGOTTEN, Bug, Patch, forgets
+from bot.core.trader import HANDLERS, Trader
+from tests.mutants.bug import FORGOTTEN, Bug, Patch, forgets, handles
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId
 
-_started = Trader._started
 _recover = OrderManager.send_due
+_on_started = HANDLERS[m.Started]
 
 
 def _same_nonce(self: Trader, event: m.Started) -> None:
-    _started(self, msgspec.structs.replace(event, boot_nonce="0" * 20))
+    _on_started(self, msgspec.structs.replace(event, boot_nonce="0" * 20))
 
 
 def _gives_up(self: OrderManager, now_ns: int) -> None:
@@ -41,7 +41,7 @@ CREATES: Final = (
         (20,),
         "client_order_ids count from one again after a restart.",
         ("B1", "B12"),
-        (Patch(Trader, "_started", _same_nonce),),
+        (handles(m.Started, _same_nonce),),
         likely=("crash",),
     ),
     Bug(

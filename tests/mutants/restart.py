@@ -6,12 +6,11 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.risk.breakers import CircuitBreakers
-from bot.core.trader import Trader
+from bot.core.trader import HANDLERS, Trader
 from bot.io.journal.recovery import Intents
-from tests.mutants.bug import FORGOTTEN, Bug, Patch
+from tests.mutants.bug import FORGOTTEN, Bug, Patch, handles
 
-_started = Trader._started
-_dispatch = Trader._dispatch
+_on_started = HANDLERS[m.Started]
 
 
 def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) -> None:
@@ -19,15 +18,11 @@ def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) 
 
 
 def _no_intents(self: Trader, event: m.Started) -> None:
-    _started(self, msgspec.structs.replace(event, open_intents=()))
+    _on_started(self, msgspec.structs.replace(event, open_intents=()))
 
 
-def _deaf_to(*kinds: type[m.Event]) -> Patch:
-    def dispatch(self: Trader, event: m.Event) -> None:
-        if not isinstance(event, kinds):
-            _dispatch(self, event)
-
-    return Patch(Trader, "_dispatch", dispatch)
+def _deaf_to(kind: type[m.Event]) -> Patch:
+    return handles(kind, lambda self, event: None)
 
 
 RESTART: Final = (
@@ -44,7 +39,7 @@ RESTART: Final = (
         (59, 25),
         "A restart does not look for creates that were left without an answer.",
         FORGOTTEN,
-        (Patch(Trader, "_started", _no_intents),),
+        (handles(m.Started, _no_intents),),
         likely=("crash", "crash_at_effect", "late_commit"),
     ),
     Bug(

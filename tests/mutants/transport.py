@@ -19,7 +19,8 @@ from bot.core.quoting.market_quoter import MarketQuoter
 from tests.mutants.bug import FORGOTTEN, Bug, Patch, misread
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.names import ClientOrderId
+from venue.wire.money import BookSide
+from venue.wire.names import ClientOrderId, MarketId
 
 
 def _resend_as_new(self: OrderManager, own: OwnOrder, now_ns: int) -> None:
@@ -98,7 +99,9 @@ def _asked_again(self: RejectHistory, request: m.Write) -> bool:
     return False
 
 
-def _not_parked(self: QuotingEngine, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+def _not_parked(
+    self: QuotingEngine, market_id: MarketId, side: BookSide, code: str, for_ns: int, now_ns: int
+) -> None:
     pass
 
 
@@ -131,7 +134,7 @@ PACE: Final = (
         "A request that was refused as wrong is sent again unchanged.",
         ("B12",),
         (
-            Patch(RejectHistory, "is_latched", _asked_again),
+            Patch(RejectHistory, "is_blocked", _asked_again),
             Patch(QuotingEngine, "suspend_side", _not_parked),
         ),
         likely=("invalid_request",),

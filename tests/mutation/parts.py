@@ -22,7 +22,7 @@ PARTS = (
         "risk",
         (
             "bot/core/risk/exposure.py",
-            "bot/core/risk/effective_limits.py",
+            "bot/core/risk/limits.py",
             "bot/core/risk/trim.py",
         ),
         (

@@ -19,6 +19,7 @@ from bot.config.plugins import StrategyFault
 from bot.config.strategies import Makers
 from bot.core import messages as m
 from bot.core.execution.executor import OrderExecutor
+from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks, Verdict
 from bot.core.planning.actions import Action, CancelAction
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.trader import Trader
@@ -28,7 +29,7 @@ from bot.io.run.watchdog import Retold
 from bot.lab.replay import Replayed, replay, replayer_of
 from bot.lab.session import TO_THE_END, Place, Until, runs_meant
 from bot.strategy.api import EventView, Quotes, Strategy
-from tests.mutants.bug import Patch, planted
+from tests.mutants.bug import Patch, handles, planted
 from tests.replay.recorded import brutal, recorded
 from tests.scale import cases
 from venue.wire.instant import NS_PER_SECOND
@@ -173,14 +174,18 @@ def test_notes_of_candidates_in_the_shadow_are_no_difference(entries, tmp_path):
 
 # --- something differs ----------------------------------------------------------------------------
 
-_wake_ns = Trader._wake_ns
-_may_write = OrderExecutor._may_write
+_schedule_wake = Trader._schedule_wake
+_may_send = PreTradeChecks.may_send
 _cancel = OrderExecutor.cancel
 
 
-CLOCK = Patch(
-    Trader, "_wake_ns", lambda self, at_ns: _wake_ns(self, at_ns) + time.perf_counter_ns() % 1_000
-)
+def by_the_clock(self: Trader, again_ns: int) -> None:
+    _schedule_wake(self, again_ns)
+    self._due_ns += time.perf_counter_ns() % 1_000
+    self.out.effects[-1] = m.WakeAt(self._due_ns)
+
+
+CLOCK = Patch(Trader, "_schedule_wake", by_the_clock)
 
 
 class Named(str):
@@ -204,9 +209,11 @@ def in_no_order(
 
 ORDER = Patch(OrderExecutor, "cancel", in_no_order)
 CHANCE = Patch(
-    OrderExecutor,
-    "_may_write",
-    lambda self, *given: random.random() < 0.5 and _may_write(self, *given),
+    PreTradeChecks,
+    "may_send",
+    lambda self, *given: (
+        Verdict(HeldBack.TOKENS) if random.random() < 0.5 else _may_send(self, *given)
+    ),
 )
 
 
@@ -273,10 +280,10 @@ def test_an_effect_that_is_missing_now_or_was_missing_then_is_a_difference(entri
 
 
 def test_a_trader_that_raises_now_is_told_with_what_it_raised(entries, tmp_path):
-    def raises(self):
+    def raises(self, event):
         raise ZeroDivisionError("planted")
 
-    with planted((Patch(Trader, "_beat", raises),)):
+    with planted((handles(m.Tick, raises),)):
         found = lone(tmp_path / "run.log", entries).difference
     assert found.raised == "ZeroDivisionError: planted"
 

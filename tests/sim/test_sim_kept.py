@@ -48,9 +48,9 @@ def no_exposure(weighing: PortfolioRisk, ladder: EventQuoter) -> None:
         rung.weighed = False
 
 
-def no_cut(weighing: PortfolioRisk, ladder: EventQuoter, *_: Any) -> None:
-    if (cutter := weighing._cutters.get(ladder.event.event_ticker)) is not None:
-        cutter._held = None
+def no_trim(weighing: PortfolioRisk, ladder: EventQuoter, *_: Any) -> None:
+    if (trimmer := weighing._trimmers.get(ladder.event.event_ticker)) is not None:
+        trimmer._held = None
 
 
 def no_proof(ladder: EventQuoter, *_: Any) -> None:
@@ -79,7 +79,7 @@ def forgotten(name: str, value: Any) -> Forget:
 ANEW = (
     before(QuotingEngine, "decide", no_plan),
     before(PortfolioRisk, "exposure", no_exposure),
-    before(PortfolioRisk, "cut", no_cut),
+    before(PortfolioRisk, "trim", no_trim),
     before(EventQuoter, "view", no_proof),
     before(LadderJoint, "quote", no_prices),
     before(MarketState, "settle_external", no_others),

@@ -73,7 +73,7 @@ def send_cancels(
             break
         sent.append(order)
         if venue.is_halted:
-            venue.probed(now_ns)
+            venue.on_probe(now_ns)
             break
     return sent
 
@@ -332,11 +332,11 @@ class CancelAll:
             # Closed before us, or not found: in both cases the next lists must not show it.
             self._is_over(order_id, begun_ns)
         elif row.advice is Advice.PARK_VENUE:
-            self._venue.refuses(answer.code, self._now_ns)
+            self._venue.on_reject(answer.code, self._now_ns)
             if not self._venue.is_halted:
                 self._repeat(target)
         elif row.sequenced is Sequenced.DECIDED:
-            self._venue.takes(m.CancelResting(order_id), begun_ns)
+            self._venue.on_accept(m.CancelResting(order_id), begun_ns)
             target.due_ns = self._now_ns + _REPEAT_MAX_NS
         else:
             self._repeat(target)
@@ -344,7 +344,7 @@ class CancelAll:
     def _is_over(self, order_id: OrderId, begun_ns: int) -> None:
         target = self._over[order_id] = self._open.pop(order_id)
         target.over_ns = self._now_ns
-        self._venue.takes(m.CancelResting(order_id), begun_ns)
+        self._venue.on_accept(m.CancelResting(order_id), begun_ns)
 
     def _repeat(self, target: _Target) -> None:
         """Retry after a pause that doubles, for ever."""

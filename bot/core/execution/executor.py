@@ -3,25 +3,24 @@
 Cancels go first. Then the candidates for a token, the most valuable first: amends, creates, and
 reads of orders that may have filled; where orders are few for what is wanted, a side without any
 before more of another. Each is admitted by every limit at the instant it leaves.
-Nothing is queued: what cannot leave is wished for anew once something has changed.
+Nothing is queued: a request that cannot leave is planned again once something has changed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from bot.core import messages as m
 from bot.core.account.reconciler import AccountReconciler
-from bot.core.execution.cash_check import CashCheck
+from bot.core.execution.kill_switch import KillSwitch
+from bot.core.execution.pre_trade_checks import HeldBack, PreTradeChecks
 from bot.core.execution.suspected_fills import SuspectedFill, SuspectedFills
-from bot.core.execution.venue_availability import VenueAvailability
 from bot.core.lifecycle.open_orders import enforce_lowered_limits
 from bot.core.orders.manager import OrderManager
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.outbox import Outbox
-from bot.core.orders.request_budget import Priority, WriteThrottle
+from bot.core.orders.request_budget import Priority
 from bot.core.planning.actions import Action, AmendAction, CancelAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.guards import WindDownStage
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.quoting.takes import barred, routes
 from bot.core.report import TakeOutcome
@@ -29,35 +28,20 @@ from bot.core.settings import TraderSettings
 from bot.strategy.api import Levels, Take
 from venue.wire import codec, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Price, Side, canonical
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    BookSide,
+    FeeUnits,
+    Price,
+    Side,
+    canonical,
+    reserve_cents,
+)
 from venue.wire.names import MarketId
-from venue.wire.requests import Amend, TimeInForce
+from venue.wire.requests import TimeInForce
 
 Ranked = tuple[float, int, MarketQuoter | None, Action | SuspectedFill]
 """What may leave: less its value, its place among equals, its rung (None of a read), and itself."""
-
-
-def most_valuable_first(
-    wishes: Sequence[tuple[MarketQuoter, Action]], hints: Sequence[SuspectedFill] = ()
-) -> list[Ranked]:
-    """All of them but the cancels. Of equal ones the wishes come as they are, then the reads."""
-    rows: list[Ranked] = [
-        (-wish.value, place, rung, wish)
-        for place, (rung, wish) in enumerate(wishes)
-        if not isinstance(wish, CancelAction)
-    ]
-    rows += [(-hint.value, len(wishes), None, hint) for hint in hints]
-    rows.sort(key=lambda row: row[:2])
-    return rows
-
-
-def creates_of(rows: Iterable[Ranked]) -> list[tuple[MarketQuoter, CreateAction]]:
-    """The new orders among what may leave."""
-    return [
-        (rung, candidate)
-        for _, _, rung, candidate in rows
-        if rung is not None and isinstance(candidate, CreateAction)
-    ]
 
 
 def nearest_first(rows: Iterable[Ranked]) -> list[Ranked]:
@@ -85,7 +69,7 @@ def sides_first(rows: Iterable[Ranked], desk: OrderManager) -> list[Ranked]:
 
 
 def _nearness(row: Ranked) -> tuple[int, float]:
-    """Ticks by which a purchase would stand behind the best price of others on its side, below zero
+    """Ticks by which a purchase would be behind the best price of others on its side, below zero
     for anything else; and less its worth of each cent that it costs."""
     _, _, rung, candidate = row
     if rung is None or not isinstance(candidate, CreateAction) or candidate.side is Side.SELL:
@@ -99,19 +83,42 @@ def _nearness(row: Ranked) -> tuple[int, float]:
     return max(0, behind), -candidate.value / cents
 
 
-_READ: Final = Priority.READ
 _BID: Final = BookSide.BID
 
-_SHARES_DIFFER: Final = "position_differs"
-"""The finding under which nothing may grow a position, whatever the market."""
+_SHARE_CENTS: Final = PAYOUT_CENTS + 1
+"""More than a share of any order locks, whatever its fee."""
 
 REFUSED_BEFORE: Final = "the venue has refused just this, and is not asked again"
 """What keeps a create from leaving that was refused as something that cannot succeed."""
 
+_COUNTED: Final = (
+    HeldBack.PACE,
+    HeldBack.RESTING_ORDERS,
+    HeldBack.TIME_TO_FLAT,
+    HeldBack.EXPOSURE,
+    HeldBack.CASH,
+)
+"""What the counter `held_back` has a row for."""
+
+_CANCEL_INSTEAD: Final[Mapping[HeldBack | None, str]] = {
+    HeldBack.SIZE: "too much here",
+    HeldBack.EXPOSURE: "the change could pass a limit",
+    HeldBack.SHRINK_ONLY: "the change could grow a position",
+}
+"""An amend that is held back so is replaced by a cancel, and why."""
+
+_SAID: Final[Mapping[HeldBack, str]] = {
+    HeldBack.TOKENS: "no token is free",
+    HeldBack.VENUE: "the venue takes no orders at the moment",
+    HeldBack.FULL: "as many orders as are kept at all",
+    HeldBack.BLOCKED: REFUSED_BEFORE,
+    HeldBack.LATCHED: "latched",
+}
+"""For a person; every other reason has its own words."""
+
 
 class OrderExecutor:
-    """Carries wishes out. nonce: what every client_order_id of the run begins with. venue: whether
-    it takes writes. affording: what the free cash bears."""
+    """Carries wishes out."""
 
     def __init__(
         self,
@@ -119,43 +126,47 @@ class OrderExecutor:
         desk: OrderManager,
         ledgers: AccountReconciler,
         quoting: QuotingEngine,
-        hints: SuspectedFills,
+        suspected: SuspectedFills,
+        kill_switch: KillSwitch,
         out: Outbox,
     ) -> None:
         self._settings = settings
         self._desk = desk
         self._ledgers = ledgers
         self._quoting = quoting
-        self._weighing = quoting.weighing
-        self.affording = CashCheck(quoting.weighing.account.cash)
-        self._hints = hints
+        self._suspected = suspected
+        self._kill_switch = kill_switch
         self._out = out
+        self.checks = PreTradeChecks(settings, desk, ledgers, quoting, kill_switch, out)
+        self.venue = self.checks.venue
+        self._throttle = self.checks.throttle
+        self._cash = self.checks.cash
         out.writes_max = settings.pace.requests_in_flight
-        self._pace = WriteThrottle(settings.pace)
         self.nonce = ""
+        """Every client_order_id of the run begins with it."""
         self._orders_made = 0
-        self.venue = VenueAvailability(out.note)
+        self._resting = -1  # our orders, as far as the budget knows
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
-        """Hold to other settings from here on; what the limits would not admit any more goes."""
+        """Hold to other settings from here on; orders beyond lowered limits are cancelled."""
         lowered = settings.risk != self._settings.risk
         self._settings = settings
         self._out.writes_max = settings.pace.requests_in_flight
         if lowered and (count := enforce_lowered_limits(self._quoting, self._desk)):
             self._out.note("warning", "orders_beyond_limits", count=count)
-        self._pace.reconfigure(settings.pace, now_ns)
+        self.checks.reconfigure(settings, now_ns)
 
     def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
         """A balance was answered now, asked for at `begun_ns`."""
         from_ns = begun_ns - self._settings.staleness.read_lag_ns
-        self.affording.cash.shown(balance.available_cents, from_ns, now_ns)
+        self._cash.on_balance(balance.available_cents, from_ns, now_ns)
 
     def _meets_unshown(self, rung: MarketQuoter, wish: Action) -> bool:
-        """Whether a quote would trade at once with what others show by now, and not with what the
-        strategy was shown when it was asked last.
+        """True if a quote would trade at once with the book of others now, but not with the one
+        that the strategy saw last.
 
-        While a write of ours is under way the view stands still. A quote that fills on arrival
-        would be sent again at each answer meanwhile, at a price that nobody has looked at.
+        While a write of ours is in flight the view is stale. A quote that fills on arrival would
+        be sent again at each answer meanwhile, at a price that the strategy has not seen.
         """
         if isinstance(wish, CreateAction):
             side, price = wish.book_side, wish.price
@@ -177,11 +188,12 @@ class OrderExecutor:
     def pull_growth(self) -> None:
         """Cancel orders that could grow a position where only shrinking one is allowed: while the
         books are in doubt, or positions are to be flat. The oldest orders stay."""
-        if not (self._shrinks_only or self._out.inconsistencies.is_observing):
+        all_shrink_only, signs = self.checks.all_shrink_only, self._out.inconsistencies
+        if not (all_shrink_only or signs.signs):
             return
         room: dict[tuple[MarketId, BookSide], int] = {}
         for own in self._desk.live_orders:
-            if not (self._shrinks_only or self._out.inconsistencies.blocks(own.market_id)):
+            if not (all_shrink_only or signs.blocks(own.market_id)):
                 continue
             place = (own.market_id, own.book_side)
             if place not in room:
@@ -191,40 +203,27 @@ class OrderExecutor:
                 own.cancel_requested, own.why = True, "could grow a position"
                 self._quoting.orders_changed(own.market_id)
 
-    @property
-    def _shrinks_only(self) -> bool:
-        return bool(self._quoting.flattening or _SHARES_DIFFER in self._out.findings)
-
-    def _may_only_shrink(self, rung: MarketQuoter) -> bool:
-        """Whether new orders on a market may only shrink a position."""
-        return (
-            self._shrinks_only
-            or rung.ladder.stage is WindDownStage.REDUCING
-            or bool(self._out.inconsistencies.blocks(rung.market_id))
-        )
-
     def cancel(self, wishes: Sequence[tuple[MarketQuoter, Action]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
-        if not wishes:
-            return
-        parked = self.venue.holds_cancels(now_ns)
         for rung, wish in wishes:
             if not isinstance(wish, CancelAction) or not wish.order.can_cancel:
                 continue
             if wish.gives_way and not self._may_give_way(rung, wish, now_ns):
                 continue
-            if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
+            if self.venue.holds_cancels(now_ns) or not self._cancel(
+                rung, wish.order, wish.why, now_ns
+            ):
                 return
             if self.venue.is_halted:
-                self.venue.probed(now_ns)
+                self.venue.on_probe(now_ns)
                 return
 
     def _may_give_way(self, rung: MarketQuoter, wish: CancelAction, now_ns: int) -> bool:
-        """Whether an order may go so that another one takes its place; else it would come back as
-        it is, or smaller, at the back, or late. The limit that holds it is counted."""
+        """True if an order may be cancelled for a replacement. Else it would come back as it is, or
+        smaller, at the back, or late. The limit that blocks it is counted."""
         if not self._may_follow(rung):
-            # Only a write opens a parked venue: it is planned for without giving anything up.
-            return self._denied(rung, wish) if self.venue.is_parked else False
+            # Only a write opens a venue that takes none: nothing is given up for it.
+            return self._denied(rung, wish) if self.venue.reopens_ns is not None else False
         if limit := self._no_room(rung, wish, now_ns):
             if not rung.is_side_suspended(wish.order.book_side, now_ns):
                 self._out.holds_back(limit)
@@ -233,24 +232,24 @@ class OrderExecutor:
         return self._out.purse.can_replace(now_ns)
 
     def _may_follow(self, rung: MarketQuoter) -> bool:
-        """Whether anything new may leave behind a cancel."""
-        return rung.may_send and not self.venue.is_parked
+        """True if a new order may follow a cancel."""
+        return rung.may_send and self.venue.reopens_ns is None
 
     def _no_room(self, rung: MarketQuoter, wish: CancelAction, now_ns: int) -> str:
         """The limit that leaves no room now for what takes an order's place; empty if none."""
-        if not self._pace.admits(rung.market_id, now_ns, 2):  # the cancel counts, too
+        if not self._throttle.admits(rung.market_id, now_ns, 2):  # the cancel counts, too
             return "pace"
         if wish.more is not None:
-            if not self._admitted(rung, wish.more, now_ns):
+            if not self.checks.admitted(rung, wish.more, now_ns):
                 return "exposure"
-            return "" if self.affording.qty(rung, wish.more, wish.more.qty) else "cash"
+            return "" if self.checks.affordable(rung, wish.more, wish.more.qty) else "cash"
         return "exposure" if rung.is_side_suspended(wish.order.book_side, now_ns) else ""
 
     def _cancel(self, rung: MarketQuoter, own: OwnOrder, why: str, now_ns: int) -> bool:
         if not self._desk.send_cancel(own, why, now_ns):
             return False
-        self.affording.cancelled(own, now_ns)
-        self._pace.wrote(rung.market_id, now_ns)
+        self._cash.on_cancel(own, now_ns)
+        self._throttle.on_write(rung.market_id, now_ns)
         rung.orders_changed()
         return True
 
@@ -265,102 +264,129 @@ class OrderExecutor:
         """Takes, then amends, creates and targeted reads, the most valuable first; each costs one
         token.
 
-        wishes, takes: none where nothing may be quoted. What a limit holds back is told to its
-        rung, so that it is not wished for again before something has changed. Where a take left,
-        the plan of the rung no longer stands: it is made anew before anything else leaves there.
+        wishes, takes: none where nothing may be quoted. The rung drops a wish that a
+        limit holds back until something has changed. After a take the rung is planned again
+        before anything else leaves there.
         """
-        hints = self._hints.due(now_ns) if now_ns >= self._hints.next_due_ns else ()
-        taken = [rung for rung, take in takes if self._take(rung, take, now_ns)] if takes else ()
+        suspects = self._suspected
+        suspected = suspects.due(now_ns) if now_ns >= suspects.next_due_ns else ()
+        taken = (
+            [rung for rung, take in takes if self._send_take(rung, take, now_ns)] if takes else ()
+        )
         able = [row for row in wishes if row[0].may_send and row[0] not in taken] if wishes else ()
-        self._out.rests(len(self._desk.live_orders))
-        if not (able or hints):
+        self._report_resting()
+        if not (able or suspected):
             return
-        for _, _, rung, candidate in self._in_turn(most_valuable_first(able, hints), now_ns):
-            if rung is None or isinstance(candidate, SuspectedFill):
-                assert isinstance(candidate, SuspectedFill)
+        for _, _, rung, candidate in self._ranked(able, suspected, now_ns):
+            if isinstance(candidate, SuspectedFill):
                 self._look(candidate, now_ns)
-            elif self._meets_unshown(rung, candidate):
+                continue
+            assert rung is not None and not isinstance(candidate, CancelAction)
+            if self._meets_unshown(rung, candidate):
                 rung.ladder.needs_decision = (
                     True  # the strategy is asked again, whatever else happens
                 )
-            elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
+                continue
+            if isinstance(candidate, CreateAction):
+                has_left = self._create(rung, candidate, now_ns)
+            else:
+                has_left = self._amend(rung, candidate, now_ns)
+            if has_left:
                 rung.orders_changed()
-                self.venue.probed(now_ns)
+                if self.venue.reopens_ns is not None:
+                    self.venue.on_probe(now_ns)
             elif isinstance(candidate, AmendAction) and self._flees(rung, candidate):
-                # It may not move, but it must not be picked off where it stands.
+                # It may not move, but it must not be picked off meanwhile.
                 why = "beyond the fair price, and it cannot be moved in time"
                 self._cancel(rung, candidate.order, why, now_ns)
 
-    def _in_turn(self, rows: list[Ranked], now_ns: int) -> list[Ranked]:
-        """What may leave, in the order in which it does: as it is, unless not every create finds
-        room, by number, time to flat or cash. Of cash what stands and moves has its part first."""
-        creates = creates_of(rows)
+    def _report_resting(self) -> None:
+        """Others that spend from the same budget leave tokens for the cancels of our orders."""
+        if (count := len(self._desk.live_orders)) != self._resting:
+            self._resting = count
+            self._out.rests(count)
+
+    def _ranked(
+        self,
+        wishes: Sequence[tuple[MarketQuoter, Action]],
+        suspected: Sequence[SuspectedFill],
+        now_ns: int,
+    ) -> list[Ranked]:
+        """All but the cancels, in the order in which they may leave: the most valuable first, of
+        equal ones the wishes as they come, then the reads. Where not every create finds room, by
+        number, time to flat or cash, what rests and moves has its part of the cash first."""
+        rows: list[Ranked] = [
+            (-wish.value, place, rung, wish)
+            for place, (rung, wish) in enumerate(wishes)
+            if not isinstance(wish, CancelAction)
+        ]
+        rows += [(-each.value, len(wishes), None, each) for each in suspected]
+        rows.sort(key=lambda row: row[:2])
+        creates = [
+            (rung, candidate)
+            for _, _, rung, candidate in rows
+            if rung is not None and isinstance(candidate, CreateAction)
+        ]
         if not creates:
             return rows
         orders, risk = len(self._desk.live_orders) + len(creates), self._settings.risk
         # Each create also takes a token that will be missing when all is to be cancelled.
         flat_ns = self._out.flat_ns(orders + len(creates), now_ns)
-        bears_all = self.affording.bears_all(creates)
-        if bears_all and orders <= risk.resting_orders and flat_ns <= risk.flat_ns:
+        pays_all = self._pays_all(creates)
+        if pays_all and orders <= risk.resting_orders and flat_ns <= risk.flat_ns:
             return rows
-        return sides_first(rows if bears_all else nearest_first(rows), self._desk)
+        return sides_first(rows if pays_all else nearest_first(rows), self._desk)
 
-    def _look(self, hint: SuspectedFill, now_ns: int) -> None:
-        own = hint.own
+    def _pays_all(self, creates: Sequence[tuple[MarketQuoter, CreateAction]]) -> bool:
+        """True if the free cash pays for all these together."""
+        if self._cash.suffices(_SHARE_CENTS * sum([wish.qty for _, wish in creates])):
+            return True
+        return self._cash.suffices(
+            sum(
+                reserve_cents(
+                    max(rung.maker_rate, rung.taker_rate),
+                    wish.qty,
+                    canonical(wish.outcome, wish.price),
+                    FeeUnits(0),
+                )
+                for rung, wish in creates
+                if wish.side is Side.BUY
+            )
+        )
+
+    def _look(self, suspected: SuspectedFill, now_ns: int) -> None:
+        own = suspected.own
         assert own.order_id is not None
-        why = f"{hint.shares} shares may have filled"
-        if self._out.send(m.ReadOrder(own.order_id), _READ, why, now_ns, own):
-            self._hints.on_read_sent([hint], now_ns)
-
-    def _may_write(self, wish: Action, now_ns: int) -> bool:
-        """Whether one more write may be on its way; a parked venue is probed with one alone."""
-        lane = Priority.CREATE if isinstance(wish, CreateAction) else Priority.AMEND
-        if self._out.is_dry(lane, now_ns):
-            return False
-        in_flight = self._out.writes_in_flight
-        if self.venue.is_parked and (in_flight or self.venue.holds(now_ns)):
-            return False
-        return in_flight < self._settings.pace.requests_in_flight
-
-    def _write(self, rung: MarketQuoter, wish: Action, now_ns: int) -> bool:
-        """True if an amend or a create left, or a cancel instead of the amend."""
-        if isinstance(wish, AmendAction):
-            return self._amend(rung, wish, now_ns)
-        assert isinstance(wish, CreateAction)
-        return self._create(rung, wish, now_ns)
+        why = f"{suspected.shares} shares may have filled"
+        if self._out.send(m.ReadOrder(own.order_id), Priority.READ, why, now_ns, own):
+            self._suspected.on_read_sent([suspected], now_ns)
 
     def _amend(self, rung: MarketQuoter, wish: AmendAction, now_ns: int) -> bool:
-        own, amend = wish.order, wish.amend
-        if amend.qty is not None and not self._desk.amends_of_size:
-            if amend.price is None:
-                return self._cancel(rung, own, "too much here", now_ns)
-            amend = Amend(price=amend.price)
-        if not self._pace.admits(rung.market_id, now_ns):
-            if self._flees(rung, wish):
+        """True if the amend left, or a cancel instead of it."""
+        own, verdict = wish.order, self.checks.may_send(rung, wish, now_ns)
+        reason, amend = verdict.reason, verdict.amend
+        if reason is None:
+            assert amend is not None
+            if not self._desk.send_amend(own, amend, wish.why, now_ns):
                 return False
-            self._out.holds_back("pace")
-            return self._denied(rung, wish)
-        borne = self.affording.amend(rung, own, amend, sizes=self._desk.amends_of_size)
-        if borne is None:
-            self._out.holds_back("cash")
-            return self._denied(rung, wish)
-        amend = borne
-        # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
-        if not self._weighing.admits_amend(own, amend):
-            self._out.holds_back("exposure")
-            return self._cancel(rung, own, "the change could pass a limit", now_ns)
-        if self._may_only_shrink(rung) and not self._shrinks(own, amend):
-            return self._cancel(rung, own, "the change could grow a position", now_ns)
-        if not self._desk.send_amend(own, amend, wish.why, now_ns):
+            self._cash.on_amend(own, max(rung.maker_rate, rung.taker_rate), amend, now_ns)
+            if amend.price is not None:
+                yes_price = canonical(own.outcome, amend.price)
+                own.tag = rung.tag(own.book_side, yes_price, wish.why)
+            self._throttle.on_write(rung.market_id, now_ns)
+            return True
+        if reason is HeldBack.CAP:
+            self._kill_switch.hold_back_cap((own.market_id, own.book_side), verdict.detail, now_ns)
+        if reason is HeldBack.PACE and self._flees(rung, wish):
             return False
-        self.affording.amended(rung, own, amend, now_ns)
-        if amend.price is not None:
-            own.tag = rung.tag(own.book_side, canonical(own.outcome, amend.price), wish.why)
-        self._pace.wrote(rung.market_id, now_ns)
-        return True
+        if reason in _COUNTED:
+            self._out.holds_back(reason)
+        if reason in _CANCEL_INSTEAD:
+            return self._cancel(rung, own, _CANCEL_INSTEAD[reason], now_ns)
+        return self._denied(rung, wish) if reason in _COUNTED else False
 
     def _flees(self, rung: MarketQuoter, wish: AmendAction) -> bool:
-        """Whether an order that is to step back is cancelled where that has to wait."""
+        """True if an order that is to step back is cancelled when its amend has to wait."""
         own, price = wish.order, wish.amend.price
         if self.venue.is_halted or rung.fair is None or price is None:
             return False
@@ -369,19 +395,8 @@ class OrderExecutor:
         is_beyond = sign * own.yes_price > sign * rung.fair.value_cents
         return is_beyond and sign * canonical(own.outcome, price) < sign * own.yes_price
 
-    def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:
-        """Whether all orders of a side still only shrink a position if this change is carried out;
-        fills may come before it."""
-        others = sum(
-            each.max_fillable
-            for each in self._desk.live(own.market_id)
-            if each.book_side is own.book_side and each is not own
-        )
-        room = self._ledgers.shrink_room(own.market_id, own.book_side)
-        return others + own.max_fillable_after(amend) <= room
-
-    def _take(self, rung: MarketQuoter, take: Take, now_ns: int) -> bool:
-        """Whether an order of a take left. What cannot leave now is dropped, and counted."""
+    def _send_take(self, rung: MarketQuoter, take: Take, now_ns: int) -> bool:
+        """True if an order of a take left. What cannot leave now is dropped, and counted."""
         orders = self._desk.live(rung.market_id)
         fate = barred(take, orders)
         if fate is not None:
@@ -389,68 +404,44 @@ class OrderExecutor:
             return False
         some = False
         for wish in routes(take, *self._ledgers.holdings(rung.market_id), orders):
-            if not (self._may_write(wish, now_ns) and self._create(rung, wish, now_ns)):
+            if not self._create(rung, wish, now_ns):
                 self._out.took(TakeOutcome.HELD_BACK)
                 continue
             some = True
             self._out.took(TakeOutcome.SENT)
             rung.orders_changed()  # the limits count it before the other route is looked at
-            self.venue.probed(now_ns)
+            if self.venue.reopens_ns is not None:
+                self.venue.on_probe(now_ns)
         return some
 
     def _create(self, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> bool:
-        qty, limit = self._allowed(rung, wish, now_ns)
-        if limit:
-            self._out.holds_back(limit)
+        verdict = self.checks.may_send(rung, wish, now_ns)
+        reason, qty = verdict.reason, verdict.qty
+        if reason in (HeldBack.TOKENS, HeldBack.VENUE, HeldBack.IN_FLIGHT):
+            return False
+        if reason in _COUNTED:
+            self._out.holds_back(reason)
         if wish.time_in_force is not TimeInForce.GTC:
             if qty < (wish.qty if wish.time_in_force is TimeInForce.FOK else 1):
                 return False
         elif qty < 1:
             return self._denied(rung, wish)
-        self._orders_made += 1
+        self._orders_made += 1  # a number is never used twice, whether its order leaves or not
+        if reason is HeldBack.CAP:
+            place = (rung.market_id, wish.book_side)
+            self._kill_switch.hold_back_cap(place, verdict.detail, now_ns)
+        if reason is not None:
+            return False
         order = wish.to_qty_order(rung.market_id, qty, f"{self.nonce}-{self._orders_made}")
         request = m.Create(order, codec.encode_new_order(order), False)
         own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
         own.tag = rung.tag(wish.book_side, wish.price, wish.why)
         if not self._desk.send_create(own, request, now_ns):
             return False
-        self.affording.created(rung, own, now_ns)
-        self._pace.wrote(rung.market_id, now_ns)
-        self._out.rests(len(self._desk.live_orders))
+        self._cash.on_create(own, max(rung.maker_rate, rung.taker_rate), now_ns)
+        self._throttle.on_write(rung.market_id, now_ns)
+        self._report_resting()
         return True
-
-    def _allowed(self, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> tuple[int, str]:
-        """Shares of a wanted order that may be sent now, and the limit that leaves none; no limit
-        of ours does where the side is parked. Changes nothing."""
-        risk = self._settings.risk
-        if rung.is_side_suspended(wish.book_side, now_ns):
-            return 0, ""
-        if not self._pace.admits(rung.market_id, now_ns):
-            return 0, "pace"
-        resting = len(self._desk.live_orders) + 1
-        # The token of the create itself will be missing when all is to be cancelled.
-        if resting > risk.resting_orders:
-            return 0, "resting_orders"
-        if self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
-            return 0, "time_to_flat"
-        qty = self._admitted(rung, wish, now_ns)
-        if not qty:
-            return 0, "exposure"
-        qty = self.affording.qty(rung, wish, qty)
-        return (qty, "") if qty else (0, "cash")
-
-    def _admitted(self, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> int:
-        """Shares of a wanted order that the limits of size admit now beside all that may be live;
-        0 when none."""
-        qty = int(self._weighing.admits_create(rung, wish, now_ns))
-        if self._may_only_shrink(rung):
-            mine = sum(
-                own.max_fillable
-                for own in self._desk.live(rung.market_id)
-                if own.book_side is wish.book_side
-            )
-            qty = min(qty, self._ledgers.shrink_room(rung.market_id, wish.book_side) - mine)
-        return max(0, qty)
 
     # --- for a person -----------------------------------------------------------------------------
 
@@ -460,8 +451,7 @@ class OrderExecutor:
         leaving: list[Action | SuspectedFill] = [
             w for _, w in wishes if isinstance(w, CancelAction)
         ]
-        rows = most_valuable_first(wishes)
-        leaving += [candidate for _, _, _, candidate in self._in_turn(rows, now_ns)]
+        leaving += [candidate for _, _, _, candidate in self._ranked(wishes, (), now_ns)]
         return {id(each): turn for turn, each in enumerate(leaving, 1)}
 
     def held_back(self, rung: MarketQuoter, wish: Action, now_ns: int) -> str:
@@ -478,41 +468,35 @@ class OrderExecutor:
             return "" if wish.order.can_cancel else f"the order is {wish.order.state}"
         if not rung.may_send:
             return rung.blocked or "the book is to be confirmed first"
-        gone = isinstance(wish, AmendAction) and self._flees(rung, wish)
-        instead = ": cancelled instead" if gone else ""
-        if self.venue.holds(now_ns):
-            return f"the venue takes no orders at the moment{instead}"
-        if self._meets_unshown(rung, wish):
+        flees = isinstance(wish, AmendAction) and self._flees(rung, wish)
+        instead = ": cancelled instead" if flees else ""
+        verdict = self.checks.may_send(rung, wish, now_ns)
+        reason = verdict.reason
+        if reason is not HeldBack.VENUE and self._meets_unshown(rung, wish):
             return "others have come to its price since the strategy was asked"
-        if self._out.writes_in_flight >= self._settings.pace.requests_in_flight:
+        if reason is None:
+            return ""
+        if reason is HeldBack.IN_FLIGHT:
             return f"{self._out.writes_in_flight} requests are under way"
-        opens_ns = self._pace.opens_ns(rung.market_id, now_ns)
-        if opens_ns > now_ns:
-            wait_s = (opens_ns - now_ns) / NS_PER_SECOND
+        if reason is HeldBack.PACE:
+            wait_s = (self._throttle.opens_ns(rung.market_id, now_ns) - now_ns) / NS_PER_SECOND
             return f"many writes of late: the next in {wait_s:.1f} s{instead}"
-        if isinstance(wish, AmendAction):
-            sizes = self._desk.amends_of_size
-            if self.affording.amend(rung, wish.order, wish.amend, sizes=sizes) is None:
-                return "no room left: cash"
-            admitted = self._weighing.admits_amend(wish.order, wish.amend)
-            return "" if admitted else "the change could pass a limit: cancelled instead"
-        if refused := _refused_of_late(rung, wish.book_side, now_ns):
-            return refused
-        qty, limit = self._allowed(rung, wish, now_ns)
-        if limit:
-            return f"no room left: {limit}"
-        was_refused = self._desk.was_refused(wish.to_qty_order(rung.market_id, qty, ""))
-        return REFUSED_BEFORE if was_refused else ""
+        if reason is HeldBack.SUSPENDED and isinstance(wish, CreateAction):
+            return _refused_of_late(rung, wish.book_side, now_ns)
+        if isinstance(wish, AmendAction) and reason in _CANCEL_INSTEAD:
+            return f"{_CANCEL_INSTEAD[reason]}: cancelled instead"
+        if reason in _SAID:
+            return _SAID[reason] + instead
+        return verdict.detail or f"no room left: {reason}"
 
     def _denied(self, rung: MarketQuoter, wish: Action) -> bool:
         """A wish is held back by a limit. Where other events have taken since what this one was
-        decided by, it is decided anew: else it would wish for the same until something moves."""
+        decided by, it is decided again: otherwise it would plan the same until something moves."""
         rung.denied(wish)
         decided_cents = rung.ladder.loss_limit_cents
         if decided_cents is not None:
-            rung.ladder.needs_decision |= (
-                self._weighing.loss_limit_cents(rung.ladder) < decided_cents
-            )
+            bounds = self._quoting.weighing.bounds(rung.ladder)
+            rung.ladder.needs_decision |= bounds.loss_cents < decided_cents
         return False
 
 

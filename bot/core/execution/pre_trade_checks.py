@@ -1,95 +1,69 @@
-"""Pre-trade checks: breakers and compiled caps before anything new leaves.
+"""The one door: whether an amend or a create may leave now, and if not, why.
 
-Every request of the trader passes `PreTradeChecks.send`. Nothing that adds exposure passes it once
-a breaker has tripped or the bot is latched. The breakers count here what leaves, what is refused
-and what fills, and judge the profit and the age of unknown orders.
-
-See docs/failure-modes.md#b13.
+`PreTradeChecks.may_send` asks every limit once and changes nothing. What the bot does after each
+`HeldBack` is in `executor`. Behind the door only the breakers of rates (`CircuitBreakers`) and the
+token (`RequestBudget`) can still hold a request back. Cancels, reads and re-sends of a create pass
+no door. See docs/limits.md, docs/failure-modes.md#b13.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
-from typing import Final
+import enum
+from typing import Final, NamedTuple
 
-from bot.core.account.portfolio import worth_cents
 from bot.core.account.reconciler import AccountReconciler
-from bot.core.inconsistency import Contradiction
-from bot.core.lifecycle.open_orders import OpenOrderSync
-from bot.core.messages import (
-    AmendResting,
-    Answer,
-    CancelResting,
-    Create,
-    DrainComplete,
-    Latched,
-    LatchedBy,
-    Rejected,
-    Request,
-    Response,
-)
+from bot.core.execution.kill_switch import KillSwitch
+from bot.core.execution.venue_availability import VenueAvailability
+from bot.core.messages import AmendResting
 from bot.core.orders.manager import OrderManager
-from bot.core.orders.order import BEYOND_LIMITS, OwnOrder
-from bot.core.orders.outbox import Outbox, Pending, kind_of
-from bot.core.orders.rejects import CancelHealth
-from bot.core.orders.request_budget import Priority
+from bot.core.orders.order import OrderEvent, OwnOrder
+from bot.core.orders.outbox import Outbox
+from bot.core.orders.request_budget import Priority, WriteThrottle
+from bot.core.planning.actions import AmendAction, CreateAction
 from bot.core.quoting.engine import QuotingEngine
-from bot.core.quoting.event_quoter import MarketQuoter
-from bot.core.risk.breakers import ORDER_QTY_CAP, CircuitBreakers, limits_of, notional_of
+from bot.core.quoting.guards import WindDownStage
+from bot.core.quoting.market_quoter import MarketQuoter
+from bot.core.risk.breakers import ORDER_QTY_CAP
 from bot.core.settings import TraderSettings
-from venue.wire import model
-from venue.wire.errors import Culprit, row_for
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, canonical, notional
-from venue.wire.names import MarketId
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical, notional
+from venue.wire.requests import Amend, TimeInForce
 
 _BID: Final = BookSide.BID
+_BUY: Final = Side.BUY
 
-_JUDGE_NS: Final = 100 * NS_PER_MS
-_FLAT_WITHIN_NS: Final = 8 * NS_PER_SECOND
-_CAPPED_PARK_NS: Final = NS_PER_SECOND
-"""How long the side of a rung rests after a create there was beyond a cap."""
-
-
-class PreTradeChecks(Outbox):
-    """An outbox whose requests a guard may hold back, once it has one."""
-
-    guard: "KillSwitch | None" = None
-
-    def send(
-        self, request: Request, lane: Priority, why: str, now_ns: int, own: OwnOrder | None = None
-    ) -> bool:
-        """As `Outbox.send`; False, and nothing changed, for what the guard holds back."""
-        if self.guard is None or kind_of(request) == "read":
-            return super().send(request, lane, why, now_ns, own)
-        if not self.guard.admits(request, own, now_ns):
-            return False
-        if not super().send(request, lane, why, now_ns, own):
-            return False
-        # However much an earlier run or a person left here, or the operator wants no more: no
-        # strategy of ours is mad for it.
-        left = own is not None and (own.from_previous_run or own.why == BEYOND_LIMITS)
-        if not (left and isinstance(request, CancelResting)):
-            self.guard.breakers.saw_send(request, now_ns)
-        return True
-
-    def answered(self, replied: Response, now_ns: int) -> Pending | None:
-        """As `Outbox.answered`; the guard hears of refusals, and of cancels."""
-        pending = super().answered(replied, now_ns)
-        if pending is None or self.guard is None:
-            return pending
-        if isinstance(replied.answer, Rejected):
-            self.guard.refused(pending.request, replied.answer, now_ns)
-        if pending.own is not None and isinstance(pending.request, CancelResting):
-            self.guard.cancel_answered(pending.own, replied.answer, now_ns)
-        return pending
+_SHARES_DIFFER: Final = "position_differs"
+"""The finding under which nothing may grow a position, whatever the market."""
 
 
-class KillSwitch:
-    """Breakers, caps and the latch of one trader.
+class HeldBack(enum.StrEnum):
+    """Why a request may not leave now."""
 
-    latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
-    beyond_caps: creates and amends that a cap held back. judge_due_ns: when to judge again.
-    """
+    TOKENS = "tokens"  # one of its kind was denied a token at this instant
+    VENUE = "venue"  # the venue takes no writes, but for a probe
+    IN_FLIGHT = "in_flight"
+    SUSPENDED = "suspended"  # this side of the market, after a reject
+    PACE = "pace"  # the throttle of writes
+    RESTING_ORDERS = "resting_orders"
+    TIME_TO_FLAT = "time_to_flat"
+    EXPOSURE = "exposure"
+    SHRINK_ONLY = "shrink_only"  # it could grow a position
+    CASH = "cash"
+    SIZE = "size"  # the venue takes an amend's size for the order's total
+    FULL = "full"  # as many orders as are kept at all
+    BLOCKED = "blocked"  # the venue has rejected just this before
+    LATCHED = "latched"
+    CAP = "cap"  # a compiled cap on one order
+
+
+class Verdict(NamedTuple):
+    """What the door says."""
+
+    reason: HeldBack | None = None  # None: it may leave
+    qty: int = 0  # of a create, the shares that may leave
+    amend: Amend | None = None  # of an amend, the change that may leave
+    detail: str = ""  # of a cap, in words
+
+
+class PreTradeChecks:
+    """Limits, cash, throttle, venue and trading state of one trader."""
 
     def __init__(
         self,
@@ -97,213 +71,181 @@ class KillSwitch:
         desk: OrderManager,
         ledgers: AccountReconciler,
         quoting: QuotingEngine,
+        kill_switch: KillSwitch,
         out: Outbox,
     ) -> None:
-        self.limits = limits_of(settings.breakers, settings.risk)
-        self.breakers = CircuitBreakers(self.limits)
-        self.latched = ""
-        self.beyond_caps = 0
+        self._settings = settings
         self._desk = desk
         self._ledgers = ledgers
         self._quoting = quoting
+        self._risk = quoting.weighing
+        self._kill_switch = kill_switch
         self._out = out
-        self.judge_due_ns = 0
-        self._marks: dict[MarketId, float] = {}
-        self._unmarked: dict[MarketId, tuple[int, int]] = {}  # what was held of the other rungs
-        self._latched_ns = 0
-        self._seen_flat = False
-        self._cancel_health = CancelHealth()
+        self.cash = quoting.weighing.account.cash
+        self.throttle = WriteThrottle(settings.pace)
+        self.venue = VenueAvailability(out.note)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
-        """Hold to other limits from here on; what is beyond the old ones by now has tripped."""
-        self.limits = limits_of(settings.breakers, settings.risk)
-        self.breakers.reconfigure(self.limits, now_ns)
+        """Hold to other settings from here on."""
+        self._settings = settings
+        self.throttle.reconfigure(settings.pace, now_ns)
 
-    # --- the door ---------------------------------------------------------------------------------
+    def may_send(
+        self, rung: MarketQuoter, action: AmendAction | CreateAction, now_ns: int
+    ) -> Verdict:
+        """What of an amend or a create may leave now, or why nothing may. Changes nothing."""
+        is_create = isinstance(action, CreateAction)
+        if self._out.dry_ns.get(Priority.CREATE if is_create else Priority.AMEND) == now_ns:
+            return Verdict(HeldBack.TOKENS)
+        in_flight, reopens_ns = self._out.writes_in_flight, self.venue.reopens_ns
+        if reopens_ns is not None and (in_flight or now_ns < reopens_ns):
+            return Verdict(HeldBack.VENUE)  # one write alone is the probe
+        if in_flight >= self._settings.pace.requests_in_flight:
+            return Verdict(HeldBack.IN_FLIGHT)
+        if isinstance(action, CreateAction):
+            return self._may_create(rung, action, now_ns)
+        return self._may_amend(rung, action, now_ns)
 
-    def admits(self, request: Request, own: OwnOrder | None, now_ns: int) -> bool:
-        """Whether a request may leave; cancels, reads and re-sends of a create always may."""
-        again = isinstance(request, Create) and request.again
-        # Of a tuple, for this is hot: a union would be made anew for every request.
-        if again or not isinstance(request, (Create, AmendResting)):
-            return True
-        if self.latched or self._out.inconsistencies.contradiction is not None:
-            return False
-        if own is not None and not self._within_caps(request, own, now_ns):
-            return False
-        return self.breakers.admits(request, now_ns)
+    def _may_amend(self, rung: MarketQuoter, action: AmendAction, now_ns: int) -> Verdict:
+        own, amend, desk = action.order, action.amend, self._desk
+        if amend.qty is not None and not desk.amends_of_size:
+            if amend.price is None:
+                return Verdict(HeldBack.SIZE)
+            amend = Amend(price=amend.price)
+        if not self.throttle.admits(rung.market_id, now_ns):
+            return Verdict(HeldBack.PACE)
+        if own.side is _BUY:
+            rate, qty = max(rung.maker_rate, rung.taker_rate), amend.qty or own.remaining
+            fits = self.cash.affordable(rate, amend.price or own.price, qty, own)
+            if fits < qty:
+                if not (desk.amends_of_size and fits and rung.ladder.pace.resizes(fits, qty)):
+                    return Verdict(HeldBack.CASH)
+                amend = Amend(price=amend.price, qty=Qty(fits))
+        # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
+        if not self._risk.admits_amend(own, amend):
+            return Verdict(HeldBack.EXPOSURE)
+        if self.shrinks_only(rung) and not self._shrinks(own, amend):
+            return Verdict(HeldBack.SHRINK_ONLY)
+        if own.order_id is None or not own.is_allowed(OrderEvent.AMEND) or not desk.amends:
+            return Verdict(amend=amend)  # the order manager leaves it, or cancels instead
+        if desk.rejects.blocked and desk.rejects.is_blocked(AmendResting(own.order_id, amend)):
+            return Verdict(amend=amend)  # likewise
+        price, qty = amend.price or own.price, amend.qty or own.remaining
+        return self.within_caps(
+            rung, own.book_side, own.outcome, price, qty, amend.price is not None
+        )._replace(amend=amend)
 
-    def _within_caps(self, request: Create | AmendResting, own: OwnOrder, now_ns: int) -> bool:
-        """Whether one order is of a sane size and price; a side with one that is not rests."""
-        rung = self._quoting.rung(own.market_id)
-        if isinstance(request, Create):
-            price, qty = request.order.price, request.order.qty
-            worth = notional_of(request)
-        else:
-            price = own.price if request.amend.price is None else request.amend.price
-            qty = own.remaining if request.amend.qty is None else request.amend.qty
-            worth = notional(price, qty)
+    def _may_create(self, rung: MarketQuoter, action: CreateAction, now_ns: int) -> Verdict:
+        risk = self._settings.risk
+        if rung.is_side_suspended(action.book_side, now_ns):
+            return Verdict(HeldBack.SUSPENDED)
+        if not self.throttle.admits(rung.market_id, now_ns):
+            return Verdict(HeldBack.PACE)
+        resting = len(self._desk.live_orders) + 1
+        if resting > risk.resting_orders:
+            return Verdict(HeldBack.RESTING_ORDERS)
+        # The token of the create itself will be missing when all is to be cancelled.
+        if self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
+            return Verdict(HeldBack.TIME_TO_FLAT)
+        qty = self.admitted(rung, action, now_ns)
+        if not qty:
+            return Verdict(HeldBack.EXPOSURE)
+        qty = self.affordable(rung, action, qty)
+        if not qty:
+            return Verdict(HeldBack.CASH)
+        if self._desk.is_full():
+            return Verdict(HeldBack.FULL)
+        order = action.to_qty_order(rung.market_id, qty, "")
+        if self._desk.was_refused(order):
+            return Verdict(HeldBack.BLOCKED, qty)
+        return self.within_caps(rung, action.book_side, order.outcome, order.price, qty)
+
+    def within_caps(
+        self,
+        rung: MarketQuoter,
+        side: BookSide,
+        outcome: Outcome,
+        price: Price,
+        qty: int,
+        is_priced: bool = True,
+    ) -> Verdict:
+        """Hold back everything while latched, and else an order beyond a compiled cap."""
+        if self._kill_switch.latched or self._out.inconsistencies.contradiction is not None:
+            return Verdict(HeldBack.LATCHED, qty)
+        limits, worth = self._kill_switch.breakers.limits, notional(price, Qty(qty))
         if qty > ORDER_QTY_CAP:
-            fault = f"{qty} shares, at most {ORDER_QTY_CAP}"
-        elif worth > self.limits.order_notional_cents:
-            fault = f"{worth} cents, at most {self.limits.order_notional_cents}"
-        else:
-            priced = isinstance(request, Create) or request.amend.price is not None
-            fault = self._through(rung, own, price) if priced and rung is not None else ""
-        if not fault:
-            return True
-        if rung is None or not rung.is_side_suspended(own.book_side, now_ns):
-            self.beyond_caps += 1
-            self._out.note("error", "beyond_caps", market_id=own.market_id, fault=fault)
-            self._quoting.suspend_side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
-        return False
+            return Verdict(HeldBack.CAP, qty, detail=f"{qty} shares, at most {ORDER_QTY_CAP}")
+        if worth > limits.order_notional_cents:
+            detail = f"{worth} cents, at most {limits.order_notional_cents}"
+            return Verdict(HeldBack.CAP, qty, detail=detail)
+        if is_priced:
+            yes_price, is_bid = canonical(outcome, price), side is _BID
+            shown, most = rung.state.asks if is_bid else rung.state.bids, limits.ticks_through
+            # The best price of others is no nearer than that of all.
+            if shown and (yes_price - shown[0][0]) * (1 if is_bid else -1) > most:
+                detail = self._through(rung, yes_price, is_bid=is_bid)
+                if detail:
+                    return Verdict(HeldBack.CAP, qty, detail=detail)
+        return Verdict(qty=qty)
 
-    def _through(self, rung: MarketQuoter, own: OwnOrder, price: Price) -> str:
-        """Why a price reaches too far through the others' best one; empty when it does not."""
-        level, is_bid = canonical(own.outcome, price), own.book_side is _BID
-        shown, most = rung.state.asks if is_bid else rung.state.bids, self.limits.ticks_through
-        if not shown or (level - shown[0][0] if is_bid else shown[0][0] - level) <= most:
-            return ""  # the best of others is no nearer than that of all
+    def _through(self, rung: MarketQuoter, yes_price: int, *, is_bid: bool) -> str:
+        """Why a price reaches too far through the best one of others; empty when it does not."""
         bids, asks = rung.state.without_own(self._desk.live(rung.market_id))
-        far = asks if is_bid else bids
+        far, most = asks if is_bid else bids, self._kill_switch.breakers.limits.ticks_through
         if not far:
             return ""
         best = far[0][0]
-        ticks = level - best if is_bid else best - level
-        if ticks <= most:
-            return ""
-        return f"{ticks} ticks through {best}, at most {most}"
+        ticks = yes_price - best if is_bid else best - yes_price
+        return f"{ticks} ticks through {best}, at most {most}" if ticks > most else ""
 
-    # --- what the breakers hear -------------------------------------------------------------------
+    # --- parts of the answer ----------------------------------------------------------------------
 
-    def refused(self, request: Request, answer: Rejected, now_ns: int) -> None:
-        """A request was refused: what is our own fault counts, funds, states and pace do not."""
-        if kind_of(request) == "read" or answer.status == 0:
-            return
-        if row_for(answer.status, answer.code).culprit is Culprit.CALLER:
-            self.breakers.saw_reject(now_ns)
+    @property
+    def all_shrink_only(self) -> bool:
+        """True while no order on any market may grow a position."""
+        return bool(self._quoting.flattening or _SHARES_DIFFER in self._out.findings)
 
-    def cancel_answered(self, own: OwnOrder, answer: Answer, now_ns: int) -> None:
-        """A cancel came back: where none works for long, nothing may be placed until one does."""
-        text = self._cancel_health.on_answer(own, answer, len(self._desk.live_orders), now_ns)
-        if text is not None:
-            self._out.hold("cancels_fail", text)
-
-    def filled(self, fresh: Sequence[model.Fill], now_ns: int) -> None:
-        """Fills were booked that had not been: what the fills breakers count."""
-        ours = [fill.qty for fill in fresh if self._quoting.is_ours(fill.market_id)]
-        if ours:
-            self.breakers.saw_fills(len(ours), sum(ours), now_ns)
-
-    def judge(self, now_ns: int, *, opened: bool) -> str:
-        """The name and the numbers of a trip; empty when there is none.
-
-        opened: whether the books are open, so that there is a profit to speak of.
-        """
-        if self.breakers.tripped or now_ns < self.judge_due_ns:
-            return self.breakers.tripped
-        self.judge_due_ns = now_ns + _JUDGE_NS
-        if "cancels_fail" in self._out.findings and not len(self._desk.live_orders):
-            # There is nothing left that could show it.
-            self._out.hold("cancels_fail", self._cancel_health.on_success())
-        pnl_cents = self._pnl_cents() if opened else None
-        return self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
-
-    def _pnl_cents(self) -> int:
-        """Profit of everything booked, shares at the last belief there ever was of them.
-
-        A belief that is missing for a while must not look like a loss, nor the first one of a rung
-        whose shares counted for nothing until then like a gain.
-        """
-        marks, book = self._marks, self._ledgers.book
-        known = len(marks)
-        unmarked: dict[MarketId, tuple[int, int]] = {}
-        for ladder in self._quoting.ladders:
-            for rung in ladder.rungs:
-                fair = rung.fair
-                if rung.decided is not None:
-                    marks[rung.market_id] = PAYOUT_CENTS if rung.decided is Outcome.YES else 0
-                elif fair is not None:
-                    marks[rung.market_id] = fair.value_cents
-                elif rung.state.last_price is not None and not (
-                    rung.is_over and rung.market_id in marks  # the last belief stands
-                ):
-                    marks[rung.market_id] = float(rung.state.last_price)
-                elif rung.market_id not in marks:
-                    unmarked[rung.market_id] = book.holdings(rung.market_id)
-        if len(marks) > known:
-            # A mark stays where it stands in the map: the new ones are the last. What was bought
-            # since the last look counted with its cost: that it is worth something is no gain.
-            for market_id, mark in islice(marks.items(), known, None):
-                held = self._unmarked.get(market_id, book.holdings(market_id))
-                self.breakers.rebase(worth_cents(*held, mark) - worth_cents(*held, None))
-        self._unmarked = unmarked
-        return book.pnl_cents(marks)
-
-    def forget(self, rungs: Iterable[MarketId]) -> None:
-        """Nothing is held of these rungs any more, and nothing ever will be."""
-        for market_id in rungs:
-            self._marks.pop(market_id, None)
-
-    # --- the latch --------------------------------------------------------------------------------
-
-    def latch(self, reason: str, now_ns: int, *, ours: bool) -> None:
-        """Let nothing new leave from here on. The first reason stands.
-
-        ours: a breaker of this run tripped, so the shell keeps the reason for the next run.
-        """
-        if self.latched:
-            return
-        self._latch(reason, now_ns)
-        self._out.find("latched", reason)
-        if ours:
-            self._out.effects.append(Latched(reason))
-
-    def latch_by(self, contradiction: Contradiction, now_ns: int) -> None:
-        """Latch because the books contradict each other, whatever latched before: only a reset
-        that opens the books anew ends it."""
-        sentence = contradiction.sentence
-        self._latch(sentence, now_ns)
-        self._out.note(
-            "error",
-            "inconsistency",
-            kind=contradiction.kind,
-            evidence=contradiction.evidence,
-            text=sentence,
+    def shrinks_only(self, rung: MarketQuoter) -> bool:
+        """True if new orders on a market may only shrink a position."""
+        signs = self._out.inconsistencies
+        return (
+            bool(self._quoting.flattening)
+            or _SHARES_DIFFER in self._out.findings
+            or rung.ladder.stage is WindDownStage.REDUCING
+            or bool(signs.signs and signs.blocks(rung.market_id))
         )
-        self._out.findings["inconsistency"] = sentence
-        self._out.effects.append(Latched(sentence, LatchedBy.CONTRADICTION))
 
-    def _latch(self, reason: str, now_ns: int) -> None:
-        self.latched = reason
-        self._latched_ns = now_ns
-        self._seen_flat = False
+    def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:
+        """True if all orders of a side still only shrink a position once this change is carried
+        out; fills may come before it."""
+        others = sum(
+            each.max_fillable
+            for each in self._desk.live(own.market_id)
+            if each.book_side is own.book_side and each is not own
+        )
+        room = self._ledgers.shrink_room(own.market_id, own.book_side)
+        return others + own.max_fillable_after(amend) <= room
 
-    def unlatch(self, *, looked: bool) -> None:
-        """The latch is gone. looked: a person has taken it away, so that all is counted anew."""
-        if looked and self.latched:
-            self.breakers.rearm()
-        self.latched = ""
-        for name in ("latched", "latched_not_flat", "inconsistency"):
-            self._out.clear(name)
+    def admitted(self, rung: MarketQuoter, action: CreateAction, now_ns: int) -> int:
+        """Shares of a wanted order that the limits of size admit next to all that may be live; 0
+        when none."""
+        qty = int(self._risk.admits_create(rung, action, now_ns))
+        if self.shrinks_only(rung):
+            mine = sum(
+                own.max_fillable
+                for own in self._desk.live(rung.market_id)
+                if own.book_side is action.book_side
+            )
+            qty = min(qty, self._ledgers.shrink_room(rung.market_id, action.book_side) - mine)
+        return max(0, qty)
 
-    def verify_flat(self, custody: OpenOrderSync, now_ns: int) -> None:
-        """While latched: have it shown that nothing of ours rests, or say what does."""
-        if len(self._desk.live_orders):
-            self._seen_flat = False
-        if self._seen_flat:
-            return
-        if custody.is_drained(now_ns) and not custody.unreadable:
-            self._seen_flat = True
-            self._out.clear("latched_not_flat")
-            self._out.note("info", "latched_flat")
-        elif now_ns - self._latched_ns >= _FLAT_WITHIN_NS:
-            self._out.hold("latched_not_flat", _listed(custody.left_over()))
-
-
-def _listed(left: DrainComplete) -> str:
-    """The exact list of what may rest; empty where a read has shown that nothing does."""
-    if not (left.left or left.unknown or left.unshown):
-        return ""
-    resting = ", ".join(left.left) or "none known"
-    return f"orders {resting}; creates without an answer {', '.join(left.unknown) or 'none'}"
+    def affordable(self, rung: MarketQuoter, action: CreateAction, qty: int) -> int:
+        """Shares, of `qty`, of a wanted order that the free cash pays. Of one that is to rest none
+        where that is a part too small to be worth a request."""
+        if action.side is not _BUY:
+            return qty
+        price = canonical(action.outcome, action.price)
+        fits = self.cash.affordable(max(rung.maker_rate, rung.taker_rate), price, qty)
+        rests = action.time_in_force is TimeInForce.GTC
+        too_small = fits < qty and rests and not rung.ladder.pace.resizes(fits, action.qty)
+        return 0 if too_small else fits

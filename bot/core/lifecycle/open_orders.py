@@ -453,7 +453,7 @@ def _beyond_loss_and_position(quoting: QuotingEngine, desk: OrderManager) -> set
                 continue
             live = own.exposure(own.amend)
             if left.largest(live, bounds) >= live.qty_max:
-                left.add(live)
+                left.add_order(live)
             else:
                 out.add(own)
     return out

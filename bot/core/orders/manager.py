@@ -40,6 +40,7 @@ from bot.core.orders.order import (
     slot_shown,
 )
 from bot.core.orders.outbox import HANGS_NS, NEVER_NS, Outbox, Pending, keep_newest
+from bot.core.orders.reject_policy import POLICIES
 from bot.core.orders.rejects import ForeignCancels, RejectHistory
 from bot.core.orders.request_budget import Priority
 from bot.core.report import TakeOutcome
@@ -348,7 +349,7 @@ class OrderManager:
         False, and nothing changed, without a token, at a bound, or when the same create was
         rejected before as one that cannot succeed.
         """
-        if self.is_full() or self.rejects.is_latched(request):
+        if self.is_full() or self.rejects.is_blocked(request):
             return False
         if not self._out.send(request, Priority.CREATE, own.why, now_ns, own):
             return False
@@ -364,7 +365,7 @@ class OrderManager:
         if not self.amends:
             return self.send_cancel(own, _AMENDS_OFF, now_ns)
         request = AmendResting(own.order_id, amend)
-        if self.rejects.is_latched(request):
+        if self.rejects.blocked and self.rejects.is_blocked(request):
             return self.send_cancel(own, "its change was refused", now_ns)
         if not self._out.send(request, Priority.AMEND, why, now_ns, own):
             return False
@@ -535,7 +536,7 @@ class OrderManager:
 
     def was_refused(self, order: QtyOrder) -> bool:
         """True if the same create was rejected before as one that cannot succeed."""
-        return self.rejects.is_latched(Create(order, RequestBody(b""), False))
+        return self.rejects.is_blocked(Create(order, RequestBody(b""), False))
 
     def _on_create_answer(
         self, own: OwnOrder, request: Create, answer: Answer, row: Row | None, now_ns: int
@@ -954,11 +955,8 @@ def _event_of(row: Row | None, *, of_create: bool) -> OrderEvent:
         return OrderEvent.TIMEOUT
     if row.sequenced is Sequenced.NEVER:
         return OrderEvent.NOT_SENT
-    if of_create:
-        return OrderEvent.DUPLICATE_ID if row.advice is Advice.EXISTS else OrderEvent.REJECTED
-    if row.advice is Advice.ENDED:
-        return OrderEvent.TOO_LATE
-    return OrderEvent.NOT_FOUND if row.advice is Advice.LOOK_AGAIN else OrderEvent.REJECTED
+    policy = POLICIES[row.advice]
+    return policy.of_create if of_create else policy.of_change
 
 
 def _rejects_another(request: Request, answer: Rejected) -> bool:

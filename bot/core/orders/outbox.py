@@ -1,4 +1,4 @@
-"""What one call of the trader wishes for: requests paid from the purse, notes, and the counters.
+"""Requests paid from the budget of their key, notes, findings and counters of one trader.
 
 Each credential has a purse of its own, and stops by itself when the venue refuses it: reads go on
 the read key if there is one, cancels on the standby key while the trade key is refused.
@@ -28,9 +28,10 @@ from bot.core.messages import (
     Send,
     Unknown,
 )
-from bot.core.orders.order import OwnOrder
+from bot.core.orders.order import BEYOND_LIMITS, OwnOrder
 from bot.core.orders.request_budget import Priority, RequestBudget
 from bot.core.report import Counters
+from bot.core.risk.breakers import CircuitBreakers
 from bot.core.settings import BudgetSettings, KeySettings, PaceSettings
 from venue.wire.errors import CODES, Advice, Code, Culprit, row_for
 from venue.wire.instant import NS_PER_SECOND
@@ -95,9 +96,8 @@ class _Credential:
 class Outbox:
     """Collects effects; the one place that makes request ids and takes tokens.
 
-    writes_max: as many writes may be under way, a few hanging ones apart, before a cancel waits for
-    an answer to one of them: what finds no connection outside would stand in a line there, and be
-    told to come to nothing.
+    writes_max: so many writes may be in flight, a few that hang not counted, before a cancel waits.
+    A request that finds no connection outside would queue there until its timeout.
     """
 
     def __init__(
@@ -107,9 +107,10 @@ class Outbox:
         purse: RequestBudget | None = None,
         read_purse: RequestBudget | None = None,
         standby_purse: RequestBudget | None = None,
+        breakers: CircuitBreakers | None = None,
     ) -> None:
         """purse, read_purse, standby_purse: shared with others on the same credential; None is one
-        of our own."""
+        of our own. breakers: count the writes and hold back new ones; None: nothing does."""
         keys = KeySettings() if keys is None else keys
         self.effects: list[Effect] = []
         self._credentials = {Key.TRADE: _joined(purse, budget)}
@@ -128,7 +129,9 @@ class Outbox:
         self.counters = Counters()
         self.first_fault = ""
         self._last_id = 0
-        self._dry: dict[Priority, int] = {}
+        self.breakers = breakers
+        self.dry_ns: dict[Priority, int] = {}
+        """When a request of a priority was last denied a token."""
 
     @property
     def user(self) -> int:
@@ -136,16 +139,16 @@ class Outbox:
         return self._trade.user
 
     def purse_of(self, key: Key) -> RequestBudget | None:
-        """What is spent on a credential, for another trader to share; None without such a key."""
+        """The budget of a key, for another trader to share; None without such a key."""
         credential = self._credentials.get(key)
         return None if credential is None else credential.purse
 
     def note(self, level: str, name: str, /, **fields: str | int) -> None:
-        """Tell a person or a metric; see `Noted`."""
+        """Log for a person or a metric; see `Noted`."""
         self.effects.append(Noted(level, name, dict(fields)))
 
     def find(self, name: str, text: str) -> None:
-        """Keep a finding until it is cleared; told once, when it is new."""
+        """Keep a finding until it is cleared; logged once, when it is new."""
         if name not in self.findings:
             self.note("error", name, text=text)
         self.findings[name] = text
@@ -156,7 +159,7 @@ class Outbox:
             self.note("info", f"{name}_cleared")
 
     def hold(self, name: str, text: str) -> None:
-        """A finding as it stands now: kept while there is a text, cleared where there is none."""
+        """Keep a finding while there is a text, else clear it."""
         if text:
             self.find(name, text)
         else:
@@ -172,34 +175,37 @@ class Outbox:
     # --- sending ----------------------------------------------------------------------------------
 
     def send(
-        self, request: Request, lane: Priority, why: str, now_ns: int, own: OwnOrder | None = None
-    ) -> bool:
-        """Send a request if a token may be spent on it. False, and nothing changed, if not."""
-        key = self._reads_on if kind_of(request) == "read" else _TRADE
-        is_refused = key is _TRADE and self._trade.stopped_until_ns is not None
-        if is_refused and isinstance(request, CancelResting) and _STANDBY in self._credentials:
-            key = _STANDBY
-        return self._send(key, request, lane, why, now_ns, own)
-
-    def _send(
         self,
-        key: Key,
         request: Request,
         lane: Priority,
         why: str,
         now_ns: int,
-        own: OwnOrder | None,
+        own: OwnOrder | None = None,
+        probed: Key | None = None,
     ) -> bool:
-        kind, credential = kind_of(request), self._credentials[key]
+        """Send a request if a token may be spent on it. False, and nothing changed, if not. probed:
+        the key that it asks about, if that is all it is for."""
+        kind, breakers = _WRITE_KINDS.get(type(request), "read"), self.breakers
+        key = probed or (self._reads_on if kind == "read" else _TRADE)
+        if kind == "cancel" and probed is None and self._trade.stopped_until_ns is not None:
+            key = _STANDBY if _STANDBY in self._credentials else _TRADE
+        if (
+            breakers is not None
+            and isinstance(request, (Create, AmendResting))
+            and not (isinstance(request, Create) and request.again)
+            and not breakers.admits(request, now_ns)
+        ):
+            return False
+        credential = self._credentials[key]
         if credential.stopped_until_ns is not None and now_ns < credential.stopped_until_ns:
             return False
         if kind == "cancel" and self._is_full(now_ns):
             return False
         purse = credential.purse
         if not purse.spend(lane, now_ns, credential.user):
-            if self._dry.get(lane) != now_ns:
+            if self.dry_ns.get(lane) != now_ns:
                 _count(self.counters.denied, lane.name.lower())
-            self._dry[lane] = now_ns
+            self.dry_ns[lane] = now_ns
             return False
         if credential.stopped_until_ns is not None:
             # This one goes through as the probe; the next waits for its answer.
@@ -211,10 +217,16 @@ class Outbox:
         if kind != "read":
             self.writes_in_flight += 1
         self.effects.append(Send(request_id, request, why, key))
+        if breakers is not None and kind != "read" and probed is None:
+            # What an earlier run or a person left here, or what the operator wants no more, is no
+            # sign of a mad strategy, however much it is.
+            is_left = own is not None and (own.from_previous_run or own.why == BEYOND_LIMITS)
+            if not (is_left and kind == "cancel"):
+                breakers.on_send(request, now_ns)
         return True
 
     def _is_full(self, now_ns: int) -> bool:
-        """Whether as many writes are under way as may be, a few that hang apart."""
+        """True if as many writes are in flight as may be, a few that hang not counted."""
         if self.writes_in_flight < self.writes_max:
             return False
         hang = sum(
@@ -222,10 +234,6 @@ class Outbox:
             for each in self.pending.values()
         )
         return self.writes_in_flight - min(hang, _HUNG_MAX) >= self.writes_max
-
-    def is_dry(self, lane: Priority, now_ns: int) -> bool:
-        """Whether a request of this lane was denied a token at this very instant."""
-        return self._dry.get(lane) == now_ns
 
     def probe_key(self, now_ns: int) -> None:
         """Ask whether a refused key works again, where nothing else is sent on it: with a cancel of
@@ -237,7 +245,8 @@ class Outbox:
         credential = self._credentials.get(asked)
         if credential is not None and credential.stopped_until_ns is not None:
             request = CancelResting(_NO_SUCH_ORDER)
-            self._send(asked, request, Priority.RECOVER, "does the key work", now_ns, None)
+            why = "does the key work"
+            self.send(request, Priority.RECOVER, why, now_ns, probed=asked)
 
     def flat_ns(self, resting: int, now_ns: int) -> int:
         """How long until the last cancel has left, if `resting` orders of ours were cancelled now
@@ -274,12 +283,20 @@ class Outbox:
         self.hold("foreign_spend", self._foreign_text())
         if isinstance(answer, Rejected):
             self._refused(pending, answer, replied.retry_after_ns, now_ns)
+            self._count_reject(pending.request, answer, now_ns)
         elif isinstance(answer, Unknown):
             self.counters.unknown_answers += 1
         else:
             credential.purse.eased(now_ns)
             self._key_works(pending.key)
         return pending
+
+    def _count_reject(self, request: Request, answer: Rejected, now_ns: int) -> None:
+        """Only rejects that are our own fault count: not funds, states and rate limits."""
+        if self.breakers is None or kind_of(request) == "read" or not answer.status:
+            return
+        if row_for(answer.status, answer.code).culprit is Culprit.CALLER:
+            self.breakers.on_reject(now_ns)
 
     def _foreign_text(self) -> str:
         """What somebody else takes from our keys, for a person; empty where that is no finding."""
@@ -343,7 +360,7 @@ def _joined(purse: RequestBudget | None, budget: BudgetSettings) -> _Credential:
 
 
 def _is_fit(request: Request) -> bool:
-    """Whether the id that a request names may stand in a path: with another one it never leaves."""
+    """True if the id that a request names is valid in a path; with another one it never leaves."""
     if isinstance(request, AmendResting | CancelResting | ReadOrder):
         return is_order_id(request.order_id)
     if isinstance(request, ReadSeries):

@@ -10,23 +10,21 @@ import msgspec
 from bot.core.messages import AmendResting, Answer, Create, Ok, OrderBody, Rejected, Write
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.outbox import Outbox, keep_newest
-from venue.wire.errors import Advice, Row, Sequenced, row_for
+from bot.core.orders.reject_policy import POLICIES
+from bot.core.orders.transitions import OrderEvent
+from venue.wire.errors import Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import OrderStatus
 from venue.wire.money import BookSide
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder
 
-LATCHED_MAX: Final = 1_000
-"""Refused writes remembered; one that is forgotten is refused once more and latched anew."""
+BLOCKED_MAX: Final = 1_000
+"""Refused writes remembered; one that is forgotten is rejected once more and blocked again."""
 
 SIDES_MAX: Final = 1_000
 OFTEN: Final = 3
 OFTEN_WITHIN_NS: Final = 60 * NS_PER_SECOND
-
-_HOPELESS: Final = (Advice.FIX, Advice.GIVE_UP)
-_TELLING: Final = (*_HOPELESS, Advice.REREAD_FUNDS)
-"""Refusals that speak of the request; those of pace, markets, keys and races do not count."""
 
 _Asked = QtyOrder | tuple[OrderId, Amend]
 _SideKey = tuple[MarketId, BookSide]
@@ -35,35 +33,35 @@ _SideKey = tuple[MarketId, BookSide]
 class RejectHistory:
     """Remembers what was refused, and forgets the oldest beyond its bounds.
 
-    A write that was refused as our own bug, or that can never succeed as it is, is latched by what
+    A write that was refused as our own bug, or that can never succeed as it is, is blocked by what
     it asks for, its client_order_id left out: the same is never sent again. Three refusals of one
     side of a rung within a minute are a sign that more of them would follow.
     """
 
     def __init__(self) -> None:
-        self._latched: OrderedDict[_Asked, None] = OrderedDict()
+        self.blocked: OrderedDict[_Asked, None] = OrderedDict()
         self._times: OrderedDict[_SideKey, tuple[int, ...]] = OrderedDict()
 
     def refused(self, own: OwnOrder, request: Write, row: Row, now_ns: int) -> None:
         """A first send of a write was refused."""
         asked = _asked(request)
-        if asked is None or row.sequenced is not Sequenced.DECIDED or row.advice not in _TELLING:
+        policy = POLICIES[row.advice]
+        if asked is None or row.sequenced is not Sequenced.DECIDED or not policy.counts:
             return
-        # A change that funds do not suffice for is not repeated either: the order is given up.
-        if row.advice in _HOPELESS or isinstance(request, AmendResting):
-            keep_newest(self._latched, asked, None, LATCHED_MAX)
+        if policy.blocks or isinstance(request, AmendResting):
+            keep_newest(self.blocked, asked, None, BLOCKED_MAX)
         key = (own.market_id, own.book_side)
         since_ns = now_ns - OFTEN_WITHIN_NS
         times = (*(at for at in self._times.get(key, ()) if at > since_ns), now_ns)
         keep_newest(self._times, key, times[-OFTEN:], SIDES_MAX)
 
-    def is_latched(self, request: Write) -> bool:
-        """Whether just this was refused before as something that cannot succeed."""
+    def is_blocked(self, request: Write) -> bool:
+        """True if just this was rejected before as something that cannot succeed."""
         asked = _asked(request)
-        return asked is not None and asked in self._latched
+        return asked is not None and asked in self.blocked
 
     def often(self, own: OwnOrder, now_ns: int) -> bool:
-        """Whether this side of its rung was refused three times within the last minute."""
+        """True if this side of its rung was rejected three times within the last minute."""
         times = self._times.get((own.market_id, own.book_side), ())
         return len(times) == OFTEN and times[0] > now_ns - OFTEN_WITHIN_NS
 
@@ -88,11 +86,6 @@ between."""
 
 _ORDERS_MIN: Final = 3
 """About so many orders, or all that there are."""
-
-_ELSEWHERE: Final = frozenset(
-    {Advice.STOP_KEY, Advice.PARK_VENUE, Advice.PARK_MARKET, Advice.LOOK_AGAIN}
-)
-"""What such a refusal comes to has a home of its own."""
 
 _ENDS_NOTHING: Final = (0, 429)
 """Statuses of a request that never left, or that is to wait: nothing else leaves then either."""
@@ -124,10 +117,10 @@ class CancelHealth:
             return self.on_success()
         said = getattr(answer, "reason", "")
         if isinstance(answer, Rejected):
-            advice = row_for(answer.status, answer.code).advice
-            if advice is Advice.ENDED:
+            policy = POLICIES[row_for(answer.status, answer.code).advice]
+            if policy.of_change is OrderEvent.TOO_LATE:
                 return self.on_success()
-            if advice in _ELSEWHERE or answer.status in _ENDS_NOTHING:
+            if not policy.is_cancel_fault or answer.status in _ENDS_NOTHING:
                 return None
             said = f"{answer.status} {answer.code}".rstrip()
         if self._since_ns is None or now_ns > self._newest_ns + _APART_NS:
@@ -174,6 +167,7 @@ class ForeignCancels:
         if own.from_previous_run or not (is_wanted and is_canceled) or self._is_self_trade(now_ns):
             return
         self._out.note("warning", "order_cancelled_by_others", order_id=shown.order_id)
+        self._drop_old(now_ns)
         self._recent_ns.append(now_ns)
         if len(self._recent_ns) >= _LEAST:
             self._out.find(
@@ -183,11 +177,14 @@ class ForeignCancels:
             )
 
     def age(self, now_ns: int) -> None:
-        """Time has passed: what is a minute old counts no more."""
-        while self._recent_ns and now_ns - self._recent_ns[0] > WITHIN_NS:
-            self._recent_ns.popleft()
+        """Drop cancels of more than a minute ago."""
+        self._drop_old(now_ns)
         if not self._recent_ns:
             self._out.clear(CANCELLED_BY_OTHERS)
+
+    def _drop_old(self, now_ns: int) -> None:
+        while self._recent_ns and now_ns - self._recent_ns[0] > WITHIN_NS:
+            self._recent_ns.popleft()
 
     def _is_self_trade(self, now_ns: int) -> bool:
         if self._out.counters.self_trades != self._self_trades:

@@ -41,18 +41,13 @@ CLAIM_MAX: Final = 4
 
 
 class Priority(enum.IntEnum):
-    """What a request is for, most urgent first."""
+    """What a request is for, most urgent first. Cancels and recovery may spend the reserve."""
 
     CANCEL = 0
     RECOVER = 1
     READ = 2
     AMEND = 3
     CREATE = 4
-
-    @property
-    def is_urgent(self) -> bool:
-        """Whether it may spend the reserve: it takes risk off, or tells how much there is."""
-        return self <= Priority.RECOVER
 
 
 class _User:
@@ -75,7 +70,7 @@ class _User:
 
 
 class ForeignUsageDetector:
-    """Whether somebody else spends tokens of our credential, by X-RateLimit-Remaining alone.
+    """Detects that somebody else spends tokens of our key, by X-RateLimit-Remaining alone.
 
     `_alone` is the venue's bucket if only we used it, each request counted when its response
     comes. A response must show at least what that held when the request was sent, less what was in
@@ -102,7 +97,7 @@ class ForeignUsageDetector:
         self._bounds[number] = self._alone.whole_tokens - in_flight
 
     def on_response(self, number: int, remaining: int | None, sent_since: int, now_ns: int) -> None:
-        """A response. remaining: None where it tells nothing of the bucket."""
+        """A response. remaining: None where it says nothing of the bucket."""
         self._alone.refill(now_ns)
         self._alone.level_e9 -= NS_PER_SECOND
         bound = self._bounds.pop(number, None)
@@ -124,7 +119,7 @@ MISSING_PART: Final = 5
 """A finding needs more than one token in so many of the limit missing."""
 
 PERSISTS_NS: Final = RATE_BURST * NS_PER_SECOND // RATE_PER_SECOND
-"""The time in which an empty bucket fills: what is missing for longer, somebody goes on taking."""
+"""The time in which an empty bucket fills: tokens missing for longer are still being taken."""
 
 SHORTS_MIN: Final = 3
 """So many responses in a row must show it: one may come from a gateway with a count of its own."""
@@ -163,7 +158,7 @@ class RequestBudget:
         return self._bucket.whole_tokens
 
     def can_replace(self, now_ns: int) -> bool:
-        """Whether there is a token for a cancel, and one outside the reserve for the create that
+        """True if there is a token for a cancel, and one outside the reserve for the create that
         takes its place."""
         return self.tokens(now_ns) >= min(self.reserve + 2, self._bucket.burst)
 
@@ -171,7 +166,7 @@ class RequestBudget:
         """When a request may leave again after the venue said to wait."""
         return self._closed_until_ns
 
-    def shown(self, now_ns: int) -> BudgetReport:
+    def report(self, now_ns: int) -> BudgetReport:
         return BudgetReport(
             tokens=self.tokens(now_ns),
             burst=self._bucket.burst,
@@ -190,8 +185,11 @@ class RequestBudget:
         mine, bucket = self._users[user], self._bucket
         bucket.refill(now_ns)
         spare = bucket.whole_tokens
-        if not lane.is_urgent:
-            spare -= self.reserve + self._owed(mine, now_ns)
+        is_urgent = lane <= Priority.RECOVER
+        if not is_urgent:
+            spare -= self.reserve
+            if len(self._users) > 1:
+                spare -= self._owed(mine, now_ns)
             if spare < 1:
                 if not mine.is_hungry(now_ns):
                     # What it left to others while it wanted nothing gives it no claim now.
@@ -202,7 +200,7 @@ class RequestBudget:
         if spare < 1 or (is_returning and not mine.returning.spend_token(now_ns)):
             return False
         bucket.level_e9 -= NS_PER_SECOND
-        if not lane.is_urgent:
+        if not is_urgent:
             mine.taken += 1
             mine.denied_ns = None
         self.spent += 1
@@ -230,8 +228,8 @@ class RequestBudget:
         """A request came back. The venue's count lowers ours, never raises it.
 
         number: the request's, if known. limit: X-RateLimit-Limit. is_throttled: the response was a
-        429, whose count is no evidence of somebody else. The count is lowered by what is in flight.
-        The response to an older request than one that was heard before says nothing.
+        429, whose count is no evidence of somebody else. Requests in flight lower the count. The
+        response to an older request than one that was heard before says nothing.
         """
         self.in_flight = max(0, self.in_flight - 1)
         is_newest = number is None or number >= self._newest_heard
@@ -333,14 +331,14 @@ class WriteThrottle:
         self._markets: OrderedDict[MarketId, TokenBucket] = OrderedDict()
 
     def admits(self, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
-        """Whether so many more writes of this market are within the pace; of a burst that is
-        smaller, whether it is whole."""
+        """True if so many more writes of this market are within the throttle, or a smaller burst is
+        full."""
         return all(
             bucket.level_e9 >= min(writes, bucket.burst) * NS_PER_SECOND
             for bucket in self._buckets(market_id, now_ns)
         )
 
-    def wrote(self, market_id: MarketId, now_ns: int) -> None:
+    def on_write(self, market_id: MarketId, now_ns: int) -> None:
         for bucket in self._buckets(market_id, now_ns):
             bucket.spend_token(now_ns)
 

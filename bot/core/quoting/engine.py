@@ -25,13 +25,13 @@ from bot.core.quoting.feed_monitor import MarketDataMonitor
 from bot.core.quoting.portfolio_risk import PortfolioRisk
 from bot.core.quoting.supervisor import StrategySupervisor, made_by
 from bot.core.quoting.takes import leaving
-from bot.core.risk.bounds import lowered
 from bot.core.risk.buying_power import AccountRisk
+from bot.core.risk.limits import lowered
 from bot.core.settings import TraderSettings
 from bot.strategy.api import ImpliedView, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
-from venue.wire.money import Outcome, Qty, Side, book_side, canonical
+from venue.wire.money import BookSide, Outcome, Qty, Side, book_side, canonical
 from venue.wire.names import MarketId, ProjectId, fold_ticker
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
@@ -327,11 +327,13 @@ class QuotingEngine:
         if rung is not None:
             rung.suspend(code, now_ns)
 
-    def suspend_side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+    def suspend_side(
+        self, market_id: MarketId, side: BookSide, code: str, for_ns: int, now_ns: int
+    ) -> None:
         """A request of ours was rejected: no new order on this side of the market for a while."""
-        rung = self._rungs.get(own.market_id)
+        rung = self._rungs.get(market_id)
         if rung is not None:
-            rung.suspend_side(own.book_side, now_ns + for_ns)
+            rung.suspend_side(side, now_ns + for_ns)
             self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
 
     def limit_order_qty(self, market_id: MarketId, qty: Qty) -> None:
@@ -354,7 +356,8 @@ class QuotingEngine:
         """A reject for insufficient funds. often: not the first recent one. The reject of a retried
         create is about that retry alone: once its fate is known, funds may suffice."""
         if own.state is not State.NEW_UNKNOWN:
-            self.suspend_side(own, code, _FUNDS_AGAIN_NS if often else _FUNDS_NS, now_ns)
+            for_ns = _FUNDS_AGAIN_NS if often else _FUNDS_NS
+            self.suspend_side(own.market_id, own.book_side, code, for_ns, now_ns)
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -401,7 +404,8 @@ class QuotingEngine:
         """Ask the strategy of an event, and trim its quotes to the limits."""
         ladder.begin_decision(self.flattening, now_ns, may_quote=may_quote)
         self._out.counters.decisions += 1
-        loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
+        bounds = self.weighing.bounds(ladder, wanted=True)
+        ladder.loss_limit_cents = bounds.loss_cents
         implied = self.implied_view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
         self.pnl.on_view(view, now_ns, ladder.changed)
@@ -422,7 +426,7 @@ class QuotingEngine:
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
-        ladder.want(self.weighing.cut(ladder, quotes, loss_cents), pulled=False)
+        ladder.want(self.weighing.trim(ladder, quotes, bounds), pulled=False)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wished, ladder.max_order_qty.get(market_id))

@@ -31,7 +31,7 @@ from bot.core.quoting.guards import (
 )
 from bot.core.quoting.market_quoter import SUSPENDED_MIN_NS, MarketQuoter, rates_of
 from bot.core.quoting.supervisor import FailedStrategy, StrategyHealth, made_by
-from bot.core.risk.bounds import taken, takes_any
+from bot.core.risk.limits import taken, takes_any
 from bot.core.settings import TraderSettings
 from bot.strategy.api import (
     EventView,

@@ -317,6 +317,11 @@ class MarketDataMonitor:
 
     # --- confirming by reads ----------------------------------------------------------------------
 
+    @property
+    def reads_due_ns(self) -> int:
+        """When `books_to_read` is to be asked again."""
+        return min(self._stuck_look_ns, self._read_ns) if self._is_open else NEVER_NS
+
     def books_to_read(self, now_ns: int) -> list[MarketId]:
         """Rungs whose books get stale in spite of a subscribe, a few at a time: read them."""
         if not self._is_open:

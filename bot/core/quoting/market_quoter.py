@@ -19,8 +19,8 @@ from bot.core.orders.outbox import NEVER_NS
 from bot.core.planning.actions import Action, AmendAction, CreateAction
 from bot.core.planning.diff import BySide, QuoteDebouncer, WorkingOrders, by_side, plan_orders
 from bot.core.planning.queue_value import QuoteEconomics, TradeRates, quote_economics
-from bot.core.risk.bounds import grid_of
 from bot.core.risk.exposure import OpenExposure, RungTerms
+from bot.core.risk.limits import grid_of
 from bot.core.settings import StalenessSettings
 from bot.core.strike import strike_dollars
 from bot.strategy.api import Quote
@@ -60,7 +60,7 @@ class MarketQuoter:
         self.market_id = market.market_id
         self.state = MarketState(ladder.clock, ladder.pace.queue_power_pct / 100)
         self.maker_rate, self.taker_rate = rates_of(market)
-        self.terms = RungTerms.of(market.market_id, self.maker_rate, self.taker_rate)
+        self.terms = RungTerms.at_rates(market.market_id, self.maker_rate, self.taker_rate)
         self.strike = strike_dollars(market.strike_value, market.strike_unit)
         self.traded = TradedPrice()
         self.flows = (TradeRates(), TradeRates())  # what trades against its bids, and its asks
@@ -81,10 +81,8 @@ class MarketQuoter:
         self.wishes: tuple[Action, ...] = ()
         self.again_ns = 0  # when `wishes` are planned again; 0 at once
         self.denied_some = False
-        # The exposure of its event counts `counted`, and `held` as inventory; `weighed` until
-        # that is stale.
+        # True while the exposure of its event counts the live orders here; it counts `held`.
         self.weighed = False
-        self.counted: tuple[OpenExposure, ...] = ()
         self.held = (Qty(0), Qty(0), Cents(0))
         self._steady = (
             QuoteDebouncer(_BID, ladder.pace.dwell_ns),
@@ -110,7 +108,7 @@ class MarketQuoter:
         changed = rates != (self.maker_rate, self.taker_rate)
         if changed:
             self.maker_rate, self.taker_rate = rates
-            self.terms = RungTerms.of(self.market_id, *rates)
+            self.terms = RungTerms.at_rates(self.market_id, *rates)
         is_same = market.state is self.market.state and grid_of(market) == grid_of(self.market)
         self.market = market
         self.is_certain = self.decided is not None or self.is_over

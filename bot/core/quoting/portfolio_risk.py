@@ -1,6 +1,4 @@
-"""What the events of the series may lose, and what the limits leave each of them beside the
-others.
-"""
+"""The exposure of each event of the series, and what the limits leave it next to the others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -11,13 +9,8 @@ from bot.core.orders.order import OwnOrder
 from bot.core.planning.actions import CreateAction
 from bot.core.quoting.event_quoter import EventQuoter, MarketQuoter
 from bot.core.risk.buying_power import AccountRisk
-from bot.core.risk.effective_limits import (
-    bounds_of,
-    event_limit_cents,
-    limits_in_force,
-    series_loss_cents,
-)
-from bot.core.risk.exposure import Bounds, Exposure
+from bot.core.risk.exposure import Bounds, Exposure, bounds_of, event_limit_cents, series_loss_cents
+from bot.core.risk.limits import limits_in_force
 from bot.core.risk.trim import QuoteTrimmer, Trim
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Resting
@@ -57,7 +50,7 @@ class PortfolioRisk:
         self._rungs = rungs
         self._exposures: dict[str, Exposure] = {}
         self._booked_version = 0  # of the portfolio that they were made of
-        self._cutters: dict[str, QuoteTrimmer] = {}
+        self._trimmers: dict[str, QuoteTrimmer] = {}
         self.account = account or AccountRisk()
         self.member = self.account.join(lambda: self.worst_case_cents)
         self._loss_max_cents = Cents(0)
@@ -67,12 +60,12 @@ class PortfolioRisk:
     def reconfigure(self, risk: RiskSettings) -> None:
         """Hold to other limits."""
         self._limits = limits_in_force(risk)
-        self._cutters.clear()
+        self._trimmers.clear()
 
     def forget(self, ladder: EventQuoter) -> None:
         """An event of which nothing is left."""
         self._exposures.pop(ladder.event.event_ticker, None)
-        self._cutters.pop(ladder.event.event_ticker, None)
+        self._trimmers.pop(ladder.event.event_ticker, None)
         self._elsewhere.pop(ladder.event.event_ticker, None)
 
     def opened(self, now_ns: int) -> None:
@@ -81,8 +74,8 @@ class PortfolioRisk:
         self.account.opened(self.member)
 
     def await_others(self, now_ns: int) -> bool:
-        """Whether the books of ours are open, and those of another series are still to be: until
-        then what ours may lose does not grow."""
+        """True while our books are open and those of another series are not: our exposure must not
+        grow until then."""
         if self._opened_ns is not None and not self.is_together:
             is_late = now_ns >= self._opened_ns + TOGETHER_NS
             self.is_together = is_late or self.account.all_opened
@@ -93,7 +86,7 @@ class PortfolioRisk:
         return self._awaits_others
 
     def anew(self, ladder: EventQuoter) -> None:
-        """What an event may lose is to be reckoned from what is held, from nothing."""
+        """Holdings changed: the exposure of the event is computed from nothing."""
         self._exposures.pop(ladder.event.event_ticker, None)
         ladder.unweighed = True
 
@@ -103,19 +96,10 @@ class PortfolioRisk:
         for each in self._ladders:
             self.anew(each)
 
-    def _held(self, ladder: EventQuoter) -> Exposure:
-        """What the event may lose by what is held alone."""
-        ids = [rung.market_id for rung in ladder.rungs]
-        return Exposure(
-            [rung.terms for rung in ladder.rungs],
-            self._ledgers.event_cash_cents(ladder.event.event_ticker, ids),
-            [self._ledgers.holdings(market_id) for market_id in ids],
-        )
-
     def exposure(self, ladder: EventQuoter) -> Exposure:
         """What an event may lose now, everything that may be live counted.
 
-        Kept, and brought up to date rung by rung; not to be changed by the caller.
+        Cached, and brought up to date market by market; not to be changed by the caller.
         """
         if self._booked_version != self._ledgers.book.version:
             self._follow_books()
@@ -124,21 +108,19 @@ class PortfolioRisk:
             return exposure
         ladder.unweighed = False
         ladder.worst_cents = None
-        stale = [rung for rung in ladder.rungs if not rung.weighed]
-        if exposure is None or any(
-            rung.held != self._ledgers.held(rung.market_id) for rung in stale
-        ):
-            exposure = self._exposures[ticker] = self._held(ladder)
+        ledgers, stale = self._ledgers, [rung for rung in ladder.rungs if not rung.weighed]
+        if exposure is None or any(rung.held != ledgers.held(rung.market_id) for rung in stale):
+            stale, ids = ladder.rungs, [rung.market_id for rung in ladder.rungs]
+            exposure = self._exposures[ticker] = Exposure(
+                [rung.terms for rung in ladder.rungs],
+                ledgers.event_cash_cents(ticker, ids),
+                [ledgers.holdings(market_id) for market_id in ids],
+            )
             for rung in ladder.rungs:
-                rung.held = self._ledgers.held(rung.market_id)
-                if rung.weighed:
-                    exposure.replace((), rung.counted)
-                else:
-                    rung.counted = ()
+                rung.held = ledgers.held(rung.market_id)
         for rung in stale:
-            live = tuple([own.exposure(own.amend) for own in self._desk.live(rung.market_id)])
-            exposure.replace(rung.counted, live)
-            rung.counted = live
+            live = [own.exposure(own.amend) for own in self._desk.live(rung.market_id)]
+            exposure.set_orders(rung.market_id, live)
             rung.weighed = True
         return exposure
 
@@ -155,22 +137,35 @@ class PortfolioRisk:
         """What the events may lose together now, as of everything sent so far."""
         return series_loss_cents([self.worst_cents(each) for each in self._ladders])
 
-    def weigh(self) -> None:
-        """Orders have left: what the events may lose together may be more than ever. What answers
-        and fills leave of it is no more."""
-        self._loss_max_cents = self.worst_case_max_cents
+    def on_sent(self) -> None:
+        """Orders have left: what the events may lose together may be more than ever. Answers and
+        fills only make it less."""
+        self._loss_max_cents = max(self._loss_max_cents, self.worst_case_cents)
 
     @property
     def worst_case_max_cents(self) -> Cents:
-        """The most that it ever was."""
+        """The most that `worst_case_cents` ever was."""
         return max(self._loss_max_cents, self.worst_case_cents)
 
-    def loss_limit_cents(self, ladder: EventQuoter, *, wanted: bool = False) -> Cents:
-        """What this event may lose: its own limit, and what series and account have left beside
-        others. wanted: those of ours count as they are wanted, too, where that is worse."""
-        worst = self._worst_wanted if wanted else self.worst_cents
-        others = series_loss_cents([worst(each) for each in self._ladders if each is not ladder])
-        return event_limit_cents(self._limits, others, self._elsewhere_cents())
+    def bounds(self, ladder: EventQuoter, *, wanted: bool = False) -> Bounds:
+        """What an event may come to now next to all that is live of the other events and series.
+
+        wanted: of the other events their wanted quotes count, too. Of what those may lose the worse
+        of the two counts: two events that want the same room would both give it back. Of what rests
+        only the wanted quotes count: two events that share that limit would otherwise follow each
+        other's every cancel, for ever.
+        """
+        others = [each for each in self._ladders if each is not ladder]
+        if wanted:
+            losses = [self._worst_wanted(each) for each in others]
+            resting_cents = sum([self._resting_wanted(each) for each in others])
+        else:
+            losses = [self.worst_cents(each) for each in others]
+            resting_cents = sum([self.exposure(each).resting_cents for each in others])
+        is_shared = self.account.traders > 1 or self._awaits_others
+        elsewhere_cents = self._elsewhere_cents() if is_shared else Cents(0)
+        loss_cents = event_limit_cents(self._limits, series_loss_cents(losses), elsewhere_cents)
+        return bounds_of(self._limits, loss_cents, Cents(resting_cents))
 
     def _elsewhere_cents(self) -> Cents:
         """What the other series of the account may lose now; all of it while that is not known."""
@@ -180,12 +175,39 @@ class PortfolioRisk:
             elsewhere = Cents(max(elsewhere, rest))
         return elsewhere
 
-    def bounds(self, ladder: EventQuoter) -> Bounds:
-        """What this event may come to now, beside everything else that may be live."""
-        resting = sum(
-            self.exposure(other).resting_cents for other in self._ladders if other is not ladder
-        )
-        return bounds_of(self._limits, self.loss_limit_cents(ladder), Cents(resting))
+    def trim(self, ladder: EventQuoter, quotes: Resting, bounds: Bounds) -> Resting:
+        """The wanted quotes that the limits admit. bounds: those of the event, `wanted`."""
+        trimmer = self._trimmers.get(ladder.event.event_ticker)
+        if trimmer is None:
+            trimmer = self._trimmers[ladder.event.event_ticker] = QuoteTrimmer(self._limits)
+        left = trimmer.trim(quotes, self.exposure(ladder), bounds)
+        if len(self._ladders) > 1:
+            alone = bounds_of(self._limits, event_limit_cents(self._limits, Cents(0)))
+            if bounds.resting_cents < alone.resting_cents or bounds.loss_cents < alone.loss_cents:
+                self._elsewhere[ladder.event.event_ticker] = self._elsewhere_cents()
+                ladder.was_trimmed = trimmer.gains_by(alone.loss_cents, alone.resting_cents)
+        return left
+
+    def leaves_more(self, ladder: EventQuoter) -> bool:
+        """True if the other events leave more room to one that `was_trimmed` than when its quotes
+        were trimmed. It is not notified in any other way.
+
+        What another series gives back counts once the event is decided for another reason: each
+        would otherwise follow every order that the other replaces, for ever.
+        """
+        ticker = ladder.event.event_ticker
+        others = [each for each in self._ladders if each is not ladder]
+        losses = series_loss_cents([self._worst_wanted(each) for each in others])
+        elsewhere_cents = max(self._elsewhere_cents(), self._elsewhere[ticker])
+        loss_cents = event_limit_cents(self._limits, losses, elsewhere_cents)
+        resting_cents = Cents(sum([self._resting_wanted(each) for each in others]))
+        bounds = bounds_of(self._limits, loss_cents, resting_cents)
+        return self._trimmers[ticker].gains_by(bounds.loss_cents, bounds.resting_cents)
+
+    def trims(self, ladder: EventQuoter) -> tuple[Trim, ...]:
+        """What the limits took off the quotes of an event when it was decided last."""
+        trimmer = self._trimmers.get(ladder.event.event_ticker)
+        return () if trimmer is None else trimmer.trims
 
     def admits_create(self, rung: MarketQuoter, wish: CreateAction, now_ns: int) -> Qty:
         """Shares of a wanted order that every limit admits now; 0 when none."""
@@ -195,61 +217,14 @@ class PortfolioRisk:
         return self.exposure(rung.ladder).largest(candidate, self.bounds(rung.ladder))
 
     def admits_amend(self, own: OwnOrder, amend: Amend) -> bool:
-        """Whether every limit admits a change, counted at its worst while it is undecided."""
+        """True if every limit admits a change, counted at its worst while it is unanswered."""
         ladder = self._rungs[own.market_id].ladder
-        exposure = self.exposure(ladder)
-        before, after = own.exposure(own.amend), own.exposure(amend)
-        bounds = self.bounds(ladder)
-        exposure.remove(before)
-        room = exposure.largest(after, bounds)
-        exposure.add(before)
+        after, before = own.exposure(amend), own.exposure(own.amend)
+        room = self.exposure(ladder).largest(after, self.bounds(ladder), before)
         return room >= after.qty_max
 
-    def cut(self, ladder: EventQuoter, quotes: Resting, loss_cents: Cents) -> Resting:
-        """The wanted quotes that the limits admit next to the other events. loss_cents: its own.
-
-        Of what rests, the others are counted as they are wanted, not as they stand at the moment:
-        else two events that share that limit would follow each other's every cancel, for ever.
-        Of what they may lose it is both: what both want of the same room, both would give back.
-        """
-        cutter = self._cutters.get(ladder.event.event_ticker)
-        if cutter is None:
-            cutter = self._cutters[ladder.event.event_ticker] = QuoteTrimmer(self._limits)
-        resting = self._others_resting_wanted(ladder)
-        bounds = bounds_of(self._limits, loss_cents, resting)
-        left = cutter.cut(quotes, self.exposure(ladder), bounds)
-        alone_cents = event_limit_cents(self._limits, Cents(0))
-        if len(self._ladders) > 1 and (resting or loss_cents < alone_cents):
-            self._elsewhere[ladder.event.event_ticker] = self._elsewhere_cents()
-            ladder.was_trimmed = cutter.gains_by(alone_cents, self._limits.resting_cents)
-        return left
-
-    def leaves_more(self, ladder: EventQuoter) -> bool:
-        """True if the other events leave one that `is_cut` more than when its quotes were cut: of
-        what they give back it hears nothing else.
-
-        What another series gives back counts once it is decided for another reason: each would
-        follow every order that the other replaces, for ever.
-        """
-        ticker = ladder.event.event_ticker
-        others = [self._worst_wanted(each) for each in self._ladders if each is not ladder]
-        elsewhere = max(self._elsewhere_cents(), self._elsewhere[ticker])
-        loss_cents = event_limit_cents(self._limits, series_loss_cents(others), elsewhere)
-        bounds = bounds_of(self._limits, loss_cents, self._others_resting_wanted(ladder))
-        return self._cutters[ticker].gains_by(bounds.loss_cents, bounds.resting_cents)
-
-    def cuts(self, ladder: EventQuoter) -> tuple[Trim, ...]:
-        """What the limits took off the quotes of an event when it was decided last."""
-        cutter = self._cutters.get(ladder.event.event_ticker)
-        return () if cutter is None else cutter.cuts
-
-    def _others_resting_wanted(self, ladder: EventQuoter) -> Cents:
-        """What the wanted quotes of all other events would lose."""
-        others = [self._resting_wanted(each) for each in self._ladders if each is not ladder]
-        return Cents(sum(others))
-
     def _resting_wanted(self, ladder: EventQuoter) -> Cents:
-        """What the wanted quotes of an event would lose, both sides; without any, what is live."""
+        """What the wanted quotes of an event would lose, both sides; if none, the live orders."""
         wanted = self._wanted(ladder)
         return (self.exposure(ladder) if wanted is None else wanted).resting_cents
 
@@ -259,6 +234,6 @@ class PortfolioRisk:
         return worst if wanted is None else min(worst, wanted.worst_cents)
 
     def _wanted(self, ladder: EventQuoter) -> QuoteTrimmer | None:
-        """What cut the wanted quotes of an event; None where nothing is wanted."""
+        """What trimmed the wanted quotes of an event; None where nothing is wanted."""
         some = any(rung.wanted for rung in ladder.rungs)
-        return self._cutters.get(ladder.event.event_ticker) if some else None
+        return self._trimmers.get(ladder.event.event_ticker) if some else None

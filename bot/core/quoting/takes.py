@@ -11,7 +11,7 @@ from bot.core.orders.order import OwnOrder
 from bot.core.planning.actions import CreateAction, crosses, free_shares
 from bot.core.quoting.market_quoter import MarketQuoter
 from bot.core.report import TakeOutcome
-from bot.core.risk.bounds import takable
+from bot.core.risk.limits import takable
 from bot.strategy.api import Take
 from venue.wire.money import BookSide, Outcome, Qty, Side
 from venue.wire.requests import TimeInForce

@@ -1,10 +1,10 @@
 """The breakers: what no strategy, however mad, can make this process do.
 
-They stand outside the strategy and outside the limits of loss: rates of writes, creates, notional,
-fills and refusals in exact sliding windows, money lost, and the age of what is not known. What
-would pass a limit is not sent, and the breaker has tripped; everything else is noticed at the next
-judgement. A tripped breaker stays so until `rearm`. The caps on one single create are compiled: no
-configuration can lift them.
+They are independent of the strategy and of the loss limits: rates of writes, creates, notional,
+fills and rejects in exact sliding windows, money lost, and the age of unknown orders. A write that
+would pass a limit is not sent and trips its breaker; everything else trips at the next judgement. A
+tripped breaker stays so until `rearm`. The caps on one single create are compiled: no configuration
+can lift them.
 """
 
 import itertools
@@ -62,8 +62,8 @@ def limits_of(settings: BreakerSettings, risk: RiskSettings) -> BreakerSettings:
 class Window:
     """The sum of what was added within the last `span_ns`, exact up to `limit`.
 
-    What lies `span_ns` back is out. Entries are kept only as far as the sum needs them to stand
-    above the limit, so at most `limit` + 1 are kept, and whether it does is always exact.
+    An entry leaves after `span_ns`. Old entries are dropped once the newer ones alone exceed the
+    limit, so at most `limit` + 1 are kept, and the comparison with the limit is always exact.
     """
 
     def __init__(self, span_ns: int, limit: int) -> None:
@@ -77,9 +77,10 @@ class Window:
         """Entries kept."""
         return len(self._entries)
 
-    def add(self, amount: int, now_ns: int) -> None:
+    def add_amount(self, amount: int, now_ns: int) -> None:
         """Count `amount` >= 1 at this instant. Time never steps back."""
-        self._expire(now_ns)
+        while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
+            self._total -= self._entries.popleft()[1]
         self._entries.append((now_ns, amount))
         self._total += amount
         while self._total - self._entries[0][1] > self.limit:
@@ -94,26 +95,17 @@ class Window:
         gone = itertools.takewhile(lambda entry: entry[0] <= gone_ns, self._entries)
         return self._total - sum(amount for _, amount in gone)
 
-    def fits(self, amount: int, now_ns: int) -> bool:
-        """Whether the sum would stay within the limit with `amount` more."""
-        self._expire(now_ns)
-        return self._total + amount <= self.limit
-
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
         self._total = 0
-
-    def _expire(self, now_ns: int) -> None:
-        while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
-            self._total -= self._entries.popleft()[1]
 
 
 class CircuitBreakers:
     """All of them. `now_ns` never steps back.
 
     tripped: the name and the numbers of the first that tripped; empty while none has. trips: how
-    often each one did since the start. limits: what stands in force.
+    often each one did since the start. limits: those in force.
     """
 
     def __init__(self, limits: BreakerSettings) -> None:
@@ -143,49 +135,43 @@ class CircuitBreakers:
 
     # --- sending ----------------------------------------------------------------------------------
 
-    def admits(self, request: Request, now_ns: int) -> bool:
-        """Whether a request may leave. False trips the breaker whose limit it would pass, or says
-        that one has tripped. Cancels, reads and re-sends of a create always may."""
-        if not (isinstance(request, AmendResting) or _is_first(request)):
-            return True
+    def admits(self, request: Create | AmendResting, now_ns: int) -> bool:
+        """True if a new create or an amend may leave. False trips the breaker whose limit it would
+        pass, or says that one has tripped."""
         if self.tripped:
             return False
-        return self._fits("writes_per_second", 1, now_ns) and (
-            not isinstance(request, Create)
-            or (
-                self._fits("creates_per_minute", 1, now_ns)
-                and self._fits("notional_cents_per_minute", notional_of(request), now_ns)
-            )
-        )
+        amounts = [("writes_per_second", 1)]
+        if isinstance(request, Create):
+            cents = notional_of(request)
+            amounts += [("creates_per_minute", 1), ("notional_cents_per_minute", cents)]
+        for name, amount in amounts:
+            window = self._windows[name]
+            used = window.total(now_ns) + amount
+            if used > window.limit:
+                self._trip(name, used, window.limit)
+                return False
+        return True
 
-    def _fits(self, name: str, amount: int, now_ns: int) -> bool:
-        """Whether so much more is within a limit; if not, that has tripped."""
-        window = self._windows[name]
-        fits = window.fits(amount, now_ns)
-        if not fits:
-            self._trip(name, window.total(now_ns) + amount, window.limit)
-        return fits
-
-    def saw_send(self, request: Request, now_ns: int) -> None:
-        """A write has left. Reads count nowhere; a re-send of a create is a write only."""
-        self._writes.add(1, now_ns)
-        if isinstance(request, Create) and _is_first(request):
-            self._creates.add(1, now_ns)
-            self._notional.add(notional_of(request), now_ns)
+    def on_send(self, request: Request, now_ns: int) -> None:
+        """A write has left. A re-send of a create is a write only."""
+        self._writes.add_amount(1, now_ns)
+        if isinstance(request, Create) and not request.again:
+            self._creates.add_amount(1, now_ns)
+            self._notional.add_amount(notional_of(request), now_ns)
 
     # --- seeing -----------------------------------------------------------------------------------
 
-    def saw_reject(self, now_ns: int) -> None:
+    def on_reject(self, now_ns: int) -> None:
         """The venue found a write of ours wrong: a bug of ours."""
-        self._rejects.add(1, now_ns)
+        self._rejects.add_amount(1, now_ns)
 
-    def saw_fills(self, count: int, qty: int, now_ns: int) -> None:
+    def on_fills(self, count: int, qty: int, now_ns: int) -> None:
         """Fills were booked: so many, of so many shares together; each >= 1."""
-        self._fills.add(count, now_ns)
-        self._filled_qty.add(qty, now_ns)
+        self._fills.add_amount(count, now_ns)
+        self._filled_qty.add_amount(qty, now_ns)
 
     def rebase(self, cents: int) -> None:
-        """Profit is reckoned anew from here by so much: no loss and no gain."""
+        """Shift the reference of profit by so much, which is neither loss nor gain."""
         if self._opening_cents is not None:
             self._opening_cents += cents
             self._peak_cents += cents
@@ -235,7 +221,7 @@ class CircuitBreakers:
             window.limit = getattr(limits, name)
 
     def rearm(self) -> None:
-        """A person has looked: count from nothing, and profit from where it stands next."""
+        """A person has looked: count from nothing, and profit from its next value."""
         self.tripped = ""
         for window in self._windows.values():
             window.clear()
@@ -250,7 +236,3 @@ class CircuitBreakers:
 def notional_of(request: Create) -> Cents:
     """What a create is worth at its limit, in cents of its own outcome."""
     return notional(request.order.price, request.order.qty)
-
-
-def _is_first(request: Request) -> bool:
-    return isinstance(request, Create) and not request.again

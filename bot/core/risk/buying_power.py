@@ -1,10 +1,10 @@
-"""The cash that new orders may still lock: what the newest balance showed, less what left since.
+"""The cash that new orders may still lock: the newest balance less the writes since.
 
 A balance is seconds old, and may lag. A write that had no clear answer when the balance was asked
 for, or a lag before, may not be in it: what such writes lock is taken off besides, in full and at
-their own prices, until a later balance shows it. So all that is handed out never comes to more than
-what is free. What a cancel lets go that left after the balance was answered is free once it is
-over; sales, payouts, and orders that shrink are when a balance shows them.
+their own prices, until a later balance shows it. So the cash handed out never exceeds the free
+cash. Cash of an order whose cancel left after the balance was answered is free once the order is
+closed; sales, payouts, and orders that shrink are when a balance shows them.
 
 Shares held are sold without cash. Somebody else's orders on the account are seen with the next
 balance: until then the venue refuses what they have taken.
@@ -17,15 +17,40 @@ from typing import Final, Protocol
 
 import msgspec
 
-from venue.wire.money import Cents, Price, Qty
+from venue.wire.money import (
+    Cents,
+    FeeRate,
+    FeeUnits,
+    Price,
+    Qty,
+    Side,
+    notional,
+    qty_within,
+    reserve_cents,
+)
+from venue.wire.requests import Amend
 
+_BUY: Final = Side.BUY
+_NO_FEES: Final = FeeUnits(0)
 _UNBOUNDED: Final = Cents(2**62)
 
 
 class CashOrder(Protocol):
-    """An order of ours, as far as it tells what it locks. Two are equal when they are one."""
+    """An order of ours, as far as it locks cash. Two are equal when they are one."""
 
     last_write_ns: int
+
+    @property
+    def qty(self) -> Qty:
+        """Its size, filled shares included."""
+
+    @property
+    def side(self) -> Side:
+        """Only a purchase locks cash."""
+
+    @property
+    def amend(self) -> Amend | None:
+        """A change of it that has no answer yet."""
 
     @property
     def price(self) -> Price:
@@ -41,11 +66,11 @@ class CashOrder(Protocol):
 
     @property
     def is_live(self) -> bool:
-        """Whether it may still lock cash."""
+        """True while it may still lock cash."""
 
     @property
     def is_decided(self) -> bool:
-        """Whether every write about it has a clear answer, the last at `last_write_ns`."""
+        """True if every write about it has a clear answer, the last at `last_write_ns`."""
 
 
 class _Write(msgspec.Struct, frozen=True):
@@ -79,9 +104,9 @@ class BuyingPower:
         self._from_ns = self._answered_ns = -1
         self._since: dict[CashOrder, _Since] = {}
 
-    # --- what is known ----------------------------------------------------------------------------
+    # --- balance and writes -----------------------------------------------------------------------
 
-    def shown(self, available_cents: Cents, from_ns: int, now_ns: int) -> None:
+    def on_balance(self, available_cents: Cents, from_ns: int, now_ns: int) -> None:
         """A balance was answered now. from_ns: what had an answer by then is surely in it."""
         if from_ns < self._from_ns:
             return  # one that was begun later is known already
@@ -91,49 +116,58 @@ class BuyingPower:
             if not since.writes:
                 del self._since[own]
 
-    def created(self, own: CashOrder, cents: int, fees_cents: int, now_ns: int) -> None:
-        """The create of an order has left. cents: what it may lock, `fees_cents` of it for fees."""
-        self._keep(own, _Write(now_ns, cents, fees_cents, filled=own.filled))
+    def on_create(self, own: CashOrder, rate: FeeRate, now_ns: int) -> None:
+        """The create of an order has left."""
+        if own.side is _BUY:
+            cents = reserve_cents(rate, own.qty, own.price, _NO_FEES)
+            fees_cents = cents - notional(own.price, own.qty)
+            self._keep(own, _Write(now_ns, cents, fees_cents, filled=own.filled))
 
-    def amended(
-        self, own: CashOrder, cents: int, now_ns: int, size: int | None = None, share_cents: int = 0
-    ) -> None:
-        """A change of an order has left. cents: what it may lock more; none if it locks less. size:
-        the shares that are to remain, if it changes that: what fills before it is carried out was
-        locked at up to `share_cents` a share, and is locked once more."""
-        self._keep(
-            own,
-            _Write(
-                now_ns,
-                max(0, cents),
-                is_amend=True,
-                size=size,
-                filled=own.filled,
-                share_cents=share_cents,
-            ),
-        )
+    def on_amend(self, own: CashOrder, rate: FeeRate, amend: Amend, now_ns: int) -> None:
+        """A change of an order has left, and has no answer yet. It may lock more; if it locks less,
+        only a balance shows that. Where it sets a size, what fills before it is carried out was
+        locked at the old price, and is locked once more."""
+        if own.side is _BUY:
+            qty, price = amend.qty or Qty(own.remaining), amend.price or own.price
+            growth = reserve_cents(rate, qty, price, _NO_FEES) - _least_locked(own, rate)
+            share_cents = reserve_cents(rate, Qty(1), own.price, _NO_FEES)
+            change = (True, amend.qty, own.filled, share_cents)
+            self._keep(own, _Write(now_ns, max(0, growth), 0, 0, *change))
 
-    def cancelled(self, own: CashOrder, cents: int, now_ns: int) -> None:
-        """A cancel of an order has left. cents: what all of it that rests locks, fees left out. Of
-        cancels that are repeated the first one is kept: their number has no bound."""
+    def on_cancel(self, own: CashOrder, now_ns: int) -> None:
+        """A cancel of an order has left. Of repeated cancels the first is kept: their number has no
+        bound. What an unanswered change of an order locks is not known."""
+        if own.side is not _BUY or own.amend is not None:
+            return
         since = self._since.get(own)
         if since is None or not since.writes[-1].freed_cents:
+            cents = notional(own.price, Qty(own.remaining))
             self._keep(own, _Write(now_ns, 0, freed_cents=cents, filled=own.filled))
 
     def _keep(self, own: CashOrder, write: _Write) -> None:
         self._since.setdefault(own, _Since(own.filled, [])).writes.append(write)
 
-    # --- what is free -----------------------------------------------------------------------------
+    # --- free cash --------------------------------------------------------------------------------
 
     def suffices(self, cents: int) -> bool:
-        """Whether so much more may be locked now; none always may."""
+        """True if so much more may be locked now; none always may."""
         return cents <= 0 or cents <= self.cents
+
+    def affordable(
+        self, rate: FeeRate, price: Price, qty: int, instead_of: CashOrder | None = None
+    ) -> int:
+        """Shares of a purchase, up to `qty`, that the free cash pays. instead_of: an order that
+        rests and that it is a change of."""
+        freed = 0 if instead_of is None else _least_locked(instead_of, rate)
+        needed, cents = reserve_cents(rate, Qty(qty), price, _NO_FEES) - freed, self.cents
+        if needed <= 0 or needed <= cents:
+            return qty
+        return min(qty, qty_within(rate, price, freed + max(0, cents)))
 
     @property
     def cents(self) -> int:
-        """What is free, added up from what left since the balance; may be below zero. Without any
-        balance nothing is bounded here: nothing is quoted before one is known, nor for long after
-        the newest one."""
+        """The free cash, in cents; may be below zero. Unbounded without any balance: nothing is
+        quoted before one is known, nor for long after the newest one."""
         if self._shown_cents is None:
             return _UNBOUNDED
         return self._shown_cents - sum(self._taken(*row) for row in self._since.items())
@@ -153,9 +187,15 @@ class BuyingPower:
         return min(0, spent - first.freed_cents)
 
 
+def _least_locked(own: CashOrder, rate: FeeRate) -> int:
+    """What an order that rests locks at least: next to what has filled its fee may come to a cent
+    less (S16)."""
+    return reserve_cents(rate, Qty(own.remaining), own.price, _NO_FEES) - bool(rate.e8)
+
+
 def _locked_again(own: CashOrder, writes: list[_Write]) -> int:
     """What had filled before changes of an order's size: what then remained was set all the same
-    (S13). Of the last change the order itself tells how much that was, once it is decided."""
+    (S13). The order itself shows how much that was of the last change, once it is decided."""
     cents = 0
     for at, write in enumerate(writes):
         if write.size is None:
@@ -188,6 +228,7 @@ class AccountRisk:
 
     def __init__(self) -> None:
         self.cash = BuyingPower()
+        self.traders = 0
         self._losses: list[Callable[[], Cents]] = []
         self._opened: set[int] = set()
 
@@ -197,7 +238,8 @@ class AccountRisk:
         loss_cents: what its series may lose now, >= 0; asked for by the others at any time.
         """
         self._losses.append(loss_cents)
-        return len(self._losses) - 1
+        self.traders += 1
+        return self.traders - 1
 
     def others_loss_cents(self, member: int) -> Cents:
         """What the other traders may lose now, added up."""
@@ -213,5 +255,5 @@ class AccountRisk:
 
     @property
     def all_opened(self) -> bool:
-        """Whether nobody's books are still to be opened."""
+        """True once every trader has opened its books."""
         return len(self._opened) == len(self._losses)

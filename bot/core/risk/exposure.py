@@ -14,7 +14,7 @@ of the dearer role, rounded up: no split of fills can cost more (S16, either rea
 A rung that has settled counts as one without shares, in every outcome: the impossible outcomes that
 this keeps in view can only make the answer more careful.
 
-The worst case trusts that the rungs are a ladder; the gross limits beside it do not. They count
+The worst case trusts that the rungs are a ladder; the gross limits do not. They count
 each rung by itself, as if any rung could fail while any other pays.
 
 Formulas: docs/pricing.md#section-1g.
@@ -23,10 +23,11 @@ Formulas: docs/pricing.md#section-1g.
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import add, sub
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote
 from venue.wire.money import (
     PAYOUT_CENTS,
@@ -80,7 +81,7 @@ class RungTerms(msgspec.Struct, frozen=True):
     ask_loss_cents: tuple[int, ...]
 
     @classmethod
-    def of(cls, market_id: MarketId, maker: FeeRate, taker: FeeRate) -> "RungTerms":
+    def at_rates(cls, market_id: MarketId, maker: FeeRate, taker: FeeRate) -> "RungTerms":
         """The terms of a rung with these two fee rates; make once and keep."""
         rate = max(maker, taker)
         prices = [Price(cents) for cents in range(PRICE_MIN, PRICE_MAX + 1)]
@@ -108,12 +109,60 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     resting_cents: Cents
 
 
+_NOTHING: Final = Cents(0)
+
+
+def series_loss_cents(worst_by_event: Iterable[Cents]) -> Cents:
+    """The worst case of a series: its events' losses added up, gains of one not set against
+    losses of another."""
+    return Cents(sum([max(0, -worst) for worst in worst_by_event]))
+
+
+def event_limit_cents(
+    limits: RiskSettings, others_loss_cents: Cents, other_series_loss_cents: Cents = _NOTHING
+) -> Cents:
+    """What an event may lose: its own limit, or what the other events leave of the series' limit,
+    or they and the other series of the account leave of the account's, if that is less; never
+    below zero."""
+    left = min(limits.event_loss_cents, limits.series_loss_cents - others_loss_cents)
+    if limits.account_loss_cents:
+        of_account = limits.account_loss_cents - other_series_loss_cents - others_loss_cents
+        left = min(left, of_account)
+    return Cents(max(0, left))
+
+
+def bounds_of(
+    in_force: RiskSettings, loss_cents: Cents, others_resting_cents: Cents = _NOTHING
+) -> Bounds:
+    """The bounds of one event. in_force: as `limits_in_force` gives them. loss_cents: as
+    `event_limit_cents` gives it. others_resting_cents: what the other events have resting."""
+    return Bounds(
+        loss_cents=loss_cents,
+        position_qty=in_force.rung_position_qty,
+        net_qty=in_force.event_net_qty,
+        gross_qty=in_force.event_gross_qty,
+        gross_cents=in_force.event_gross_cents,
+        resting_cents=Cents(max(0, in_force.resting_cents - others_resting_cents)),
+    )
+
+
+class Rooms(NamedTuple):
+    """The largest order on one side of a rung that each of the `Bounds` admits; below 1: none."""
+
+    loss_cents: int
+    position_qty: int
+    net_qty: int
+    gross_qty: int
+    gross_cents: int
+    resting_cents: int
+
+
 class Exposure:
     """What one event may cost us. Rungs are numbered in strike order, the lowest is 0.
 
-    A bid loses its price and fee where its rung resolves NO, an ask the rest of the dollar and its
-    fee where it resolves YES, and neither ever loses on the other side: the fee of one share,
-    rounded up, is at most the lesser of the price and its complement, as no rate is above 1.
+    A bid loses its price and fee where its rung resolves NO. An ask loses the rest of the dollar
+    and its fee where it resolves YES. Neither loses on the other side: the rounded fee of one share
+    is at most the lesser of the price and its complement, as no rate is above 1.
     """
 
     __slots__ = (
@@ -125,17 +174,15 @@ class Exposure:
         "_gross",
         "_if_no",
         "_if_yes",
-        "_index",
         "_least",
-        "_net",
         "_outcomes",
-        "_reaches",
         "_resting",
-        "_rungs",
-        "_summed",
+        "_rung_sums",
         "_sunk",
         "_worst",
-        "_worsts",
+        "index",
+        "net",
+        "rungs",
     )
 
     def __init__(
@@ -151,44 +198,44 @@ class Exposure:
         """
         if len(rungs) != len(holdings):
             raise ValueError(f"{len(rungs)} rungs with {len(holdings)} holdings")
-        self._rungs = tuple(rungs)
-        self._index = {rung.market_id: index for index, rung in enumerate(self._rungs)}
-        self._net = [yes - no for yes, no in holdings]
+        self.rungs = tuple(rungs)
+        """In strike order."""
+        self.index = {rung.market_id: index for index, rung in enumerate(self.rungs)}
+        """The number of a rung, by market."""
+        self.net = [yes - no for yes, no in holdings]
+        """YES less NO shares held, by rung: not to be changed."""
         self._outcomes = _outcomes(cash_flow_cents, holdings)
         self._least = min(self._outcomes)
         self._cash = cash_flow_cents
         self._if_yes = [PAYOUT_CENTS * yes for yes, _ in holdings]  # each rung by itself
         self._if_no = [PAYOUT_CENTS * no for _, no in holdings]
-        self._begin()
+        self._clear()
         for live in lives:
-            self.add(live)
+            self.add_order(live)
 
-    def _begin(self) -> None:
-        """Nothing is live."""
-        self._bids = [0] * len(self._rungs)  # shares that may be bought, per rung
-        self._asks = [0] * len(self._rungs)
-        self._bid_loss = [0] * len(self._rungs)  # what they lose if the rung resolves NO
-        self._ask_loss = [0] * len(self._rungs)  # and YES
+    def _clear(self) -> None:
+        self._bids = [0] * len(self.rungs)  # shares that may be bought, per rung
+        self._asks = [0] * len(self.rungs)
+        self._bid_loss = [0] * len(self.rungs)  # what they lose if the rung resolves NO
+        self._ask_loss = [0] * len(self.rungs)  # and YES
         self._resting = 0
-        self._summed = False
-        self._gross = self._sunk = 0  # as `_sum` makes them, and of each rung:
-        self._reaches: list[int] = []
-        self._worsts: list[int] = []
         self._worst: list[int] | None = None
+        self._rung_sums: list[tuple[int, int]] | None = None
+        self._gross = self._sunk = 0  # the sums of those, while there are any
 
     def bare(self) -> "Exposure":
-        """What is held alone, nothing live; the two share nothing that changes."""
+        """A copy with the same holdings and nothing live; the two share nothing that changes."""
         copy = Exposure.__new__(Exposure)
-        copy._rungs, copy._index, copy._net = self._rungs, self._index, self._net
+        copy.rungs, copy.index, copy.net = self.rungs, self.index, self.net
         copy._outcomes, copy._least, copy._cash = self._outcomes, self._least, self._cash
         copy._if_yes, copy._if_no = self._if_yes, self._if_no
-        copy._begin()
+        copy._clear()
         return copy
 
     @property
     def rung_count(self) -> int:
         """How many rungs there are; outcomes are one more."""
-        return len(self._rungs)
+        return len(self.rungs)
 
     @property
     def outcome_cents(self) -> tuple[Cents, ...]:
@@ -196,17 +243,13 @@ class Exposure:
         return tuple(Cents(cents) for cents in self._outcomes)
 
     @property
-    def worst_outcome_cents(self) -> tuple[Cents, ...]:
-        """The same, if everything live that would hurt in that outcome fills."""
-        return tuple(Cents(cents) for cents in self.worst_by_outcome())
-
-    @property
     def worst_cents(self) -> Cents:
-        """The least of `worst_outcome_cents`: below zero is a loss."""
+        """The least of `worst_by_outcome`: below zero is a loss."""
         return Cents(min(self.worst_by_outcome()))
 
     def worst_by_outcome(self) -> list[int]:
-        """`worst_outcome_cents` as a list that is kept: not to be changed by the caller."""
+        """Profit in each outcome if everything live fills that hurts there, in cents. The list is
+        cached: not to be changed by the caller."""
         if self._worst is None:
             hurt = hurt_by_outcome(self._bid_loss, self._ask_loss)
             self._worst = list(map(sub, self._outcomes, hurt))
@@ -215,21 +258,20 @@ class Exposure:
     @property
     def net_qty(self) -> int:
         """The largest |YES - NO| of all rungs together that fills of live orders can lead to."""
-        net = sum(self._net)
-        bought, sold = abs(net + sum(self._bids)), abs(net - sum(self._asks))
-        return bought if bought > sold else sold
+        net = sum(self.net)
+        return max(abs(net + sum(self._bids)), abs(net - sum(self._asks)))
 
     @property
     def gross_qty(self) -> int:
         """The rungs' largest |YES - NO| added up."""
-        self._sum()
+        self._sum_rungs()
         return self._gross
 
     @property
     def gross_cents(self) -> Cents:
-        """What is lost (a gain is below zero) if every rung goes the worse way by itself, and every
+        """The loss (a gain is below zero) if every rung goes the worse way by itself, and every
         live order fills that makes it worse. Never less than the loss of the worst outcome."""
-        self._sum()
+        self._sum_rungs()
         return Cents(-self._sunk)
 
     @property
@@ -238,15 +280,15 @@ class Exposure:
         return Cents(self._resting)
 
     def is_within(self, bounds: Bounds) -> bool:
-        """Whether every bound but the rungs' positions is kept (`position_room` has those)."""
+        """True if every bound but that of the rungs' positions holds."""
         # No outcome loses more than all that is live together.
         ample = self._least - self._resting >= -bounds.loss_cents
         fits = ample or min(self.worst_by_outcome()) >= -bounds.loss_cents
         return fits and self.is_within_sums(bounds)
 
     def is_within_sums(self, bounds: Bounds) -> bool:
-        """Whether the bounds that do not hang on the outcome are kept: net, gross and resting."""
-        self._sum()
+        """True if the bounds that are the same in every outcome hold: net, gross and resting."""
+        self._sum_rungs()
         return (
             self._resting <= bounds.resting_cents
             and self._gross <= bounds.gross_qty
@@ -254,76 +296,53 @@ class Exposure:
             and self.net_qty <= bounds.net_qty
         )
 
-    # --- what is live -----------------------------------------------------------------------------
+    # --- live orders ------------------------------------------------------------------------------
 
-    def add(self, live: OpenExposure) -> None:
+    def add_order(self, live: OpenExposure) -> None:
         """Count an order as live. Raises KeyError for a market that is no rung of this event."""
         index, is_bid, loss = self._terms(live)
-        self.count(index, live.qty_max, live.qty_max * loss, is_bid=is_bid)
+        self.add_shares(index, live.qty_max, live.qty_max * loss, is_bid=is_bid)
 
-    def remove(self, live: OpenExposure) -> None:
-        """Take an order that was added out again."""
-        index, is_bid, loss = self._terms(live)
-        self.count(index, -live.qty_max, -live.qty_max * loss, is_bid=is_bid)
-
-    def replace(self, before: Sequence[OpenExposure], after: Sequence[OpenExposure]) -> None:
-        """Count `after` as live in the stead of what was added as `before`."""
-        gone = list(before)
-        for live in after:
-            if live in gone:
-                gone.remove(live)
-            else:
-                self.add(live)
-        for live in gone:
-            self.remove(live)
+    def set_orders(self, market_id: MarketId, lives: Iterable[OpenExposure]) -> None:
+        """Have these orders counted as live on a rung, and no others. Raises KeyError as above."""
+        sums = [0, 0, 0, 0]  # shares of the bids and what they can lose, the same of the asks
+        for live in lives:
+            _, is_bid, loss = self._terms(live)
+            sums[0 if is_bid else 2] += live.qty_max
+            sums[1 if is_bid else 3] += live.qty_max * loss
+        self.set_rung(self.index[market_id], (sums[0], sums[1]), (sums[2], sums[3]))
 
     def _terms(self, live: OpenExposure) -> tuple[int, bool, int]:
-        """Rung, whether it is a bid, and the most that one share of it can lose."""
-        index = self._index[live.market_id]
-        price = canonical(live.outcome, live.price)
+        """Rung, True for a bid, and the most that one share of it can lose."""
+        rung_index = self.index[live.market_id]
+        rung, price = self.rungs[rung_index], canonical(live.outcome, live.price)
         is_bid = book_side(live.outcome, live.side) is _BID
-        return index, is_bid, self.share_losses(index, is_bid=is_bid)[price]
+        return rung_index, is_bid, (rung.bid_loss_cents if is_bid else rung.ask_loss_cents)[price]
 
-    def index_of(self, market_id: MarketId) -> int:
-        """The number of a rung. Raises KeyError for a market that is none of this event."""
-        return self._index[market_id]
-
-    def share_losses(self, index: int, *, is_bid: bool) -> tuple[int, ...]:
-        """The most that one share bought or sold on a rung can lose, cents, by canonical price."""
-        rung = self._rungs[index]
-        return rung.bid_loss_cents if is_bid else rung.ask_loss_cents
-
-    def count(self, index: int, qty: int, loss_cents: int, *, is_bid: bool) -> None:
+    def add_shares(self, index: int, qty: int, loss_cents: int, *, is_bid: bool) -> None:
         """Count so many more shares (below zero: fewer) as live on a side of a rung, of which all
         together can lose `loss_cents`."""
+        bids = (self._bids[index], self._bid_loss[index])
+        asks = (self._asks[index], self._ask_loss[index])
         if is_bid:
-            self._bids[index] += qty
-            self._bid_loss[index] += loss_cents
+            self.set_rung(index, (bids[0] + qty, bids[1] + loss_cents), asks)
         else:
-            self._asks[index] += qty
-            self._ask_loss[index] += loss_cents
-        self._resting += loss_cents
-        self._counted_anew(index)
+            self.set_rung(index, bids, (asks[0] + qty, asks[1] + loss_cents))
 
-    def count_rung(self, index: int, bids: tuple[int, int], asks: tuple[int, int]) -> None:
+    def set_rung(self, index: int, bids: tuple[int, int], asks: tuple[int, int]) -> None:
         """Have this counted as live on a rung, and nothing else: of either side the shares, and
         what they can lose together."""
-        self._resting -= self._bid_loss[index] + self._ask_loss[index]
+        self._resting += bids[1] + asks[1] - self._bid_loss[index] - self._ask_loss[index]
         self._bids[index], self._bid_loss[index] = bids
         self._asks[index], self._ask_loss[index] = asks
-        self._resting += bids[1] + asks[1]
-        self._counted_anew(index)
-
-    def _counted_anew(self, index: int) -> None:
-        """Other orders than before are live on a rung: bring up to date what hangs on them."""
         self._worst = None
-        if self._summed:
-            reach, worst = self._reach(index), self._rung_worst(index)
-            self._gross += reach - self._reaches[index]
-            self._sunk += worst - self._worsts[index]
-            self._reaches[index], self._worsts[index] = reach, worst
+        if self._rung_sums is not None:
+            (reach, worst), new = self._rung_sums[index], self._rung_sum(index)
+            self._gross += new[0] - reach
+            self._sunk += new[1] - worst
+            self._rung_sums[index] = new
 
-    def count_level(self, shares: Sequence[list[int]], losses: Sequence[list[int]]) -> None:
+    def add_level(self, shares: Sequence[list[int]], losses: Sequence[list[int]]) -> None:
         """Count one more order on each side of each rung: shares, and what they can lose together,
         of the bids and of the asks, by rung; 0 for none."""
         self._bids = list(map(add, self._bids, shares[0]))
@@ -331,121 +350,95 @@ class Exposure:
         self._bid_loss = list(map(add, self._bid_loss, losses[0]))
         self._ask_loss = list(map(add, self._ask_loss, losses[1]))
         self._resting += sum(losses[0]) + sum(losses[1])
-        self._summed = False
-        self._worst = None
+        self._rung_sums = self._worst = None
 
-    def _sum(self) -> None:
-        """Have the sums over the rungs: from when they are asked for first `count` keeps them.
-        Added up for each decision they cost 60 us of 400 at forty rungs (bench/deciding.py)."""
-        if not self._summed:
-            rungs = range(len(self._rungs))
-            self._reaches = list(map(self._reach, rungs))
-            self._worsts = list(map(self._rung_worst, rungs))
-            self._gross = sum(self._reaches)
-            self._sunk = self._cash + sum(self._worsts)
-            self._summed = True
+    def without(self, live: OpenExposure) -> "Exposure":
+        """A copy that does not count an order that is counted here."""
+        copy = self.bare()
+        copy._bids, copy._asks = self._bids[:], self._asks[:]
+        copy._bid_loss, copy._ask_loss = self._bid_loss[:], self._ask_loss[:]
+        copy._resting = self._resting
+        index, is_bid, loss = self._terms(live)
+        copy.add_shares(index, -live.qty_max, -live.qty_max * loss, is_bid=is_bid)
+        return copy
 
-    def _reach(self, index: int) -> int:
-        """The largest |YES - NO| of a rung that fills of live orders can lead to."""
-        net = self._net[index]
+    def _sum_rungs(self) -> None:
+        """Have the sums over the rungs; `set_rung` then keeps them. Added up for each decision they
+        cost 60 us of 400 at forty rungs (bench/deciding.py)."""
+        if self._rung_sums is None:
+            self._rung_sums = list(map(self._rung_sum, range(len(self.rungs))))
+            self._gross = sum([reach for reach, _ in self._rung_sums])
+            self._sunk = self._cash + sum([worst for _, worst in self._rung_sums])
+
+    def _rung_sum(self, index: int) -> tuple[int, int]:
+        """Of one rung: the largest |YES - NO| that fills of live orders can lead to, and what the
+        worse of its two outcomes leaves, its cash left out."""
+        net = self.net[index]
         bought, sold = abs(net + self._bids[index]), abs(net - self._asks[index])
-        return bought if bought > sold else sold
-
-    def _rung_worst(self, index: int) -> int:
-        """What a rung by itself leaves in the worse of its two outcomes, its cash left out."""
         if_yes = self._if_yes[index] - self._ask_loss[index]
         if_no = self._if_no[index] - self._bid_loss[index]
-        return if_yes if if_yes < if_no else if_no
+        return (bought if bought > sold else sold), (if_yes if if_yes < if_no else if_no)
 
     # --- room -------------------------------------------------------------------------------------
 
-    def largest(self, candidate: OpenExposure, bounds: Bounds) -> Qty:
+    def largest(
+        self, candidate: OpenExposure, bounds: Bounds, instead_of: OpenExposure | None = None
+    ) -> Qty:
         """The largest size, up to the candidate's, that every bound admits; 0 when none.
 
-        The candidate itself is not to be added yet. Where a bound is passed already, nothing fits
-        that passes it by its own side alone; what brings us back always fits.
+        The candidate itself is not to be added yet. instead_of: a counted order that it replaces.
+        Where a bound is passed already, nothing fits that passes it by its own side alone; what
+        brings us back always fits.
         """
-        index, is_bid, loss = self._terms(candidate)
-        largest = self.largest_of(index, loss, bounds, is_bid=is_bid)
-        return Qty(max(0, min(candidate.qty_max, largest)))
+        return Qty(max(0, min(candidate.qty_max, *self.rooms(candidate, bounds, instead_of))))
 
-    def largest_of(self, index: int, loss: int, bounds: Bounds, *, is_bid: bool) -> int:
-        """As `largest`, without a size of its own; below 1 when nothing fits."""
-        return min(
-            self._loss_room(index, is_bid, loss, bounds.loss_cents),
-            self._position_room(index, is_bid, bounds.position_qty),
-            self.net_room(bounds.net_qty, is_bid=is_bid),
-            self.gross_room(index, bounds.gross_qty, is_bid=is_bid),
-            self.gross_loss_room(index, loss, bounds.gross_cents, is_bid=is_bid),
+    def rooms(
+        self, candidate: OpenExposure, bounds: Bounds, instead_of: OpenExposure | None = None
+    ) -> Rooms:
+        """As `largest`, of each bound by itself and without a size of its own."""
+        counted = self if instead_of is None else self.without(instead_of)
+        index, is_bid, loss = self._terms(candidate)
+        return counted.side_rooms(index, loss, bounds, is_bid=is_bid)
+
+    def side_rooms(self, index: int, loss: int, bounds: Bounds, *, is_bid: bool) -> Rooms:
+        """As `rooms`, of a side of a rung where a share can lose `loss` cents."""
+        self._sum_rungs()
+        assert self._rung_sums is not None
+        reach, rung_worst = self._rung_sums[index]
+        worst = self.worst_by_outcome()
+        if is_bid:
+            hurting, held_cents = worst[: index + 1], self._if_no[index] - self._bid_loss[index]
+            used_qty = self.net[index] + self._bids[index]
+            net_used_qty = sum(self.net) + sum(self._bids)
+        else:
+            hurting, held_cents = worst[index + 1 :], self._if_yes[index] - self._ask_loss[index]
+            used_qty = self._asks[index] - self.net[index]
+            net_used_qty = sum(self._asks) - sum(self.net)
+        # By so much the outcome that hurts this side is better than the rung's worse one.
+        better_cents = held_cents - rung_worst
+        slack_cents = bounds.gross_cents + self._sunk
+        gross_cents_room = (better_cents + slack_cents) // loss
+        if slack_cents < 0:  # past the limit what works a position off fits all the same
+            gross_cents_room = max(gross_cents_room, min(better_cents // loss, -used_qty))
+        return Rooms(
+            (min(hurting) + bounds.loss_cents) // loss,
+            bounds.position_qty - used_qty,
+            bounds.net_qty - net_used_qty,
+            # Past the limit the other side's reach is no licence: it may have filled unseen, or go.
+            max(0, reach + bounds.gross_qty - self._gross) - used_qty,
+            gross_cents_room,
             (bounds.resting_cents - self._resting) // loss,
         )
-
-    def room(self, candidate: OpenExposure, loss_limit_cents: Cents) -> Qty:
-        """The largest size, up to the candidate's, that keeps the worst case within the limit.
-
-        loss_limit_cents: >= 0; the candidate itself is not to be added yet. Where an outcome is
-        beyond the limit already, nothing fits that would deepen it.
-        """
-        index, is_bid, loss = self._terms(candidate)
-        room = self._loss_room(index, is_bid, loss, loss_limit_cents)
-        return Qty(max(0, min(candidate.qty_max, room)))
-
-    def _loss_room(self, index: int, is_bid: bool, loss: int, loss_limit_cents: int) -> int:
-        worst = self.worst_by_outcome()
-        hurting = worst[: index + 1] if is_bid else worst[index + 1 :]
-        return (min(hurting) + loss_limit_cents) // loss
-
-    def position_room(self, candidate: OpenExposure, limit_qty: Qty) -> Qty:
-        """The largest size, up to the candidate's, that keeps |YES - NO| of its rung within the
-        limit even when every live order on its side fills first. Cutting holdings back always fits.
-        """
-        index, is_bid, _ = self._terms(candidate)
-        room = self._position_room(index, is_bid, limit_qty)
-        return Qty(max(0, min(candidate.qty_max, room)))
-
-    def _position_room(self, index: int, is_bid: bool, limit_qty: int) -> int:
-        if is_bid:
-            return limit_qty - self._net[index] - self._bids[index]
-        return limit_qty + self._net[index] - self._asks[index]
-
-    def position_room_of(self, index: int, limit_qty: int, *, is_bid: bool) -> int:
-        """As `position_room`, without a size of its own; below 1 when nothing fits."""
-        return self._position_room(index, is_bid, limit_qty)
-
-    def net_room(self, limit_qty: int, *, is_bid: bool) -> int:
-        """Shares that one side of all rungs together still has room for; may be below zero."""
-        if is_bid:
-            return limit_qty - sum(self._net) - sum(self._bids)
-        return limit_qty + sum(self._net) - sum(self._asks)
-
-    def gross_room(self, index: int, limit_qty: int, *, is_bid: bool) -> int:
-        """Shares that `gross_qty` still has room for on a side of a rung; below 1 when none."""
-        # Past the limit the other side's reach is no licence: it may have filled unseen, or go.
-        reach = max(0, self._reach(index) + limit_qty - self.gross_qty)
-        return self._position_room(index, is_bid, reach)
-
-    def gross_loss_room(self, index: int, loss: int, limit_cents: int, *, is_bid: bool) -> int:
-        """As `gross_room`, of `gross_cents`: shares that can lose `loss` cents each."""
-        better = self._better(index, is_bid=is_bid)
-        slack = limit_cents - self.gross_cents
-        room = (better + slack) // loss
-        if slack < 0:  # past the limit what works a position off fits all the same
-            room = max(room, min(better // loss, self._position_room(index, is_bid, 0)))
-        return room
-
-    def _better(self, index: int, *, is_bid: bool) -> int:
-        """Cents by which the outcome that hurts a side of a rung is better than its worse one."""
-        held, loss = (self._if_no, self._bid_loss) if is_bid else (self._if_yes, self._ask_loss)
-        return held[index] - loss[index] - self._rung_worst(index)
 
     def gross_growth(self, index: int, qty: int, *, is_bid: bool) -> int:
         """By how many shares `qty` more on one side of a rung would raise `gross_qty`."""
         moved = self._bids[index] + qty if is_bid else -self._asks[index] - qty
-        return max(0, abs(self._net[index] + moved) - self._reach(index))
+        return max(0, abs(self.net[index] + moved) - self._rung_sum(index)[0])
 
     def gross_loss_growth(self, index: int, loss_cents: int, *, is_bid: bool) -> int:
         """By how much shares that can lose `loss_cents` would raise `gross_cents`."""
-        return max(0, loss_cents - self._better(index, is_bid=is_bid))
+        held, loss = (self._if_no, self._bid_loss) if is_bid else (self._if_yes, self._ask_loss)
+        return max(0, loss_cents - held[index] + loss[index] + self._rung_sum(index)[1])
 
 
 def _outcomes(cash_flow_cents: int, holdings: Sequence[tuple[int, int]]) -> list[int]:

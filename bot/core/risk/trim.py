@@ -6,7 +6,7 @@ level, the best of every rung and side before any second one: of the loss limit 
 cents, so that a share at 98 cents does not crowd out many at a few; of the others all get the same
 part of the shares that use them up.
 
-Most decisions move one rung: what is known of a rung is kept while its quotes are the same (the
+Most decisions move one rung: the result for a rung is cached while its quotes are the same (the
 same object is fastest).
 """
 
@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.risk.exposure import Bounds, Exposure, hurt_by_outcome
+from bot.core.risk.exposure import Bounds, Exposure, Rooms, hurt_by_outcome
 from bot.core.settings import RiskSettings
 from bot.strategy.api import Quote, Resting
 from venue.wire.money import BookSide, Cents, Price, Qty
@@ -55,147 +55,148 @@ class Trim(msgspec.Struct, frozen=True):
     reason: TrimReason
 
 
-class MarketLimits:
+class MarketLimits(msgspec.Struct):
     """What the limits of order size and rung position leave of the quotes of one rung, by itself.
 
-    rows: of each quote the row of its size: even for bids, odd for asks, the best
-    first. caps: what order size and rung position leave of each quote, and losses: the most that
-    one share of it can lose, by row; 0 where there is none. full: the quotes as their caps leave
-    them. sums: shares of the bids and of the asks as their caps leave them, and what they can lose
-    together. sizes, kept: by row what stood after the last sharing, and the quotes of these sizes.
+    The rows of `caps` and `losses` are even for bids and odd for asks, the best first; 0 where
+    there is no quote.
     """
 
-    __slots__ = (
-        "caps",
-        "full",
-        "index",
-        "kept",
-        "losses",
-        "quotes",
-        "rows",
-        "sizes",
-        "sums",
-    )
+    quotes: tuple[Quote, ...]
+    index: int  # of the rung
+    rows: list[int]  # of each quote
+    caps: list[int]  # shares that order size and rung position leave, by row
+    losses: list[int]  # the most that one share can lose, by row
+    full: tuple[Quote, ...]  # the quotes of these sizes
+    sizes: Sequence[int]  # by row, what was left after the last sharing
+    left: tuple[Quote, ...]  # the quotes of those sizes
 
-    def __init__(
-        self, quotes: tuple[Quote, ...], index: int, held: Exposure, limits: RiskSettings
-    ) -> None:
-        self.quotes = quotes
-        self.index = index
-        bids: list[tuple[int, int]] = []
-        asks: list[tuple[int, int]] = []
-        for place, quote in enumerate(quotes):
-            if quote.side is _BID:
-                bids.append((-quote.price, place))
-            else:
-                asks.append((quote.price, place))
-        rows = 2 * max(len(bids), len(asks))
-        self.rows = [0] * len(quotes)
-        self.caps, self.losses = [0] * rows, [0] * rows
-        for first, side in ((0, bids), (1, asks)):
-            if side:
-                side.sort()
-                self._cap(side, first, held, limits)
-        self.sums = self._sums(0), self._sums(1)
-        self.full = self._sized(self.caps)
-        self.sizes: Sequence[int] = tuple(self.caps)  # as sharing tells them
-        self.kept = self.full
-
-    def _cap(
-        self, side: list[tuple[int, int]], row: int, held: Exposure, limits: RiskSettings
-    ) -> None:
-        """Bring one side within the caps of order size and rung position, best first."""
-        quotes, losses = self.quotes, held.share_losses(self.index, is_bid=row == 0)
-        room = held.position_room_of(self.index, limits.rung_position_qty, is_bid=row == 0)
-        for _, place in side:
-            quote = quotes[place]
-            self.rows[place] = row
-            self.losses[row] = losses[quote.price]
-            self.caps[row] = max(0, min(quote.qty, limits.order_qty, room))
-            room -= self.caps[row]
-            row += 2
-
-    def _sized(self, sizes: Sequence[int]) -> tuple[Quote, ...]:
-        """The quotes with these sizes by row; `quotes` itself where that is what they want."""
-        wanted = [sizes[row] for row in self.rows]
-        if wanted == [quote.qty for quote in self.quotes]:
-            return self.quotes
-        return tuple(
-            quote if size == quote.qty else msgspec.structs.replace(quote, qty=Qty(size))
-            for quote, size in zip(self.quotes, wanted, strict=True)
-            if size > 0
-        )
-
-    def stands(self, sizes: Sequence[int]) -> None:
-        """Take over these sizes, by row; `kept` is the same object while they are the same."""
+    def resize(self, sizes: Sequence[int]) -> None:
+        """Take over these sizes, by row; `left` is the same object while they are the same."""
         if sizes != self.sizes:
             self.sizes = sizes
-            self.kept = self._sized(sizes)
+            self.left = _sized(self.quotes, self.rows, sizes)
 
-    def _sums(self, row: int) -> tuple[int, int]:
-        caps = self.caps[row::2]
-        return sum(caps), sum(map(mul, caps, self.losses[row::2]))
+
+def _limited(
+    quotes: tuple[Quote, ...], index: int, held: Exposure, limits: RiskSettings
+) -> MarketLimits:
+    """The quotes of one rung within the limits of order size and rung position, best first. held:
+    with nothing live."""
+    bids: list[tuple[int, int]] = []
+    asks: list[tuple[int, int]] = []
+    for place, quote in enumerate(quotes):
+        if quote.side is _BID:
+            bids.append((-quote.price, place))
+        else:
+            asks.append((quote.price, place))
+    count = 2 * max(len(bids), len(asks))
+    rows, caps, losses = [0] * len(quotes), [0] * count, [0] * count
+    for first, side in ((0, bids), (1, asks)):
+        if not side:
+            continue
+        side.sort()
+        terms = held.rungs[index]
+        share_losses = terms.ask_loss_cents if first else terms.bid_loss_cents
+        room = limits.rung_position_qty + (held.net[index] if first else -held.net[index])
+        for row, (_, place) in zip(range(first, count, 2), side, strict=False):
+            quote = quotes[place]
+            rows[place] = row
+            losses[row] = share_losses[quote.price]
+            caps[row] = max(0, min(quote.qty, limits.order_qty, room))
+            room -= caps[row]
+    full = _sized(quotes, rows, caps)
+    return MarketLimits(quotes, index, rows, caps, losses, full, tuple(caps), full)
+
+
+def _sized(quotes: tuple[Quote, ...], rows: list[int], sizes: Sequence[int]) -> tuple[Quote, ...]:
+    """The quotes with these sizes by row; `quotes` itself where they have them."""
+    wanted = [sizes[row] for row in rows]
+    if wanted == [quote.qty for quote in quotes]:
+        return quotes
+    return tuple(
+        quote if size == quote.qty else msgspec.structs.replace(quote, qty=Qty(size))
+        for quote, size in zip(quotes, wanted, strict=True)
+        if size > 0
+    )
 
 
 class QuoteTrimmer:
-    """Cuts the quotes of one event; keeps what it found for those that do not change."""
+    """Trims the quotes of one event; caches the result for those that do not change."""
 
     def __init__(self, limits: RiskSettings) -> None:
-        """limits: those in force; what of them is the event's alone comes with each cut."""
+        """limits: those in force; what of them is the event's alone comes with each call."""
         self._limits = limits
         self._held: Exposure | None = None
         self._bounds: Bounds | None = None
         self._quotes: Resting | None = None
-        self._sheets: dict[MarketId, MarketLimits] = {}
-        self._kept: dict[MarketId, tuple[Quote, ...]] = {}
+        self._markets: dict[MarketId, MarketLimits] = {}
+        self._left: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
-        self._stands: Exposure | None = None
+        self._counted: Exposure | None = None
         self._reasons: dict[tuple[int, int], TrimReason] = {}
 
-    def cut(
+    def trim(
         self, quotes: Resting, held: Exposure, bounds: Bounds
     ) -> dict[MarketId, tuple[Quote, ...]]:
-        """The quotes within every limit, not to be changed by the caller. A rung on which the same
-        stands as last time has the same tuple; one whose quotes are all cut away has none.
+        """The quotes within every limit, not to be changed by the caller. A rung with the same
+        quotes as last time has the same tuple; one whose quotes are all gone has none.
 
-        quotes: the very mapping of the last time where none is another; never changed later. held:
-        the exposure of what is held; orders in it are not looked at. Raises KeyError for a market
-        that is no rung of the event.
+        quotes: the same mapping as last time, or another; never changed later. held: the exposure
+        of the shares held; orders in it are ignored. Raises KeyError for a market that is no
+        rung of the event.
         """
         if held is not self._held:
             self._held = held
             self._bare, self._full = held.bare(), held.bare()
-            self._sheets = {}
+            self._markets = {}
             self._bounds = self._quotes = None
-        fresh: Sequence[MarketId] | None = ()
+        markets = self._markets
+        changed: list[MarketId] | None = []  # None: of another rung there are no quotes any more
         if quotes is not self._quotes:
-            fresh = self._take_in(quotes)
+            changed = []
+            for market_id, wanted in quotes.items():
+                market = markets.get(market_id)
+                if market is None or (market.quotes is not wanted and market.quotes != wanted):
+                    index = self._bare.index[market_id]
+                    market = _limited(wanted, index, self._bare, self._limits)
+                    markets[market_id] = market
+                    bids, bid_losses = market.caps[::2], market.losses[::2]
+                    asks, ask_losses = market.caps[1::2], market.losses[1::2]
+                    self._full.set_rung(
+                        index,
+                        (sum(bids), sum(map(mul, bids, bid_losses))),
+                        (sum(asks), sum(map(mul, asks, ask_losses))),
+                    )
+                    changed.append(market_id)
+            if len(markets) > len(quotes):
+                for market_id in [key for key in markets if key not in quotes]:
+                    self._full.set_rung(markets.pop(market_id).index, (0, 0), (0, 0))
+                changed = None
             self._quotes = quotes
         is_bounded = bounds is self._bounds or bounds == self._bounds
-        if is_bounded and fresh is not None and not fresh:
-            return self._kept
+        if is_bounded and changed == []:
+            return self._left
         was_whole = self._bounds is not None and not self._is_shared
         self._bounds = bounds
         self._is_shared = not self._full.is_within(bounds)
         if self._is_shared:
             self._share(bounds)
-            self._kept = {key: sheet.kept for key, sheet in self._sheets.items()}
+            self._left = {key: market.left for key, market in markets.items()}
+            return self._left
+        self._counted = self._full
+        if was_whole and changed is not None:
+            self._left = self._left | {key: markets[key].full for key in changed}
         else:
-            self._stands = self._full
-            if was_whole and fresh is not None:
-                self._kept = dict(self._kept)
-                for key in fresh:
-                    self._kept[key] = self._sheets[key].full
-            else:
-                self._kept = {key: sheet.full for key, sheet in self._sheets.items()}
-        return self._kept
+            self._left = {key: market.full for key, market in markets.items()}
+        return self._left
 
     def gains_by(self, loss_cents: Cents, resting_cents: Cents) -> bool:
-        """Whether the last cut was short of what the event may lose, or have resting, and this is
-        more of it, and of neither so much less that it would be short of that instead.
+        """True if the event loss or resting limit trimmed the last quotes, this is more of it, and
+        the other is not so much lower that it would trim them instead.
 
         Where all that is wanted comes to too many shares, or costs too much, more to lose is no
-        gain: what uses those up is shared anew then, and may leave less.
+        gain: the quotes that use those up are then shared again, and may get less.
         """
         if not self._is_shared or self._bounds is None:
             return False
@@ -208,61 +209,43 @@ class QuoteTrimmer:
 
     @property
     def resting_cents(self) -> Cents:
-        """What all that stood after the last cut would lose, both sides added up."""
-        return Cents(0) if self._stands is None else self._stands.resting_cents
+        """What all quotes left by the last trim would lose, both sides added up."""
+        return Cents(0) if self._counted is None else self._counted.resting_cents
 
     @property
     def worst_cents(self) -> Cents:
-        """The worst case with what stood after the last cut: below zero is a loss."""
-        return Cents(0) if self._stands is None else self._stands.worst_cents
+        """The worst case with the quotes left by the last trim: below zero is a loss."""
+        return Cents(0) if self._counted is None else self._counted.worst_cents
 
     @property
-    def cuts(self) -> tuple[Trim, ...]:
-        """What the last call cut, and why. A quote cut for several reasons is listed once: with
-        what the sharing was short of, else rung position, else order size."""
+    def trims(self) -> tuple[Trim, ...]:
+        """What the last call trimmed, and why. A quote trimmed for several reasons is listed
+        once: with what the sharing was short of, else rung position, else order size."""
         found = []
-        for market_id, sheet in self._sheets.items():
-            sizes = sheet.sizes if self._is_shared else sheet.caps
-            for quote, row in zip(sheet.quotes, sheet.rows, strict=True):
+        for market_id, market in self._markets.items():
+            sizes = market.sizes if self._is_shared else market.caps
+            for quote, row in zip(market.quotes, market.rows, strict=True):
                 if sizes[row] < quote.qty:
-                    size, reason = Qty(sizes[row]), self._reason(sheet, row, quote)
+                    size, reason = Qty(sizes[row]), self._reason(market, row, quote)
                     found.append(Trim(market_id, quote.side, quote.price, quote.qty, size, reason))
         return tuple(found)
 
-    def _reason(self, sheet: MarketLimits, row: int, quote: Quote) -> TrimReason:
-        if self._is_shared and sheet.sizes[row] < sheet.caps[row]:
-            return self._reasons.get((row, sheet.index), TrimReason.EVENT_LOSS)
-        by_size = sheet.caps[row] == min(quote.qty, self._limits.order_qty)
+    def _reason(self, market: MarketLimits, row: int, quote: Quote) -> TrimReason:
+        if self._is_shared and market.sizes[row] < market.caps[row]:
+            return self._reasons.get((row, market.index), TrimReason.EVENT_LOSS)
+        by_size = market.caps[row] == min(quote.qty, self._limits.order_qty)
         return TrimReason.ORDER_QTY if by_size else TrimReason.RUNG_POSITION
-
-    def _take_in(self, quotes: Resting) -> list[MarketId] | None:
-        """Make a sheet of each rung's quotes that changed since the last cut. Returns the rungs
-        where they did, None if one has no quotes any more."""
-        sheets = self._sheets
-        fresh: list[MarketId] = []
-        for market_id, wanted in quotes.items():
-            sheet = sheets.get(market_id)
-            if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
-                index = self._bare.index_of(market_id)
-                new = sheets[market_id] = MarketLimits(wanted, index, self._bare, self._limits)
-                self._full.count_rung(index, *new.sums)
-                fresh.append(market_id)
-        if len(sheets) > len(quotes):
-            for market_id in [key for key in sheets if key not in quotes]:
-                self._full.count_rung(sheets.pop(market_id).index, (0, 0), (0, 0))
-            return None
-        return fresh
 
     # --- sharing ----------------------------------------------------------------------------------
 
     def _by_row(self) -> tuple[list[list[int]], list[list[int]]]:
-        """Caps and losses of the sheets by row and rung; 0 where there is no quote."""
-        rows = max((len(sheet.caps) for sheet in self._sheets.values()), default=0)
+        """Caps and losses of the markets by row and rung; 0 where there is no quote."""
+        rows = max((len(market.caps) for market in self._markets.values()), default=0)
         caps = [[0] * self._bare.rung_count for _ in range(rows)]
         losses = [[0] * self._bare.rung_count for _ in range(rows)]
-        for sheet in self._sheets.values():
-            for row, (cap, loss) in enumerate(zip(sheet.caps, sheet.losses, strict=True)):
-                caps[row][sheet.index], losses[row][sheet.index] = cap, loss
+        for market in self._markets.values():
+            for row, (cap, loss) in enumerate(zip(market.caps, market.losses, strict=True)):
+                caps[row][market.index], losses[row][market.index] = cap, loss
         return caps, losses
 
     def _share(self, bounds: Bounds) -> None:
@@ -270,7 +253,7 @@ class QuoteTrimmer:
 
         Of the loss limit every quote that would use it up may use the same cents, of each other
         bound the same part of its size; both in whole eighths of the size, so every rung keeps some
-        of its quotes when not all fit. Where that is less than a share, one stands if it fits.
+        of its quotes when not all fit. Where that is less than a share, one share stays if it fits.
         """
         caps, losses = self._by_row()
         work = self._bare.bare()
@@ -284,19 +267,19 @@ class QuoteTrimmer:
             if not sums_fit:
                 for index, is_bid, reason in level.share_sums():
                     self._reasons[row + (not is_bid), index] = reason
-            level.stand(sums_fit=sums_fit)
+            level.count(sums_fit=sums_fit)
             sizes += level.sizes
-        self._stands = work
+        self._counted = work
         columns = list(zip(*sizes, strict=True))
-        for sheet in self._sheets.values():
-            sheet.stands(columns[sheet.index][: len(sheet.caps)] if columns else ())
+        for market in self._markets.values():
+            market.resize(columns[market.index][: len(market.caps)] if columns else ())
 
 
 class _LevelUnderTrim:
     """One level of every rung on its way through the bounds.
 
-    sizes: of the bids and of the asks, by rung. work: what is held, and what stands of better
-    levels; `stand` counts this one too.
+    sizes: of the bids and of the asks, by rung. work: the shares held and the
+    better levels; `count` adds this one.
     """
 
     def __init__(
@@ -334,27 +317,26 @@ class _LevelUnderTrim:
             ]
 
     def share_sums(self) -> list[tuple[int, bool, TrimReason]]:
-        """Come within the bounds that do not hang on the outcome, one after the other. What was
-        cut: rung, whether a bid, why.
+        """Come within the bounds that are the same in every outcome, one after the other. Returns
+        the trimmed quotes: rung, True for a bid, and why.
 
-        What of a quote works a position off uses up nothing of a gross bound, and stands whole. The
-        other shares use up at least in proportion, so that the same part of all of them is enough.
+        The part of a quote that works a position off uses up nothing of a gross bound, and stays
+        whole. The other shares use up at least in proportion, so the same part of all of them is
+        enough.
         """
         work, bounds = self._work, self._bounds
-        told: list[tuple[int, bool, TrimReason]] = []
+        trimmed: list[tuple[int, bool, TrimReason]] = []
         for side, is_bid in enumerate((True, False)):
             uses = [[0] * work.rung_count, [0] * work.rung_count]
             uses[side] = self.sizes[side]
-            room = work.net_room(bounds.net_qty, is_bid=is_bid)
-            told += self._share_use(uses, room, TrimReason.EVENT_NET)
-        return [*told, *self._share_gross(), *self._share_gross_loss(), *self._share_resting()]
+            room = work.side_rooms(0, 1, bounds, is_bid=is_bid).net_qty
+            trimmed += self._share_use(uses, room, TrimReason.EVENT_NET)
+        return [*trimmed, *self._share_gross(), *self._share_gross_loss(), *self._share_resting()]
 
     def _share_gross(self) -> list[tuple[int, bool, TrimReason]]:
         work, limit = self._work, self._bounds.gross_qty
         if work.gross_qty > limit:
-            return self._fit_apart(
-                lambda rung, _, is_bid: work.gross_room(rung, limit, is_bid=is_bid)
-            )
+            return self._fit_apart(lambda rooms: rooms.gross_qty)
         uses = [
             [work.gross_growth(rung, size, is_bid=is_bid) for rung, size in enumerate(sizes)]
             for is_bid, sizes in zip((True, False), self.sizes, strict=True)
@@ -364,9 +346,7 @@ class _LevelUnderTrim:
     def _share_gross_loss(self) -> list[tuple[int, bool, TrimReason]]:
         work, limit = self._work, self._bounds.gross_cents
         if work.gross_cents > limit:
-            return self._fit_apart(
-                lambda rung, loss, is_bid: work.gross_loss_room(rung, loss, limit, is_bid=is_bid)
-            )
+            return self._fit_apart(lambda rooms: rooms.gross_cents)
         uses = [
             [work.gross_loss_growth(rung, loss, is_bid=is_bid) for rung, loss in enumerate(used)]
             for is_bid, used in zip((True, False), self._used(), strict=True)
@@ -377,19 +357,21 @@ class _LevelUnderTrim:
         room = self._bounds.resting_cents - self._work.resting_cents
         return self._share_use(list(self._used()), room, TrimReason.RESTING, self._losses)
 
-    def _fit_apart(
-        self, room_of: Callable[[int, int, bool], int]
-    ) -> list[tuple[int, bool, TrimReason]]:
+    def _fit_apart(self, room_of: Callable[[Rooms], int]) -> list[tuple[int, bool, TrimReason]]:
         """Give every quote its own room in a gross bound that is passed already: what fits there
         uses up nothing of it (`Exposure.largest`), so there is nothing to share."""
-        told = []
+        trimmed = []
         for side, sizes in enumerate(self.sizes):
             for rung, size in enumerate(sizes):
-                room = max(0, room_of(rung, self._losses[side][rung], side == 0)) if size else 0
+                if not size:
+                    continue
+                loss = self._losses[side][rung]
+                rooms = self._work.side_rooms(rung, loss, self._bounds, is_bid=side == 0)
+                room = max(0, room_of(rooms))
                 if room < size:
                     sizes[rung] = room
-                    told.append((rung, side == 0, TrimReason.EVENT_GROSS))
-        return told
+                    trimmed.append((rung, side == 0, TrimReason.EVENT_GROSS))
+        return trimmed
 
     def _share_use(
         self,
@@ -404,23 +386,23 @@ class _LevelUnderTrim:
         if wanted <= max(0, room):
             return []
         part = _part(room, wanted)
-        told = []
+        trimmed = []
         for side, sizes in enumerate(self.sizes):
             for rung, use in enumerate(uses[side]):
                 if use:
                     using = use if losses is None else -(-use // losses[side][rung])
                     sizes[rung] -= using - using * part // _EIGHTHS
-                    told.append((rung, side == 0, reason))
-        return told
+                    trimmed.append((rung, side == 0, reason))
+        return trimmed
 
-    def stand(self, *, sums_fit: bool) -> None:
-        """Count what stands, and one share of each quote that came to nothing, while it fits.
+    def count(self, *, sums_fit: bool) -> None:
+        """Count the sizes, and one share of each quote that came to nothing, while it fits.
 
-        sums_fit: whether the bounds that do not hang on the outcome hold whatever stands.
+        sums_fit: True if the bounds that are the same in every outcome hold for any sizes.
         """
         work = self._work
         if not sums_fit:
-            work.count_level(self.sizes, self._used())
+            work.add_level(self.sizes, self._used())
         left = self._left(counted=not sums_fit)
         for side, is_bid in enumerate((True, False)):
             sizes, losses = self.sizes[side], self._losses[side]
@@ -432,16 +414,16 @@ class _LevelUnderTrim:
                 if min(left[hurts]) < loss:
                     continue
                 if not sums_fit:
-                    if work.largest_of(rung, loss, self._bounds, is_bid=is_bid) < 1:
+                    if min(work.side_rooms(rung, loss, self._bounds, is_bid=is_bid)) < 1:
                         continue
-                    work.count(rung, 1, loss, is_bid=is_bid)
+                    work.add_shares(rung, 1, loss, is_bid=is_bid)
                 sizes[rung] = 1
                 left[hurts] = [cents - loss for cents in left[hurts]]
         if sums_fit:
-            work.count_level(self.sizes, self._used())
+            work.add_level(self.sizes, self._used())
 
     def _left(self, *, counted: bool) -> list[int]:
-        """What the loss limit leaves in each outcome once these sizes stand; counted: they are in
+        """What the loss limit leaves in each outcome with these sizes; counted: they are in
         `work` already."""
         limit = self._bounds.loss_cents
         if counted:

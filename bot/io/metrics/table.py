@@ -23,7 +23,7 @@ from bot.core.report import (
     RungReport,
     TakeOutcome,
 )
-from bot.core.risk.effective_limits import series_loss_cents
+from bot.core.risk.exposure import series_loss_cents
 from bot.core.risk.trim import TrimReason
 from bot.io.metrics.profits import MILLI
 from venue.wire.errors import CODES
